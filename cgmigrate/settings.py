@@ -1,0 +1,67 @@
+"""The CUDA-graph settings: their names, values and spellings.
+
+Facts of this page come from the sources of megatron-core 0.12 to 0.19
+(``megatron/core/transformer/transformer_config.py``, ``.../enums.py``,
+``megatron/training/arguments.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Release(NamedTuple):
+    """A minor release of megatron-core: within one minor the settings never changed meaning."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+OLDEST = Release(0, 12)
+"""The oldest release whose semantics are known; ``cuda_graph_scope`` appeared in it."""
+IMPL_SINCE = Release(0, 15)
+"""First release with ``cuda_graph_impl``; deprecates ``enable_cuda_graph`` and ``external_cuda_graph``."""
+SCOPE_LIST_SINCE = Release(0, 16)
+"""First release in which ``cuda_graph_scope`` is a list of modules that is validated."""
+LAST_OLD = Release(0, 17)
+"""The last release of the old names."""
+SPLIT_IN = Release(0, 18)
+"""First release with ``cuda_graph_modules`` and ``inference_cuda_graph_scope``."""
+NEWEST = Release(0, 19)
+"""The newest release whose semantics are known."""
+KNOWN = tuple(Release(0, minor) for minor in range(OLDEST.minor, NEWEST.minor + 1))
+
+ENABLE = "enable_cuda_graph"
+EXTERNAL = "external_cuda_graph"
+IMPL = "cuda_graph_impl"
+SCOPE = "cuda_graph_scope"
+MODULES = "cuda_graph_modules"
+INFERENCE = "inference_cuda_graph_scope"
+
+FIELDS = (ENABLE, EXTERNAL, IMPL, SCOPE, MODULES, INFERENCE)
+"""The settings that decide what is captured, in the order in which messages name them."""
+FLAGS = {field: "--" + field.replace("_", "-") for field in FIELDS}
+"""Their spelling on Megatron-LM's command line."""
+
+LAYER_MODULES = ("attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba")
+"""Parts of a layer that can be captured on their own (``CudaGraphModule``; ``mamba`` since 0.16)."""
+
+INFERENCE_SCOPES = ("none", "layer", "block")
+"""Values of ``inference_cuda_graph_scope`` (``InferenceCudaGraphScope``, since 0.18)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A value that reading the file cannot decide, such as ``${oc.env:GRAPHS}``."""
+
+    text: str
+    reason: str
+
+
+Settings = Mapping[str, object]
+"""Field name → value, as the reader receives it; a field that is not written is not in the mapping."""
