@@ -65,3 +65,24 @@ class Undecided:
 
 Settings = Mapping[str, object]
 """Field name → value, as the reader receives it; a field that is not written is not in the mapping."""
+
+
+def names_in(value: object) -> list[str]:
+    """The names in a scope or modules value, whatever separates them: list, commas, spaces, brackets."""
+    if isinstance(value, (list, tuple)):
+        return [str(item) for item in value]
+    if not isinstance(value, str):
+        return []
+    return value.replace(",", " ").replace("[", " ").replace("]", " ").split()
+
+
+def without_name(value: object, name: str) -> object:
+    """A scope or modules value less one name, in the form it was written; None when nothing is left."""
+    if isinstance(value, list):
+        return [item for item in value if item != name] or None
+    text = str(value)
+    left = [word for word in names_in(text) if word != name]
+    if not left:
+        return None
+    joined = ("," if "," in text else " ").join(left)
+    return f"[{joined}]" if text.lstrip().startswith("[") else joined

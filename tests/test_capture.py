@@ -246,13 +246,10 @@ def test_captures_are_told_in_words() -> None:
         return str(capture_of(settings, release_of(release), Reader.CONFIG))
 
     assert said({}) == "nothing in training, nothing in inference"
-    assert said({"enable_cuda_graph": True}) == (
-        "whole layers (local) in training, whole layers (local) in inference"
-    )
+    assert said({"enable_cuda_graph": True}) == ("whole layers (local) in training, whole layers (local) in inference")
     assert said({"external_cuda_graph": True, "cuda_graph_scope": ["mlp", "attn"]}) == (
         "attn+mlp of each layer (Transformer Engine) in training, nothing in inference"
     )
     assert said({"cuda_graph_impl": "local", "cuda_graph_scope": ["attn", "full_iteration"]}, "0.16") == (
-        "the whole iteration (with attn of each layer (local) nested in it) in training, "
-        "the whole block in inference"
+        "the whole iteration (with attn of each layer (local) nested in it) in training, the whole block in inference"
     )

@@ -1,0 +1,561 @@
+"""Paths → the files that may hold a CUDA-graph setting.
+
+In a git checkout these are the files that git tracks or would track; elsewhere a walk that honours
+``.gitignore`` and ``.ignore``. A file whose bytes hold none of the trigger words is dropped here, so that on
+a clean tree nothing else is ever imported or parsed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec, Pattern
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Files over this size are only searched, a piece at a time, and never handed on to be parsed."""
+
+SKIPPED = (
+    ".git",
+    ".hg",
+    ".jj",
+    ".svn",
+    ".eggs",
+    ".hypothesis",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+"""Folders of tools' data and others' code: entered if git tracks files in them or the user names them."""
+
+_WORDS = (
+    "enable_cuda_graph",
+    "external_cuda_graph",
+    "cuda_graph_scope",
+    "cuda_graph_impl",
+    "cuda_graph_modules",
+    "enable-cuda-graph",
+    "external-cuda-graph",
+    "cuda-graph-scope",
+    "cuda-graph-impl",
+    "cuda-graph-modules",
+    "CudaGraphScope",
+)
+
+TRIGGERS: tuple[bytes, ...] = tuple(word.encode() for word in _WORDS)
+"""A file that holds none of these cannot hold a finding."""
+
+# UTF-32-LE starts with UTF-16-LE's mark, so it must come first.
+_TRIGGERS_BY_MARK = tuple(
+    (mark, tuple(word.encode(encoding) for word in _WORDS))
+    for mark, encoding in (
+        (b"\xff\xfe\x00\x00", "utf-32-le"),
+        (b"\x00\x00\xfe\xff", "utf-32-be"),
+        (b"\xff\xfe", "utf-16-le"),
+        (b"\xfe\xff", "utf-16-be"),
+    )
+)
+# Without waiting: a name may have become a fifo since it was listed.
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_PIECE = 1024 * 1024
+_OVERLAP = max(len(word) for _, words in _TRIGGERS_BY_MARK for word in words) - 1
+
+
+def has_trigger(data: bytes) -> bool:
+    """Whether a whole file's bytes hold a trigger word, in UTF-8 or as a UTF-16 or UTF-32 mark announces."""
+    return _holds(data, _triggers_for(data))
+
+
+def _triggers_for(start: bytes) -> tuple[bytes, ...]:
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff", b"\x00\x00"):
+        for mark, words in _TRIGGERS_BY_MARK:
+            if start.startswith(mark):
+                return words
+    return TRIGGERS
+
+
+def _holds(data: bytes, words: tuple[bytes, ...]) -> bool:
+    # Two searches turn away nearly every file; eleven are for the few that speak of CUDA.
+    if words is TRIGGERS and b"cuda" not in data and b"CudaGraph" not in data:
+        return False
+    return any(word in data for word in words)
+
+
+class Syntax(Enum):
+    """What a file is written in; which document reads it."""
+
+    YAML = "YAML"
+    PYTHON = "Python"
+    COMMAND_LINE = "command line"
+    MARKDOWN = "Markdown"
+
+
+_BY_SUFFIX = {
+    "yaml": Syntax.YAML,
+    "yml": Syntax.YAML,
+    "py": Syntax.PYTHON,
+    "pyi": Syntax.PYTHON,
+    "sh": Syntax.COMMAND_LINE,
+    "bash": Syntax.COMMAND_LINE,
+    "args": Syntax.COMMAND_LINE,
+    "slurm": Syntax.COMMAND_LINE,
+    "sbatch": Syntax.COMMAND_LINE,
+    "dockerfile": Syntax.COMMAND_LINE,
+    "md": Syntax.MARKDOWN,
+    "markdown": Syntax.MARKDOWN,
+    "mdx": Syntax.MARKDOWN,
+}
+
+
+def syntax_of(path: str) -> Syntax | None:
+    """The syntax that a file name announces, or None for a kind of file that is not read.
+
+    The suffix decides, in any case (``README.MD``); after it, a name that starts with ``Dockerfile``.
+    """
+    name = path.rpartition("/")[2]
+    stem, _, suffix = name.rpartition(".")
+    syntax = _BY_SUFFIX.get(suffix.lower()) if stem else None
+    if syntax is None and name.startswith("Dockerfile"):
+        return Syntax.COMMAND_LINE
+    return syntax
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that holds a trigger word.
+
+    ``path`` is relative to the working directory when the file is below it, else as the user gave it;
+    ``data`` is the whole file.
+    """
+
+    path: str
+    syntax: Syntax
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A path that could not be looked at, and why.
+
+    ``missing`` is true when something that the user asked for is missing or unreadable, so that the run as a
+    whole cannot vouch for it (exit status 2).
+    """
+
+    path: str
+    reason: str
+    missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A file of more than `MAX_BYTES` bytes that holds a trigger word; ``size`` is in bytes."""
+
+    path: str
+    size: int
+
+
+Found = Source | Trouble | TooLarge
+"""What discovery yields."""
+
+
+@dataclass(slots=True)
+class Discovery:
+    """Iterable over the files in ``paths`` that hold a trigger word and over what went wrong, sorted by path.
+
+    Files are read one at a time, as the iteration reaches them. A real file is handled once, however many
+    names lead to it: under its own name before that of a symbolic link, under the first of its hard links.
+    Links to directories are not followed, except one that is itself among ``paths``.
+
+    ``exclude`` holds gitignore patterns relative to the working directory (outside it, a path is matched as
+    it was given); they hold for named files as well, since pre-commit names every file. Iterating raises
+    ValueError for a pattern that is not valid.
+
+    The counters are those of the latest iteration: files listed (known after the first item), files whose
+    bytes were searched, and of these how many held a trigger, by syntax.
+    """
+
+    paths: Sequence[str]
+    exclude: Sequence[str] = ()
+    files_listed: int = field(default=0, init=False)
+    files_seen: int = field(default=0, init=False)
+    hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
+
+    def __iter__(self) -> Iterator[Found]:
+        self.files_listed = self.files_seen = 0
+        self.hits = dict.fromkeys(Syntax, 0)
+        listing = _Listing(self.exclude)
+        for path in self.paths:
+            listing.add_named(path)
+        entries = listing.in_order()
+        self.files_listed = sum(isinstance(entry, _File) for entry in entries)
+        for entry in entries:
+            found = entry if isinstance(entry, Trouble) else self._look_at(entry)
+            if found is not None:
+                yield found
+
+    def _look_at(self, file: _File) -> Found | None:
+        path = file.path
+        try:
+            descriptor = os.open(path, _READ)
+            try:
+                return self._search(path, file.syntax, descriptor)
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError:
+            return Trouble(path, "disappeared while cgmigrate was running", missing=False)
+        except OSError as error:
+            return Trouble(path, _unreadable(error), missing=True)
+
+    def _search(self, path: str, syntax: Syntax, descriptor: int) -> Found | None:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return Trouble(path, "stopped being a regular file while cgmigrate was running", missing=False)
+        data = os.read(descriptor, min(status.st_size, MAX_BYTES) + 1)
+        # One byte more was asked for than there should be: getting none of it means the end.
+        while len(data) != status.st_size and len(data) <= MAX_BYTES and (more := os.read(descriptor, _PIECE)):
+            data += more
+        self.files_seen += 1
+        if len(data) > MAX_BYTES:
+            if not _rest_holds_trigger(descriptor, data):
+                return None
+            self.hits[syntax] += 1
+            return TooLarge(path, status.st_size)
+        if not has_trigger(data):
+            return None
+        self.hits[syntax] += 1
+        return Source(path, syntax, data)
+
+
+def _rest_holds_trigger(descriptor: int, piece: bytes) -> bool:
+    words = _triggers_for(piece)
+    while not _holds(piece, words):
+        more = os.read(descriptor, _PIECE)
+        if not more:
+            return False
+        piece = piece[-_OVERLAP:] + more
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    syntax: Syntax
+    identity: tuple[int, int]
+
+
+class _Listing:
+    """The names to look at and the troubles met while collecting them."""
+
+    def __init__(self, exclude: Sequence[str]) -> None:
+        self._excludes = _Exclusion(exclude)
+        self._here = os.getcwd()
+        self._files: dict[str, _File] = {}
+        self._links: dict[str, _File] = {}
+        self._troubles: dict[str, Trouble] = {}
+
+    def in_order(self) -> list[_File | Trouble]:
+        """Every file once, and every trouble, sorted by path."""
+        owners: dict[tuple[int, int], _File] = {}
+        for names in (self._files, self._links):
+            for path in sorted(names):
+                owners.setdefault(names[path].identity, names[path])
+        return sorted([*owners.values(), *self._troubles.values()], key=attrgetter("path"))
+
+    def add_named(self, given: str) -> None:
+        """Add a path that the user named: a file in any case, a directory with what is in it."""
+        path = _shown(given, self._here)
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            self._trouble(path, _unreachable(path, error), missing=True)
+            return
+        if stat.S_ISDIR(status.st_mode):
+            if not self._excludes.covers(path + "/"):
+                self._add_directory(path)
+        elif self._excludes.covers(path):
+            pass
+        elif not stat.S_ISREG(status.st_mode):
+            self._trouble(path, "not a regular file, so cgmigrate does not open it", missing=True)
+        elif (syntax := syntax_of(path)) is None:
+            reason = "not a kind of file that cgmigrate reads (YAML, Python, shell, Markdown)"
+            self._trouble(path, reason, missing=False)
+        else:
+            names = self._links if os.path.islink(path) else self._files
+            names[path] = _File(path, syntax, (status.st_dev, status.st_ino))
+
+    def _add_directory(self, path: str) -> None:
+        top = _checkout_of(os.path.realpath(path))
+        if top is None or not self._add_from_git(path, top):
+            self._walk(path)
+
+    def _add_nested_checkout(self, path: str) -> None:
+        # An uninitialised submodule has no .git: git would answer for the project around it, for ever.
+        if not os.path.lexists(os.path.join(path, ".git")) or not self._add_from_git(path, path):
+            self._walk(path)
+
+    def _add_from_git(self, path: str, top: str) -> bool:
+        """Add what git tracks or would track in a folder of the checkout ``top``; False if git cannot say."""
+        below = os.path.relpath(os.path.realpath(path), os.path.realpath(top)).split(os.sep)
+        if not set(below).isdisjoint(SKIPPED):
+            return False
+        # --exclude holds for untracked files only.
+        skipped = [f"--exclude={name}/" for name in SKIPPED]
+        options = ["-z", "--cached", "--others", "--exclude-standard", *skipped]
+        listed = _git(path, "ls-files", *options, "--", ".")
+        if listed is None:
+            return False
+        names, complaints = listed
+        if not names and _git(path, "check-ignore", "--quiet", ".") is not None:
+            # The user named a directory that git ignores, and wants it looked at all the same.
+            return False
+        for line in complaints.splitlines():
+            # git lists the rest and reports success.
+            if line.startswith("warning: could not open directory"):
+                self._trouble(path, f"git could not read all of it ({line.removeprefix('warning: ')})", missing=True)
+        prefix = _prefix(path)
+        for name in dict.fromkeys(names.split(b"\0")):
+            if name:
+                self._add_met(prefix + os.fsdecode(name).rstrip("/"))
+        return True
+
+    def _add_met(self, path: str) -> None:
+        """Add a name met in a directory: a file, or another checkout (submodule, untracked clone)."""
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self._trouble(path, _unreadable(error), missing=True)
+            return
+        if stat.S_ISDIR(status.st_mode):
+            if not self._excludes.covers(path + "/"):
+                self._add_nested_checkout(path)
+            return
+        syntax = syntax_of(path)
+        if syntax is None or self._excludes.covers(path):
+            return
+        names = self._files
+        if stat.S_ISLNK(status.st_mode):
+            names = self._links
+            try:
+                status = os.stat(path)
+            except OSError as error:
+                self._trouble(path, _unreachable(path, error), missing=False)
+                return
+        if stat.S_ISREG(status.st_mode):
+            names[path] = _File(path, syntax, (status.st_dev, status.st_ino))
+
+    def _walk(self, root: str) -> None:
+        """Add what is below a directory, less `SKIPPED` folders and what ignore files at or below it name."""
+        pending: list[tuple[str, tuple[_IgnoreFile, ...]]] = [(root, ())]
+        while pending:
+            folder, ignores = pending.pop()
+            try:
+                with os.scandir(folder) as scan:
+                    entries = list(scan)
+            except FileNotFoundError:
+                self._trouble(folder, "disappeared while cgmigrate was running", missing=False)
+                continue
+            except OSError as error:
+                self._trouble(folder, _unreadable(error), missing=True)
+                continue
+            prefix = _prefix(folder)
+            ignores += tuple(_ignore_files(prefix, {entry.name for entry in entries}))
+            for entry in entries:
+                path = prefix + entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    name = path + "/"
+                    if entry.name not in SKIPPED and not _ignored(name, ignores) and not self._excludes.covers(name):
+                        pending.append((path, ignores))
+                elif syntax_of(entry.name) is not None and not _ignored(path, ignores):
+                    self._add_met(path)
+
+    def _trouble(self, path: str, reason: str, *, missing: bool) -> None:
+        self._troubles[path] = Trouble(path, reason, missing)
+
+
+class _Exclusion:
+    """The user's ``exclude`` patterns; as in git, what is in an excluded folder cannot be taken back in."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._spec = _spec(patterns) if patterns else None
+        self._folders: dict[str, bool] = {}
+
+    def covers(self, path: str) -> bool:
+        """Whether a path is excluded; a folder's ends with ``/``."""
+        if self._spec is None:
+            return False
+        path = path.lstrip("/")
+        while path.startswith("../"):
+            path = path[3:]
+        return path not in ("", "./", ".") and self._matches(path)
+
+    def _matches(self, path: str) -> bool:
+        assert self._spec is not None
+        parent, slash, _ = path.rstrip("/").rpartition("/")
+        if slash:
+            if parent not in self._folders:
+                self._folders[parent] = self._matches(parent + "/")
+            if self._folders[parent]:
+                return True
+        return bool(_verdict(self._spec, path))
+
+
+@dataclass(frozen=True, slots=True)
+class _IgnoreFile:
+    folder: str
+    spec: GitIgnoreSpec
+
+
+def _ignore_files(prefix: str, names: set[str]) -> Iterator[_IgnoreFile]:
+    for name in (".gitignore", ".ignore"):
+        if name not in names:
+            continue
+        try:
+            with open(prefix + name, "rb") as file:
+                lines = os.fsdecode(file.read().removeprefix(b"\xef\xbb\xbf")).split("\n")
+        except OSError:
+            # git goes on without an ignore file that it cannot read (a broken link, a folder).
+            continue
+        yield _IgnoreFile(prefix, _spec(_valid_patterns(line.removesuffix("\r") for line in lines)))
+
+
+def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+def _valid_patterns(lines: Iterable[str]) -> Iterator[str]:
+    # git passes over a line that means nothing, where pathspec raises.
+    for line in lines:
+        try:
+            _spec([line])
+        except ValueError:
+            continue
+        yield line
+
+
+def _verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
+    """What the last pattern that matches this very name says (a folder's ends with ``/``); None if none does.
+
+    pathspec's own answer also counts matches of the folders around a name, and so reads ``*`` with ``!*/``
+    otherwise than git does. Callers here have dealt with those folders before.
+    """
+    names = (path.rstrip("/"), path) if path.endswith("/") else (path,)
+    for pattern in reversed(list(spec.patterns)):
+        if pattern.include is not None and any(_matches_itself(pattern, name) for name in names):
+            return pattern.include
+    return None
+
+
+def _matches_itself(pattern: Pattern, name: str) -> bool:
+    found = pattern.match_file(name)
+    if found is None:
+        return False
+    # The only group is the slash that ends the name of a folder: here the name's own, or one around it.
+    # Every match counts, because pathspec shortens "*/" to a regular expression that finds any slash.
+    matches = found.match.re.finditer(name)
+    return any(match.lastindex is None or match.start(match.lastindex) == len(name) - 1 for match in matches)
+
+
+def _ignored(path: str, ignores: tuple[_IgnoreFile, ...]) -> bool:
+    # The innermost file that says anything decides.
+    for ignore in reversed(ignores):
+        verdict = _verdict(ignore.spec, path[len(ignore.folder) :])
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _git(folder: str, *arguments: str) -> tuple[bytes, str] | None:
+    """Run git in a folder: its output and complaints, or None if it is not there or reports failure."""
+    import subprocess
+
+    # In a git hook these point at the hook's repository, whatever folder git is run in.
+    local = (
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_PREFIX",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in local}
+    environment["LC_ALL"] = "C"
+    # A checkout may name a program as its file system monitor; listing files must not run it.
+    command = ["git", "-c", "core.fsmonitor=false", *arguments]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+    except OSError:
+        return None
+    if done.returncode != 0:
+        return None
+    return done.stdout, os.fsdecode(done.stderr)
+
+
+def _checkout_of(folder: str) -> str | None:
+    """The nearest folder, at or above an absolute one, that looks like the top of a git checkout."""
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return folder
+
+
+def _shown(given: str, here: str) -> str:
+    """A path as users read it and as it can be opened: relative to ``here`` when below it, else as given."""
+    if not given:
+        return given
+    whole = given
+    if ".." in given.split(os.sep):
+        # Behind a symbolic link, "link/.." is not the folder that "link" is in.
+        head, tail = os.path.split(given)
+        whole = os.path.realpath(given) if tail in ("", ".", "..") else os.path.join(os.path.realpath(head), tail)
+    whole = os.path.abspath(whole)
+    if whole == here:
+        return "."
+    below = here if here.endswith(os.sep) else here + os.sep
+    if whole.startswith(below):
+        return whole[len(below) :]
+    return given.rstrip("/") or "/"
+
+
+def _prefix(folder: str) -> str:
+    if folder == ".":
+        return ""
+    return folder if folder.endswith("/") else folder + "/"
+
+
+def _unreachable(path: str, error: OSError) -> str:
+    """Why a path, or the target of a symbolic link, cannot be reached."""
+    import errno
+
+    if error.errno == errno.ELOOP:
+        return "a symbolic link that leads back to itself"
+    if isinstance(error, FileNotFoundError) and os.path.islink(path):
+        return "a symbolic link whose target does not exist"
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return "no such file or directory"
+    return _unreadable(error)
+
+
+def _unreadable(error: OSError) -> str:
+    return f"cannot be read: {error.strerror or error}"

@@ -1,0 +1,197 @@
+"""Documents: one file, read by the module for its syntax, as sites that can be edited.
+
+A *site* is the settings that configure one model at one place: one mapping, one call, one
+command line. Documents find sites and turn wanted settings into edits of the text; they know
+nothing of rules. Every offset is in code points of the decoded text, marks of order excluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cgmigrate.edits import Edit
+from cgmigrate.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of the text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One setting as it stands in the text.
+
+    ``key`` is the name as spelled (``--cuda-graph-scope``, ``model.cuda_graph_scope``);
+    ``span`` covers what a finding underlines: key and value.
+    """
+
+    field: str
+    key: str
+    value: object
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The settings that configure one model at one place.
+
+    ``path`` names what encloses them (keys of mappings, a prefix of dotted keys), ``written``
+    are the site's own settings in the order of the text, ``inherits`` the sites merged into
+    it, nearest first. ``used_at`` are further paths at which the same text is used (aliases).
+    ``neighbours`` holds the other plain values beside the settings. ``fixed_in_place`` says why
+    the document cannot edit the site, empty when it can.
+    """
+
+    index: int
+    path: tuple[str, ...]
+    span: Span
+    written: tuple[Written, ...]
+    flags: bool = False
+    inherits: tuple[int, ...] = ()
+    used_at: tuple[tuple[str, ...], ...] = ()
+    neighbours: Mapping[str, object] = field(default_factory=dict)
+    fixed_in_place: str = ""
+
+    @property
+    def own(self) -> dict[str, object]:
+        """The site's own settings; the last one counts where a name stands twice."""
+        return {written.field: written.value for written in self.written}
+
+    def written_as(self, name: str) -> str:
+        """How this site spells a setting: its own key, or a key in the style of its others."""
+        for written in self.written:
+            if written.field == name:
+                return written.key
+        if self.flags:
+            return "--" + name.replace("_", "-")
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the text that keeps settings from being read; ``rule`` explains it."""
+
+    rule: str
+    span: Span
+    message: str
+
+
+class Document(Protocol):
+    """One file, read."""
+
+    text: str
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The sites, each at the position of its index."""
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What could not be read."""
+
+    @property
+    def top_level(self) -> Sequence[str]:
+        """Names at the top of the file, which tell its kind."""
+
+    builds_on: str
+    """Other files that this one is merged into (``defaults:``), as written; empty when none."""
+
+    def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
+        """Return the edits that give each site (by index) the wanted own settings.
+
+        Raises CannotEditError when the text at a site cannot be changed without touching others.
+        """
+
+    def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
+        """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
+
+
+class CannotEditError(Exception):
+    """A site whose text cannot be changed; the message says why, ``site`` which."""
+
+    def __init__(self, site: int, reason: str) -> None:
+        super().__init__(reason)
+        self.site = site
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A written setting becomes another one in its place; the value stays as written when unchanged."""
+
+    old: str
+    new: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Revalue:
+    """A written setting gets another value."""
+
+    name: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """A written setting goes."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """A new setting, written after the one that ``after`` was."""
+
+    name: str
+    value: object
+    after: str
+
+
+Change = Rename | Revalue | Remove | Add
+
+_HEIRS = {
+    # Which written names a new one replaces where it stands, best first.
+    "cuda_graph_impl": ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope", "cuda_graph_modules"),
+    "cuda_graph_modules": ("cuda_graph_scope",),
+    "inference_cuda_graph_scope": ("cuda_graph_scope", "cuda_graph_modules"),
+}
+
+
+def changes(before: Settings, after: Settings) -> list[Change]:
+    """Return the fewest changes that turn one site's own settings into others.
+
+    A person would write the new name where the old one stood: a name that goes is renamed to
+    one that comes, where one replaces the other.
+    """
+    gone = [name for name in before if name not in after]
+    result: list[Change] = [
+        Revalue(name, after[name]) for name in before if name in after and not same(before[name], after[name])
+    ]
+    places: dict[str, str] = {}
+    for new in (
+        name for name in ("cuda_graph_modules", "cuda_graph_impl", "inference_cuda_graph_scope") if name in after
+    ):
+        if new in before:
+            continue
+        old = next((name for name in _HEIRS[new] if name in gone), None)
+        if old is not None:
+            gone.remove(old)
+            result.append(Rename(old, new, after[new]))
+            places[new] = old
+        else:
+            candidates = [places.get(name, name) for name in (*_HEIRS[new], "cuda_graph_modules", "cuda_graph_impl")]
+            beside = next((name for name in candidates if name in before and name not in gone), None)
+            result.append(Add(new, after[new], after=beside or list(before)[-1]))
+    result += [Remove(name) for name in gone]
+    return result
+
+
+def same(left: object, right: object) -> bool:
+    """Equality that tells True from 1."""
+    return type(left) is type(right) and left == right

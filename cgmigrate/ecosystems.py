@@ -1,0 +1,116 @@
+"""Ecosystems: who owns a name where it stands, and who reads it.
+
+The same spelling has at least five owners, so a name alone decides nothing. What tells the owner
+(where in the file, what stands beside, how keys are spelled) is data: ``rules/ecosystems/*.yaml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from cgmigrate.capture import Reader
+from cgmigrate.documents import Site
+from cgmigrate.rules import load_yaml, rules_folder
+from cgmigrate.settings import INFERENCE, LAYER_MODULES, MODULES, SCOPE, names_in
+
+_READERS = {"config": Reader.CONFIG, "command-line": Reader.COMMAND_LINE, "bridge": Reader.BRIDGE}
+_NAMES = {*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference", *("none", "layer", "block")}
+
+
+@dataclass(frozen=True, slots=True)
+class Ecosystem:
+    """One owner of the names; without a reader it is another system, whose names are left alone."""
+
+    name: str
+    rank: int
+    reader: Reader | None
+    owns: tuple[Mapping[str, Any], ...]
+
+
+PROSE = Ecosystem("prose (a description, not a setting)", 0, None, ())
+SHARED = "its text is also used at {path}, which belongs to {other}"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who owns a site: None where nothing tells. ``conflict`` says why one text has several."""
+
+    ecosystem: Ecosystem | None
+    conflict: str = ""
+
+
+def load() -> tuple[Ecosystem, ...]:
+    """Return the ecosystems in the order in which they are asked."""
+    found = []
+    for path in sorted((rules_folder() / "ecosystems").glob("*.yaml")):
+        data = load_yaml(path.read_text(encoding="utf-8"), str(path))
+        reader = _READERS[data["reader"]] if "reader" in data else None
+        found.append(Ecosystem(data["name"], data["rank"], reader, tuple(data["owns"])))
+    return tuple(sorted(found, key=lambda ecosystem: (ecosystem.rank, ecosystem.name)))
+
+
+def owner_of(site: Site, top_level: Sequence[str], ecosystems: Sequence[Ecosystem]) -> Owner:
+    """Return who owns the site's names, asking every place at which its text is used."""
+    if any(_is_prose(written.field, written.value) for written in site.written):
+        return Owner(PROSE)
+    first = _at(site, site.path, top_level, ecosystems)
+    for path in site.used_at:
+        other = _at(site, path, top_level, ecosystems)
+        if first is None:
+            first = other
+        elif other is not None and other.reader is not first.reader:
+            told = SHARED.format(path=".".join(path), other=other.name)
+            return Owner(first if first.reader else other, told)
+    return Owner(first)
+
+
+def _at(
+    site: Site, path: tuple[str, ...], top_level: Sequence[str], ecosystems: Sequence[Ecosystem]
+) -> Ecosystem | None:
+    for ecosystem in ecosystems:
+        if any(_all_hold(entry, site, path, top_level) for entry in ecosystem.owns):
+            return ecosystem
+    return None
+
+
+def _all_hold(entry: Mapping[str, Any], site: Site, path: tuple[str, ...], top_level: Sequence[str]) -> bool:
+    return all(_holds(test, wanted, entry, site, path, top_level) for test, wanted in entry.items())
+
+
+def _holds(
+    test: str, wanted: Any, entry: Mapping[str, Any], site: Site, path: tuple[str, ...], top_level: Sequence[str]
+) -> bool:
+    match test:
+        case "flags":
+            return bool(site.flags is wanted)
+        case "path-has":
+            return any(fnmatchcase(name.lower(), pattern.lower()) for name in path for pattern in wanted)
+        case "path-ends":
+            return bool(path) and any(fnmatchcase(path[-1], pattern) for pattern in wanted)
+        case "path-is":
+            return ".".join(path) in wanted
+        case "beside":
+            return any(name.rpartition(".")[2].lstrip("-").replace("-", "_") in wanted for name in site.neighbours)
+        case "top-level":
+            return bool(len(set(top_level) & set(wanted)) >= entry.get("at-least", 1))
+        case "at-least":
+            return True
+        case "target":
+            target = site.neighbours.get("_target_")
+            return isinstance(target, str) and target.startswith(tuple(wanted))
+        case "writes":
+            return any(written.field in wanted for written in site.written)
+        case "writes-only":
+            return bool(site.written) and all(written.field in wanted for written in site.written)
+    raise ValueError(f"unknown test {test!r} in an ecosystem")
+
+
+def _is_prose(name: str, value: object) -> bool:
+    """Sentences about a setting, as in model cards: several words, most of them no value of it."""
+    if name not in (SCOPE, MODULES, INFERENCE) or not isinstance(value, str):
+        return False
+    words = names_in(value)
+    return len(words) > 3 and sum(word in _NAMES for word in words) * 2 < len(words)

@@ -1,0 +1,297 @@
+"""Spans and replacements, the bytes they are applied to, and writing the result.
+
+Text is edited as decoded code points and encoded once; every byte outside an edit survives because nothing
+produces it anew.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Replace the code points ``start`` to ``end`` (half-open, of the decoded text) by ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+class OverlapError(ValueError):
+    """Two edits want the same code points."""
+
+
+def apply(text: str, edits: Sequence[Edit]) -> str:
+    """The text with all edits made, each span counted in the text as it was.
+
+    Edits may come in any order and may touch; insertions at one point keep the order given, and come before a
+    replacement that starts there.
+
+    Raises:
+        OverlapError: two edits overlap; the message names both.
+        ValueError: a span runs backwards or leaves the text.
+    """
+    pieces = []
+    done = 0
+    last: Edit | None = None
+    # Not by the dataclass's own order, which would sort insertions at one point by their text.
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if not 0 <= edit.start <= edit.end <= len(text):
+            raise ValueError(f"{edit} does not lie in a text of {len(text)} characters")
+        if last is not None and edit.start < last.end:
+            raise OverlapError(f"{edit} overlaps {last}")
+        pieces += [text[done : edit.start], edit.text]
+        done = edit.end
+        last = edit
+    return "".join([*pieces, text[done:]])
+
+
+def decode(data: bytes) -> tuple[str, bool]:
+    """A file's UTF-8 bytes as text without the byte order mark, and whether there was one.
+
+    Raises:
+        UnicodeDecodeError: the bytes are not UTF-8; its ``start`` counts from the first byte of ``data``.
+    """
+    text = data.decode("utf-8")
+    if data.startswith(_BOM):
+        return text[1:], True
+    return text, False
+
+
+def encode(text: str, bom: bool) -> bytes:
+    """The bytes of a text, after a byte order mark if ``bom``: ``encode(*decode(data)) == data``."""
+    return (_BOM if bom else b"") + text.encode("utf-8")
+
+
+class WriteError(OSError):
+    """A file was not written; the message names it, says why, and what is in it now."""
+
+
+class ChangedError(WriteError):
+    """The file is no longer what was read."""
+
+
+class ReadOnlyError(WriteError):
+    """The file may not be written."""
+
+
+def write(path: str, before: bytes, after: bytes) -> None:
+    """Replace a file's content ``before`` by ``after``, whole or not at all, and keep what the file was.
+
+    A symbolic link stays one: its target is written. The new content goes to a temporary file in the target's
+    folder, which takes over mode, owner, group and extended attributes and is renamed over the target. Where
+    that would change what the file is (it has further hard links, its owner cannot be given to a new file) or
+    is not possible (its folder is not writable), the file is written in place after a copy was saved in the
+    system's temporary folder, from which it is restored if writing fails.
+
+    Raises:
+        ChangedError: the file does not hold ``before`` (any more), or is gone.
+        ReadOnlyError: the file has no write permission.
+        WriteError: it could not be written. The file is as it was; else the message says where the copy is.
+    """
+    target = os.path.realpath(path)
+    with _told_as_write_error(path):
+        status = _check(path, target, before)
+        if before == after:
+            return
+        if status.st_nlink > 1 or not _replace(path, target, status, after):
+            _write_in_place(path, target, before, after)
+
+
+def _check(path: str, target: str, before: bytes) -> os.stat_result:
+    try:
+        status = os.stat(target)
+        if not stat.S_ISREG(status.st_mode):
+            raise WriteError(f"{path} is not a regular file; nothing was written")
+        # root may write anything, but a file without a single write bit is meant to stay as it is.
+        if not status.st_mode & 0o222 or not os.access(target, os.W_OK):
+            raise ReadOnlyError(f"{path} is read-only; give it write permission (chmod u+w) to have it rewritten")
+        with open(target, "rb") as file:
+            now = file.read(len(before) + 1)
+    except FileNotFoundError:
+        raise ChangedError(f"{path} is gone since it was read; nothing was written") from None
+    if now != before:
+        raise _changed(path)
+    return status
+
+
+def _changed(path: str) -> ChangedError:
+    return ChangedError(f"{path} has changed since it was read and was left alone; run cgmigrate again")
+
+
+@contextmanager
+def _told_as_write_error(path: str) -> Iterator[None]:
+    try:
+        yield
+    except WriteError:
+        raise
+    except OSError as error:
+        raise WriteError(f"{path} could not be written and is as it was: {error.strerror or error}") from error
+
+
+def _replace(path: str, target: str, status: os.stat_result, after: bytes) -> bool:
+    """Rename a new file over the target; False if the folder or the file's owner does not allow it."""
+    import errno
+    import tempfile
+
+    folder = os.path.dirname(target)
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=".cgmigrate-", suffix=".tmp", dir=folder)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return False
+        raise
+    try:
+        try:
+            _write_all(descriptor, after)
+            if not _take_over(descriptor, target, status):
+                os.unlink(temporary)
+                return False
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        # Writing took its time; someone may have saved the file meanwhile.
+        if not _is_still(target, status):
+            raise _changed(path)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+    return True
+
+
+def _is_still(target: str, status: os.stat_result) -> bool:
+    try:
+        now = os.stat(target)
+    except FileNotFoundError:
+        return False
+    return all(
+        getattr(now, name) == getattr(status, name)
+        for name in ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+    )
+
+
+def _take_over(descriptor: int, target: str, status: os.stat_result) -> bool:
+    """Give a new file the target's owner, mode and extended attributes; False if the owner is refused."""
+    new = os.fstat(descriptor)
+    if (new.st_uid, new.st_gid) != (status.st_uid, status.st_gid):
+        try:
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+        except PermissionError:
+            return False
+    # After the owner: changing it clears the set-user-id bit.
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+    if hasattr(os, "listxattr"):
+        # Not every file system has them, and some (security labels) only the system may set.
+        with suppress(OSError):
+            for name in os.listxattr(target):
+                with suppress(OSError):
+                    os.setxattr(descriptor, name, os.getxattr(target, name))
+    return True
+
+
+def _sync_folder(folder: str) -> None:
+    # The file is complete under its name already; this only makes the rename outlive a power cut.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _write_in_place(path: str, target: str, before: bytes, after: bytes) -> None:
+    copy = _save_copy(target, before)
+    try:
+        _overwrite(target, after)
+    except BaseException:
+        try:
+            _overwrite(target, before)
+        except BaseException as error:
+            # Even a second Ctrl-C: nothing matters more now than where the user's file is.
+            message = f"{path} is damaged: writing failed and so did restoring it; its former content is in {copy}"
+            raise WriteError(message) from error
+        _discard(copy)
+        raise
+    _discard(copy)
+
+
+def _discard(copy: str) -> None:
+    # A copy left behind is no reason to report that writing failed.
+    with suppress(OSError):
+        os.unlink(copy)
+
+
+def _save_copy(target: str, before: bytes) -> str:
+    import tempfile
+
+    descriptor, copy = tempfile.mkstemp(prefix="cgmigrate-", suffix="-" + os.path.basename(target)[-100:])
+    try:
+        try:
+            _write_all(descriptor, before)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        os.unlink(copy)
+        raise
+    return copy
+
+
+def _overwrite(target: str, data: bytes) -> None:
+    # Cut to length at the end, not at the start: restoring then needs no space that the disk may not have.
+    descriptor = os.open(target, os.O_WRONLY)
+    try:
+        _write_all(descriptor, data)
+        os.ftruncate(descriptor, len(data))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def unified_diff(path: str, before: str, after: str) -> str:
+    """The change to one file as ``git diff`` shows it, empty when there is none.
+
+    Lines end at ``\\n`` only, as for git: a carriage return is part of its line. ``git apply`` turns
+    ``before`` into ``after`` with it, to the byte.
+    """
+    if before == after:
+        return ""
+    import difflib
+
+    lines = difflib.unified_diff(_lines(before), _lines(after), _header_name("a/", path), _header_name("b/", path))
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    # str.splitlines would also split at \r, NEL and U+2028.
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _header_name(prefix: str, path: str) -> str:
+    """A file name for a diff's header, quoted where git quotes it."""
+    name = prefix + path.lstrip("/")
+    plain = all(" " <= char <= "~" or "\xa0" <= char < "\ud800" or char > "\udfff" for char in name)
+    if plain and '"' not in name and "\\" not in name:
+        # The tab tells git and patch that the name ends there and not at the space.
+        return name + "\t" if " " in name else name
+    quoted = "".join(
+        chr(byte) if 0x20 <= byte <= 0x7E and byte not in b'"\\' else f"\\{byte:03o}" for byte in os.fsencode(name)
+    )
+    return f'"{quoted}"'

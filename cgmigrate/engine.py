@@ -1,0 +1,463 @@
+"""Site + rules → findings and fixes, each fix checked for soundness before anybody sees it.
+
+A fix is sound when the settings before, read by the source release, capture what the settings
+after capture, read by the target release. All sites that share text (through anchors and merge
+keys) are fixed together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cgmigrate.capture import Capture, Reader, Rejected, capture_of
+from cgmigrate.documents import (
+    Add,
+    CannotEditError,
+    Change,
+    Document,
+    Remove,
+    Rename,
+    Revalue,
+    Site,
+    Span,
+    Written,
+    changes,
+    same,
+)
+from cgmigrate.ecosystems import Ecosystem, owner_of
+from cgmigrate.inheritance import components, effective, own_after
+from cgmigrate.rules import Case, Rule, State, matching_case
+from cgmigrate.settings import (
+    ENABLE,
+    EXTERNAL,
+    FIELDS,
+    IMPL,
+    INFERENCE,
+    LAST_OLD,
+    MODULES,
+    SCOPE,
+    SPLIT_IN,
+    Release,
+    Settings,
+    Undecided,
+)
+
+SAFE, UNSAFE = "safe", "unsafe"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What holds for a whole run (of one project): releases, rules, owners."""
+
+    source: Release
+    target: Release
+    rules: Mapping[str, Rule]
+    ecosystems: Sequence[Ecosystem]
+    assumed_source: bool = True
+    """Whether the source release is only the default, neither given nor pinned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to tell the user.
+
+    ``fix`` is the result in short, ``safety`` whether it is applied (``safe``), applied only with
+    ``--unsafe-fixes`` (``unsafe``), or empty when there is none; ``why_not`` says why a fix is
+    held back or missing; ``notes`` say more.
+    """
+
+    rule: str
+    severity: str
+    span: Span
+    message: str
+    fix: str = ""
+    safety: str = ""
+    why_not: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Examination:
+    """All findings of one document and the settings its sites should have.
+
+    ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
+    only what ``safe`` does not. ``left_alone`` names settings that belong to other systems.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    safe: dict[int, Settings] = field(default_factory=dict)
+    unsafe: dict[int, Settings] = field(default_factory=dict)
+    left_alone: list[tuple[Written, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Case:
+    """A site under examination."""
+
+    site: Site
+    reader: Reader
+    before: Settings
+    source: Release
+    hits: list[tuple[Rule, Case]] = field(default_factory=list)
+    final: Settings | None = None
+    blocked: str = ""
+    """Why the site cannot be rewritten, with or without --unsafe-fixes."""
+    risks: list[str] = field(default_factory=list)
+    """Why it is rewritten only with --unsafe-fixes."""
+    told: list[Finding] = field(default_factory=list)
+
+
+def examine(document: Document, context: Context) -> Examination:
+    """Return what there is to say about a document and how its sites should be written."""
+    result = Examination()
+    result.findings += [
+        Finding(problem.rule, context.rules[problem.rule].severity, problem.span, problem.message)
+        for problem in document.problems
+    ]
+    merged = effective(document.sites)
+    cases: dict[int, _Case] = {}
+    for site in document.sites:
+        owner = owner_of(site, document.top_level, context.ecosystems)
+        if owner.ecosystem is None:
+            result.findings += _owner_unknown(site, context)
+        elif owner.ecosystem.reader is None and not owner.conflict:
+            result.left_alone += [(written, owner.ecosystem.name) for written in site.written]
+        else:
+            reader = owner.ecosystem.reader or Reader.CONFIG
+            cases[site.index] = _examine_site(site, reader, merged[site.index], owner.conflict, document, context)
+    _decide(document, cases, context, result)
+    for case in cases.values():
+        result.findings += _findings_of(case, context, result)
+    result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
+    return result
+
+
+def _owner_unknown(site: Site, context: Context) -> list[Finding]:
+    rule = context.rules["CG006"]
+    message = "whose `{}` this is cannot be told from here (DeepSpeed, TensorRT-LLM and others have one, too)"
+    return [
+        Finding(
+            rule.id,
+            rule.severity,
+            written.span,
+            message.format(written.key),
+            why_not="left alone; if it is megatron-core's, write `cuda_graph_impl: local` for true, nothing for false",
+        )
+        for written in site.written
+    ]
+
+
+# --- one site -------------------------------------------------------------------------------------
+
+
+def _examine_site(
+    site: Site, reader: Reader, before: Settings, conflict: str, document: Document, context: Context
+) -> _Case:
+    case = _Case(site, reader, before, _source_for(before, context))
+    case.blocked = conflict or site.fixed_in_place
+    undecided = [written for written in site.written if isinstance(written.value, Undecided)]
+    if undecided:
+        rule = context.rules["CG003"]
+        for written in undecided:
+            assert isinstance(written.value, Undecided)
+            message = f"`{written.key}` has {written.value.reason}, so what is captured cannot be known from here"
+            advice = _advice_for_undecided(written)
+            case.told.append(Finding(rule.id, rule.severity, written.span, message, why_not=advice))
+    if any(isinstance(value, Undecided) for value in before.values()):
+        case.blocked = case.blocked or "a value beside it is computed when the file is used"
+        case.hits = _hits_of_names(case, context)
+        return case
+    _apply_rules(case, context)
+    if document.builds_on:
+        case.risks.append(
+            f"the file is merged with `{document.builds_on}`, which cgmigrate does not follow yet (CG004)"
+        )
+    return case
+
+
+def _advice_for_undecided(written: Written) -> str:
+    new = {
+        ENABLE: "write `cuda_graph_impl` with an interpolation that yields none or local",
+        EXTERNAL: "write `cuda_graph_impl` with an interpolation that yields none or transformer_engine",
+        SCOPE: "full_iteration is an implementation now, full_iteration_inference an inference scope, the rest are "
+        "modules: write the new names by hand",
+    }
+    return new.get(written.field, "")
+
+
+def _source_for(settings: Settings, context: Context) -> Release:
+    """The release that reads the settings now: one that knows their names."""
+    new = MODULES in settings or INFERENCE in settings or settings.get(IMPL) == "full_iteration"
+    return context.target if new and context.source < SPLIT_IN <= context.target else context.source
+
+
+def _hits_of_names(case: _Case, context: Context) -> list[tuple[Rule, Case]]:
+    """The deprecated names of a site that cannot be evaluated, so that none of them goes unsaid."""
+    decided = {name: value for name, value in case.before.items() if not isinstance(value, Undecided)}
+    state = State(decided, _reader_name(case.reader), case.source, context.target)
+    found = [(rule, matching_case(rule, state)) for rule in context.rules.values() if rule.id.startswith("CG1")]
+    return [(rule, hit) for rule, hit in found if hit is not None]
+
+
+def _reader_name(reader: Reader) -> str:
+    """How rules name a reader: config, command-line, bridge."""
+    return reader.name.lower().replace("_", "-")
+
+
+def _apply_rules(case: _Case, context: Context) -> None:
+    """Let each migrating rule rewrite the settings once, in order, until none holds any more."""
+    reader = _reader_name(case.reader)
+    current, done, asked = dict(case.before), set[tuple[str, int]](), list[str]()
+    rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
+    progress = True
+    while progress:
+        progress = False
+        for rule in rules:
+            hit = matching_case(rule, State(current, reader, case.source, context.target))
+            if hit is None or (rule.id, id(hit)) in done:
+                continue
+            done.add((rule.id, id(hit)))
+            case.hits.append((rule, hit))
+            if hit.fix is None:
+                asked.append(hit.decide)
+                continue
+            current = hit.fix.apply(current)
+            if hit.fix.unsafe:
+                case.risks.append(hit.fix.unsafe)
+            progress = True
+    if asked:
+        case.blocked = case.blocked or asked[0]
+    case.final = current
+
+
+# --- all sites together ---------------------------------------------------------------------------
+
+
+def _decide(document: Document, cases: Mapping[int, _Case], context: Context, result: Examination) -> None:
+    """Choose the settings that sites get, component by component of sites that share text."""
+    for component in components(document.sites):
+        group = [cases[index] for index in component if index in cases]
+        if not any(case.final is not None and _differs(case.final, case.before) for case in group):
+            continue
+        strangers = [index for index in component if index not in cases]
+        blocked = [case for case in group if case.blocked]
+        if blocked or strangers:
+            line = document.text.count(
+                "\n", 0, (blocked[0].site if blocked else document.sites[strangers[0]]).span.start
+            )
+            for case in group:
+                case.blocked = (
+                    case.blocked or f"it shares settings with the mapping on line {line + 1}, which cannot be rewritten"
+                )
+            continue
+        finals = {case.site.index: case.final for case in group if case.final is not None}
+        wanted = own_after(document.sites, component, finals)
+        after = effective([replace_own(site, wanted) for site in document.sites])
+        wanted = {index: own for index, own in wanted.items() if _differs(own, document.sites[index].own)}
+        for case in group:
+            _check_soundness(case, after[case.site.index], context)
+        if any(case.blocked for case in group) or _cannot_be_written(document, wanted, group):
+            continue
+        safe = not any(case.risks for case in group)
+        for case in group:
+            if not safe and not case.risks:
+                case.risks.append("it shares settings with a mapping whose rewrite is not safe")
+        (result.safe if safe else result.unsafe).update(wanted)
+
+
+def replace_own(site: Site, wanted: Mapping[int, Settings]) -> Site:
+    """The site as it will be written, for computing what it then inherits and passes on."""
+    if site.index not in wanted:
+        return site
+    own = tuple(Written(name, name, value, site.span) for name, value in wanted[site.index].items())
+    return replace(site, written=own)
+
+
+def _differs(left: Settings, right: Settings) -> bool:
+    return left.keys() != right.keys() or any(not same(left[name], right[name]) for name in left)
+
+
+def _check_soundness(case: _Case, after: Settings, context: Context) -> None:
+    """Compare captures; say in words what would change where they differ."""
+    was = capture_of(case.before, case.source, case.reader)
+    will = capture_of(after, context.target, case.reader)
+    if isinstance(was, Rejected):
+        case.blocked = case.blocked or (
+            f"megatron-core {case.source} refuses it as it is ({was.reason}), so what it should capture is not known"
+        )
+        return
+    if isinstance(will, Rejected):
+        case.blocked = case.blocked or f"megatron-core {context.target} would refuse the result ({will.reason})"
+        return
+    if was != will:
+        case.risks.append(
+            f"megatron-core {case.source} captures {was}; after the rewrite {context.target} would capture {will}"
+        )
+        return
+    if case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
+        case.risks.append(
+            f"up to megatron-core {LAST_OLD} this captured {_told(old)}; {case.source} captures {was}: which is meant?"
+        )
+
+
+def _older_meaning(case: _Case) -> Capture | Rejected | None:
+    """What 0.17 made of settings that only use names it knows; None for others."""
+    if MODULES in case.before or INFERENCE in case.before or case.before.get(IMPL) == "full_iteration":
+        return None
+    return capture_of(case.before, LAST_OLD, case.reader)
+
+
+def _told(capture: Capture | Rejected) -> str:
+    return str(capture) if isinstance(capture, Capture) else f"nothing: it was refused ({capture.reason})"
+
+
+def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group: Sequence[_Case]) -> bool:
+    """Try the edits on the text and read it again; on failure block the group."""
+    from cgmigrate.edits import apply
+
+    try:
+        edited = apply(document.text, document.edits(wanted))
+        reason = document.check(edited, wanted)
+    except CannotEditError as error:
+        reason = str(error)
+    if reason:
+        for case in group:
+            case.blocked = case.blocked or f"the text cannot be changed safely: {reason}"
+    return bool(reason)
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+
+def _findings_of(case: _Case, context: Context, result: Examination) -> list[Finding]:
+    site = case.site
+    planned: list[Change] = []
+    safety = ""
+    for kind, sites in ((SAFE, result.safe), (UNSAFE, result.unsafe)):
+        if site.index in sites:
+            safety, planned = kind, changes(site.own, sites[site.index])
+    found = list(case.told)
+    remarks = _remarks(case, safety, context)
+    covered = {name for rule, _, names in remarks if rule.id.startswith("CG2") for name in names}
+    for rule, hit in case.hits:
+        written = _place(rule, site)
+        # What the target refuses is said by the rule that explains the refusal; what another rule
+        # of the same case says about the same setting (none + full_iteration) is not said twice.
+        if written is None or (not safety and written.field in covered and hit.fix is not None):
+            continue
+        finding = _finding(case, rule, hit, written, planned, safety, context)
+        # What concerns the whole site is said once.
+        found.append(replace(finding, notes=()) if any(other.notes for other in found) else finding)
+    for rule, hit, _ in remarks:
+        written = _place(rule, site)
+        if written is not None:
+            message = _message(hit.message, case, context)
+            found.append(
+                Finding(rule.id, rule.severity, written.span, message, why_not=_message(hit.decide, case, context))
+            )
+    return found
+
+
+def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Case, tuple[str, ...]]]:
+    """Rules that only remark, on the settings as they will be when a safe fix is written, else as they are."""
+    settings = case.final if safety == SAFE and case.final is not None else case.before
+    if any(isinstance(value, Undecided) for value in settings.values()):
+        return []
+    verdict = capture_of(settings, context.target, case.reader)
+    code = verdict.code if isinstance(verdict, Rejected) and verdict.stage == "config" else ""
+    state = State(settings, _reader_name(case.reader), case.source, context.target, code)
+    found: list[tuple[Rule, Case, tuple[str, ...]]] = []
+    explained = False
+    for rule in context.rules.values():
+        if rule.migrates or (hit := matching_case(rule, state)) is None:
+            continue
+        about_refusal = "rejected" in hit.when
+        if about_refusal and explained:
+            continue
+        explained = explained or about_refusal
+        fields = verdict.fields if about_refusal and isinstance(verdict, Rejected) else rule.fields
+        found.append((replace(rule, fields=(*fields, *rule.fields)), hit, fields))
+    return found
+
+
+def _place(rule: Rule, site: Site) -> Written | None:
+    """Where a finding points: the first of the rule's settings that the site itself writes."""
+    by_name = {written.field: written for written in site.written}
+    heirs = {MODULES: SCOPE, IMPL: ENABLE}
+    for name in (*rule.fields, *(heirs[name] for name in rule.fields if name in heirs)):
+        if name in by_name:
+            return by_name[name]
+    return None
+
+
+def _finding(
+    case: _Case, rule: Rule, hit: Case, written: Written, planned: Sequence[Change], safety: str, context: Context
+) -> Finding:
+    why_not = ""
+    if safety != SAFE:
+        why_not = "; ".join(_message(text, case, context) for text in ([case.blocked] if case.blocked else case.risks))
+    return Finding(
+        rule.id,
+        rule.severity,
+        written.span,
+        _message(hit.message, case, context),
+        fix=_in_short(case.site, written, planned) if planned else "",
+        safety=safety,
+        why_not=why_not,
+        notes=_notes(case, safety, context),
+    )
+
+
+def _in_short(site: Site, written: Written, planned: Iterable[Change]) -> str:
+    """The part of a fix that concerns one setting, in the site's own spelling."""
+    parts: list[str] = []
+    removes = False
+    for change in planned:
+        match change:
+            case Rename(old=old, new=new, value=value) if old == written.field:
+                parts.append(f"write `{_spelled(site, new, value)}`")
+            case Revalue(name=name, value=value):
+                parts.append(f"write `{_spelled(site, name, value)}`")
+            case Add(name=name, value=value, after=after) if after == written.field:
+                parts.append(f"add `{_spelled(site, name, value)}`")
+            case Remove(name=name) if name == written.field:
+                removes = True
+    if removes:
+        parts.append(f"delete `{written.key}`")
+    return ", ".join(parts)
+
+
+def _spelled(site: Site, name: str, value: object) -> str:
+    if isinstance(value, list):
+        shown = f"[{', '.join(map(str, value))}]"
+    else:
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{site.written_as(name)}: {shown}"
+
+
+def _message(template: str, case: _Case, context: Context) -> str:
+    """Fill in how this site spells the settings, the releases, and the reader's refusal."""
+    if "{" not in template:
+        return template
+    filled = template
+    for name in FIELDS:
+        filled = filled.replace("{" + name + "}", case.site.written_as(name))
+    filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
+    if "{reason}" in filled:
+        verdict = capture_of(case.before, context.target, case.reader)
+        filled = filled.replace("{reason}", verdict.reason if isinstance(verdict, Rejected) else "")
+    return filled
+
+
+def _notes(case: _Case, safety: str, context: Context) -> tuple[str, ...]:
+    """Where the source release is only assumed: what an older one made of the same settings."""
+    if safety != SAFE or not context.assumed_source or case.source > LAST_OLD:
+        return ()
+    now = capture_of(case.before, case.source, case.reader)
+    for minor in (16, 15, 14):
+        older = Release(0, minor)
+        then = capture_of(case.before, older, case.reader)
+        if isinstance(then, Capture) and then != now:
+            return (f"in megatron-core {older} this captured {then}; if you come from there, run with --from {older}",)
+    return ()

@@ -1,0 +1,88 @@
+"""Effective settings: what a site has together with the sites it is merged from.
+
+YAML's anchors and merge keys for now. A site's own settings win over what it merges, the nearest
+source over farther ones. Rewriting has to go the other way: what must a site write itself, so that
+together with what its sources will say it has the settings that it should have?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from cgmigrate.documents import Site, same
+from cgmigrate.settings import Settings
+
+
+def effective(sites: Sequence[Site]) -> dict[int, Settings]:
+    """Return each site's settings after merging, by index."""
+    done: dict[int, Settings] = {}
+    for index in _sources_first(sites):
+        done[index] = {**_inherited(sites[index], done), **sites[index].own}
+    return done
+
+
+def components(sites: Sequence[Site]) -> list[list[int]]:
+    """Return the sites in groups that share settings, each in order with sources first."""
+    group = list(range(len(sites)))
+
+    def find(index: int) -> int:
+        while group[index] != index:
+            group[index] = group[group[index]]
+            index = group[index]
+        return index
+
+    for site in sites:
+        for source in site.inherits:
+            group[find(site.index)] = find(source)
+    found: dict[int, list[int]] = {}
+    for index in _sources_first(sites):
+        found.setdefault(find(index), []).append(index)
+    return list(found.values())
+
+
+def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[int, Settings]) -> dict[int, Settings]:
+    """Return the own settings that give each site of a component its final settings.
+
+    A setting that the sources will already say is written only where it was written before.
+    """
+    done: dict[int, Settings] = {}
+    wanted: dict[int, Settings] = {}
+    for index in component:
+        site = sites[index]
+        inherited = _inherited(site, done)
+        final = finals[index]
+        own = {
+            name: value
+            for name, value in final.items()
+            if name in site.own or name not in inherited or not same(inherited[name], value)
+        }
+        wanted[index] = own
+        done[index] = {**inherited, **own}
+    return wanted
+
+
+def _inherited(site: Site, done: Mapping[int, Settings]) -> Settings:
+    settings: dict[str, object] = {}
+    for source in reversed(site.inherits):
+        settings.update(done[source])
+    return settings
+
+
+def _sources_first(sites: Sequence[Site]) -> Iterable[int]:
+    """Indices in an order in which every site comes behind those it inherits from.
+
+    An anchor stands before its aliases in YAML, but a site's own index may be lower than that of a
+    mapping inside it.
+    """
+    order: list[int] = []
+    seen: set[int] = set()
+    stack = [(site.index, False) for site in reversed(sites)]
+    while stack:
+        index, done = stack.pop()
+        if done:
+            order.append(index)
+        elif index not in seen:
+            seen.add(index)
+            stack.append((index, True))
+            stack += [(source, False) for source in sites[index].inherits if source not in seen]
+    return order

@@ -1,0 +1,536 @@
+"""Releases of megatron-core, and finding out which one a project uses.
+
+A project says so in its lock file, in a vendored copy of megatron-core, or in its requirements. What is
+found there is used only where ``--from`` and ``--to`` leave something open.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cgmigrate.settings import KNOWN, LAST_OLD, NEWEST, OLDEST, SPLIT_IN, Release
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+# packaging and tomllib are imported where a pin is read: most runs meet none, and start-up is felt. `re` is
+# free here, since dataclasses and pathlib import it anyway; its patterns are compiled at first use.
+
+_RANGE = f"{OLDEST} to {NEWEST}"
+_NAME = r"megatron[-_.]+core"
+_RELEASE = (
+    r"(?:core_[rv]|v)?([0-9]{1,6})\.([0-9]{1,6})(?:\.[0-9]+)*"
+    r"(?:[-_.]?(?:alpha|a|beta|b|preview|pre|rc|c|dev|post)[-_.]?[0-9]*){0,3}(?:\+[a-z0-9.]+)?"
+)
+# Megatron-LM's own tags (v2.5, v3.0) are no releases of megatron-core: only after `core_` may a 1 stand.
+_REF = r"(?:[@/]core_[rv]([0-9]+)\.([0-9]+)|@v?(0)\.([0-9]+))(?![0-9])"
+_WHEEL = rf"{_NAME}-([0-9]+)\.([0-9]+)"
+_VENDORED = ("", "3rdparty/Megatron-LM/", "Megatron-LM/")
+
+
+class ReleaseError(ValueError):
+    """A release that is malformed, not known, or in the wrong order; the message is meant for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A requirement on megatron-core, with the oldest and the newest known release that it admits.
+
+    ``line`` is 1-based. ``text`` is the requirement as written; a lock file or a vendored copy, which holds
+    none, reads ``megatron-core==VERSION``.
+    """
+
+    path: Path
+    line: int
+    text: str
+    oldest: Release
+    newest: Release
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """From which release to which, how that was decided (words for a person), and what to know about it."""
+
+    source: Release
+    target: Release
+    source_from: str
+    target_from: str
+    notes: tuple[str, ...]
+
+
+def parse_release(text: str) -> Release:
+    """Return the minor release that a version or a tag of megatron-core belongs to.
+
+    ``0.17``, ``0.17.1``, ``v0.17.1``, ``core_v0.17.0``, ``core_r0.17.0`` and ``0.17.0rc1`` are all 0.17.
+
+    Raises ReleaseError for what is no version and for a release outside 0.12 to 0.19.
+    """
+    match = re.fullmatch(_RELEASE, text.strip(), re.IGNORECASE)
+    if match is None:
+        raise ReleaseError(f"{text!r} is not a megatron-core release; write it like 0.17 or 0.17.1 (known: {_RANGE})")
+    release = Release(int(match[1]), int(match[2]))
+    if release < OLDEST:
+        raise ReleaseError(f"megatron-core {release} is older than what is known ({_RANGE})")
+    if release > NEWEST:
+        raise ReleaseError(f"megatron-core {release} is not known yet, newest known is {NEWEST}")
+    return release
+
+
+def resolve(directory: Path, source: Release | None, target: Release | None) -> Resolution:
+    """Decide the source and target release for the files of ``directory``.
+
+    What is given wins; then the project's pin: its newest release as target and, as source, the release
+    nearest to 0.17 among those it admits; then 0.17 and 0.19. Where a pin or default would put the source
+    after the target, it gives way to what was given.
+
+    Raises ReleaseError when both are given and the source is newer than the target.
+    """
+    if source is not None and target is not None:
+        if source > target:
+            raise ReleaseError(f"--from {source} is newer than --to {target}")
+        return Resolution(source, target, "--from", "--to", ())
+    pin, notes = find_pin(directory)
+    where = _place(pin.path, pin.line, directory) if pin else ""
+    pinned = f"{where} ({pin.text})" if pin else ""
+
+    if source is not None:
+        first, first_from = source, "--from"
+    else:
+        # An open range such as >=0.12 says what may run, not what does: of what it admits, the release nearest
+        # to the last of the old names.
+        closest = max(pin.oldest, min(pin.newest, LAST_OLD)) if pin else LAST_OLD
+        first, first_from = (closest, pinned) if pin else (LAST_OLD, "the default")
+    if target is not None:
+        last, last_from = target, "--to"
+        if first > last:
+            first, first_from = target, "--to"
+    else:
+        last, last_from = (pin.newest, pinned) if pin else (NEWEST, "the default")
+        if first > last:
+            last, last_from = NEWEST, "the default"
+
+    if pin and target is None:
+        if last < SPLIT_IN:
+            notes += (f"{where} pins {pin.text}, which does not know the new names; give --to {NEWEST} to migrate",)
+        elif pin.oldest < SPLIT_IN:
+            notes += (
+                f"the rewritten files need megatron-core >= {SPLIT_IN}, and {where} ({pin.text}) still "
+                f"admits {pin.oldest}: raise it to >={SPLIT_IN}",
+            )
+    return Resolution(first, last, first_from, last_from, notes)
+
+
+def find_pin(directory: Path) -> tuple[Pin | None, tuple[str, ...]]:
+    """Return the pin of the project that ``directory`` belongs to, and notes on what could not be used.
+
+    Looks in ``directory`` and its parents, up to the first that holds ``.git``; the nearest folder with a pin
+    wins. Within a folder: lock file, vendored copy, pyproject.toml, setup.cfg, requirements. Never raises for
+    what the files hold. Folders are remembered, so each one is read once in a run.
+    """
+    directory = directory.resolve()
+    notes: list[str] = []
+    for folder in (directory, *directory.parents):
+        found = _read_folder(folder)
+        notes += (f"{_place(p.path, p.line, directory)}: {p.message}" for p in found.problems)
+        if found.pin is not None or found.is_root:
+            return found.pin, tuple(notes)
+    return None, tuple(notes)
+
+
+def _place(path: Path, line: int | None, directory: Path) -> str:
+    """Name a file as the user would, from here if it lies below, else from the folder it was found for."""
+    shared = os.path.commonpath([path.parent, directory.resolve()])
+    here = Path.cwd()
+    shown = path.relative_to(here if path.is_relative_to(here) else shared).as_posix()
+    return shown if line is None else f"{shown}:{line}"
+
+
+# ---- one folder ----
+
+
+class _Mention(NamedTuple):
+    """One requirement in a file; ``admitted`` is None when nobody can read it."""
+
+    line: int
+    text: str
+    admitted: frozenset[Release] | None
+
+
+class _Problem(NamedTuple):
+    path: Path
+    line: int | None
+    message: str
+
+
+class _Folder(NamedTuple):
+    pin: Pin | None
+    problems: tuple[_Problem, ...]
+    is_root: bool
+
+
+_Reader = Callable[[str], Iterable[_Mention]]
+
+
+@cache
+def _read_folder(folder: Path) -> _Folder:
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name for entry in entries}
+    except OSError:
+        return _Folder(None, (), False)
+    problems: list[_Problem] = []
+    for path, reader in _pin_files(folder, names):
+        pin = _read_file(path, reader, problems)
+        if pin is not None:
+            return _Folder(pin, tuple(problems), ".git" in names)
+    return _Folder(None, tuple(problems), ".git" in names)
+
+
+def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, _Reader]]:
+    """Yield the pin files that may exist, those that say most exactly what is installed first."""
+    for name in ("uv.lock", "poetry.lock"):
+        if name in names:
+            yield folder / name, _read_lock
+    for prefix in _VENDORED:
+        path = f"{prefix}megatron/core/package_info.py"
+        if path.split("/", 1)[0] in names:
+            yield folder / path, _read_package_info
+    if "pyproject.toml" in names:
+        yield folder / "pyproject.toml", _read_pyproject
+    if "setup.cfg" in names:
+        yield folder / "setup.cfg", _read_setup_cfg
+    texts = sorted(name for name in names if name.endswith(".txt"))
+    for name in sorted(texts, key=lambda name: name != "requirements.txt"):
+        if name.startswith("requirements"):
+            yield folder / name, _read_requirements
+    if "requirements" in names:
+        for path_in in sorted((folder / "requirements").glob("*.txt")):
+            yield path_in, _read_requirements
+    for name in texts:
+        if name.startswith("constraints"):
+            yield folder / name, _read_requirements
+
+
+def _read_file(path: Path, reader: _Reader, problems: list[_Problem]) -> Pin | None:
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        problems.append(_Problem(path, None, f"cannot be read ({error.strerror}); its pin is not used"))
+        return None
+    # A vendored package_info.py need not name what its path names already.
+    if reader is not _read_package_info and b"megatron" not in data.lower():
+        return None
+    try:
+        mentions = list(reader(data.decode("utf-8-sig", errors="replace")))
+    except (ValueError, RecursionError) as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        problems.append(_Problem(path, None, f"cannot be parsed ({reason[0]}); its pin is not used"))
+        return None
+    return _combine(path, mentions, problems)
+
+
+def _combine(path: Path, mentions: list[_Mention], problems: list[_Problem]) -> Pin | None:
+    """Return what all requirements of a file admit together, or the first one where they disagree."""
+    usable: list[tuple[_Mention, frozenset[Release]]] = []
+    for mention in mentions:
+        if mention.admitted:
+            usable.append((mention, mention.admitted))
+        elif mention.admitted is None:
+            problems.append(_Problem(path, mention.line, f"{mention.text!r} cannot be read; it is ignored"))
+        else:
+            message = f"{mention.text} admits no known release ({_RANGE}); it is ignored"
+            problems.append(_Problem(path, mention.line, message))
+    if not usable:
+        return None
+    chosen, common = usable[0]
+    for mention, each in usable:
+        if not common & each:
+            message = f"{chosen.text} and {mention.text} (line {mention.line}) disagree; the first is used"
+            problems.append(_Problem(path, chosen.line, message))
+            _, admitted = usable[0]
+            return Pin(path, chosen.line, chosen.text, min(admitted), max(admitted))
+        common &= each
+    for mention, each in usable:
+        if each == common:
+            return Pin(path, mention.line, mention.text, min(common), max(common))
+    # No single requirement says it all, so naming one would mislead.
+    together = " and ".join(dict.fromkeys(mention.text for mention, _ in usable))
+    return Pin(path, chosen.line, together, min(common), max(common))
+
+
+# ---- one requirement ----
+
+
+def _requirement(line: int, text: str) -> Iterator[_Mention]:
+    """Yield the mention in a PEP 508 requirement or bare URL; nothing if unpinned or of another package."""
+    if "megatron" not in text.lower():
+        return
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        if "://" in text:
+            yield from _url(line, text, text, named=re.search(f"egg={_NAME}", text, re.IGNORECASE) is not None)
+        elif re.match(rf"{_NAME}(?![\w.-])", text, re.IGNORECASE):
+            yield _Mention(line, text, None)
+        return
+    named = canonicalize_name(requirement.name) == "megatron-core"
+    if requirement.url:
+        yield from _url(line, text, requirement.url, named=named)
+    elif named and requirement.specifier:
+        yield _Mention(line, text, _admitted(requirement.specifier))
+
+
+def _url(line: int, text: str, url: str, *, named: bool) -> Iterator[_Mention]:
+    """Yield the release that a URL names by a wheel or a tag; a tag counts only in what is Megatron."""
+    match = re.search(_WHEEL, url, re.IGNORECASE)
+    if match is None and (named or "/megatron-lm" in url.lower()):
+        match = re.search(_REF, url)
+    if match is not None:
+        major, minor = (int(part) for part in match.groups() if part is not None)
+        yield _Mention(line, text, frozenset({Release(major, minor)}).intersection(KNOWN))
+
+
+def _admitted(specifier: SpecifierSet) -> frozenset[Release]:
+    """Return the known minor releases of which some patch or pre-release satisfies ``specifier``."""
+    from packaging.version import InvalidVersion, Version
+
+    # A bound may name what is not among the usual candidates: 0.17.12, 0.18.0rc3, 0.17.1+cu12.
+    own: list[Version] = []
+    for clause in specifier:
+        try:
+            own.append(Version(clause.version.removesuffix(".*")))
+        except InvalidVersion:
+            continue
+
+    def admits(release: Release) -> bool:
+        usual = [Version(f"{release}.0rc0"), *(Version(f"{release}.{patch}") for patch in range(10))]
+        named = [version for version in own if (version.major, version.minor) == release]
+        return any(specifier.contains(version, prereleases=True) for version in usual + named)
+
+    return frozenset(filter(admits, KNOWN))
+
+
+# ---- kinds of files: text → mentions; ValueError where the file cannot be parsed ----
+
+
+def _line_of(text: str, *needles: str) -> int:
+    """Return the line (1-based) of the first needle outside comment lines; 1 where there is none."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.lstrip().startswith("#") and any(needle in line for needle in needles):
+            return number
+    return 1
+
+
+def _line_at(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _load_toml(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
+def _read_lock(text: str) -> Iterator[_Mention]:
+    from packaging.specifiers import SpecifierSet
+
+    # Lock files run to megabytes, of which tomllib parses about one a second: only the blocks asked for.
+    starts = [match.start() for match in re.finditer(r"^\[\[package\]\]", text, re.MULTILINE)]
+    if not starts:
+        _load_toml(text)
+    for start, end in pairwise([*starts, len(text)]):
+        block = text[start:end]
+        name = re.search(rf"^name\s*=\s*[\"']{_NAME}[\"']", block, re.MULTILINE | re.IGNORECASE)
+        if name is None:
+            continue
+        # The empty lines keep the line in a parser's message true.
+        version = _load_toml("\n" * (_line_at(text, start) - 1) + block)["package"][0].get("version")
+        if isinstance(version, str):
+            written = re.search(r"^version\s*=", block, re.MULTILINE) or name
+            line = _line_at(text, start + written.start())
+            yield _Mention(line, f"megatron-core=={version}", _admitted(SpecifierSet(f"=={version}")))
+
+
+def _read_package_info(text: str) -> Iterator[_Mention]:
+    found = {
+        match[1]: match
+        for match in re.finditer(
+            r"^(MAJOR|MINOR|PATCH)[ \t]*(?::[ \t]*int[ \t]*)?=[ \t]*([0-9]+)\b", text, re.MULTILINE
+        )
+    }
+    if not {"MAJOR", "MINOR"} <= found.keys():
+        raise ValueError("it assigns no number to MAJOR and MINOR")
+    release = Release(int(found["MAJOR"][2]), int(found["MINOR"][2]))
+    patch = f".{found['PATCH'][2]}" if "PATCH" in found else ""
+    line = _line_at(text, found["MINOR"].start())
+    yield _Mention(line, f"megatron-core=={release}{patch}", frozenset({release}).intersection(KNOWN))
+
+
+def _read_pyproject(text: str) -> Iterator[_Mention]:
+    document = _load_toml(text)
+    project, tool = _table(document, "project"), _table(document, "tool")
+    uv, poetry = _table(tool, "uv"), _table(tool, "poetry")
+
+    # An override exists to win over what it contradicts, so it comes first.
+    lists = [uv.get("override-dependencies"), project.get("dependencies")]
+    lists += _table(project, "optional-dependencies").values()
+    lists += _table(document, "dependency-groups").values()
+    lists.append(uv.get("constraint-dependencies"))
+    for requirement in (item for each in lists if isinstance(each, list) for item in each):
+        if isinstance(requirement, str):
+            quoted = (f'"{requirement}"', f"'{requirement}'", requirement.replace('"', '\\"'))
+            yield from _requirement(_line_of(text, *quoted), requirement.strip())
+
+    tables = [_table(uv, "sources"), _table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
+    tables += [_table(group, "dependencies") for group in _table(poetry, "group").values()]
+    for table in tables:
+        for name, value in table.items():
+            if re.fullmatch(_NAME, name, re.IGNORECASE):
+                for entry in value if isinstance(value, list) else [value]:
+                    yield from _poetry_entry(text, name, entry)
+
+
+def _table(parent: object, key: str) -> dict[str, Any]:
+    value = parent.get(key) if isinstance(parent, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _poetry_entry(text: str, name: str, entry: object) -> Iterator[_Mention]:
+    """Yield the mention in one value of a Poetry dependency or uv source: a string, or a table."""
+    if isinstance(entry, str):
+        entry = {"version": entry}
+    if not isinstance(entry, dict):
+        return
+    version, url = entry.get("version"), entry.get("url")
+    if isinstance(version, str):
+        line, written = _line_of_key(text, name, version), f'{name} = "{version}"'
+        try:
+            admitted = _poetry_admitted(version)
+        except ValueError:
+            yield _Mention(line, written, None)
+            return
+        if admitted is not None:
+            yield _Mention(line, written, admitted)
+    elif isinstance(url, str):
+        yield from _url(_line_of_key(text, name, url), f'{name} = {{url = "{url}"}}', url, named=True)
+    else:
+        for key in ("tag", "rev", "branch"):
+            if isinstance(ref := entry.get(key), str):
+                written = f'{name} = {{{key} = "{ref}"}}'
+                yield from _url(_line_of_key(text, name, ref), written, f"@{ref}", named=True)
+
+
+def _line_of_key(text: str, name: str, value: str) -> int:
+    """Return the line where the key ``name`` is given ``value``: its own line, or one of the lines below."""
+    quoted = re.compile(rf"[\"']{re.escape(value)}[\"']")
+    key = rf"^[ \t]*(?:\[[^\]\n]*\.)?[\"']?{re.escape(name)}[\"']?[ \t]*[\]=.].*$"
+    keys = list(re.finditer(key, text, re.MULTILINE))
+    for match in keys:
+        if quoted.search(match[0]):
+            return _line_at(text, match.start())
+    for match in keys:
+        section_end = re.compile(r"^\[", re.MULTILINE).search(text, match.end())
+        end = section_end.start() if section_end else len(text)
+        if found := quoted.search(text, match.end(), end):
+            return _line_at(text, found.start())
+    return _line_at(text, keys[0].start()) if keys else _line_of(text, name)
+
+
+def _poetry_admitted(constraint: str) -> frozenset[Release] | None:
+    """Return what a Poetry constraint admits, None for ``*``; ValueError for what is none.
+
+    https://python-poetry.org/docs/dependency-specification/
+    """
+    from packaging.specifiers import SpecifierSet
+
+    admitted: frozenset[Release] = frozenset()
+    for alternative in re.split(r"\|\|?", constraint):
+        if alternative.strip() == "*":
+            return None
+        clause = r"(\^|~=|~|===?|!=|>=|<=|>|<|=|)\s*(v?[0-9][\w.*+!]*)"
+        if not re.fullmatch(rf"\s*{clause}(?:[\s,]+{clause})*\s*", alternative):
+            raise ValueError(f"{constraint!r} is not a version constraint")
+        clauses = (_pep440(operator, version) for operator, version in re.findall(clause, alternative))
+        admitted |= _admitted(SpecifierSet(",".join(clauses)))
+    return admitted
+
+
+def _pep440(operator: str, version: str) -> str:
+    """Return a clause of a Poetry constraint in the words of PEP 440."""
+    from packaging.version import Version
+
+    if operator in ("", "="):
+        return f"=={version}"
+    if operator not in ("^", "~"):
+        return operator + version
+    parts = Version(version).release
+    if operator == "^":
+        kept = next((i for i, part in enumerate(parts) if part), len(parts) - 1)
+    else:
+        kept = min(1, len(parts) - 1)
+    limit = ".".join(map(str, (*parts[:kept], parts[kept] + 1)))
+    return f">={version},<{limit}"
+
+
+def _read_setup_cfg(text: str) -> Iterator[_Mention]:
+    from configparser import Error, RawConfigParser
+
+    parser = RawConfigParser()
+    try:
+        parser.read_string(text)
+    except Error as error:
+        raise ValueError(error.message) from error
+    values = []
+    if parser.has_option("options", "install_requires"):
+        values.append(parser.get("options", "install_requires"))
+    if parser.has_section("options.extras_require"):
+        values += parser["options.extras_require"].values()
+    for value in values:
+        # setuptools reads a list on one line as separated by semicolons, even where a marker follows.
+        for item in value.splitlines() if "\n" in value else value.split(";"):
+            requirement = re.sub(r"(^|\s)#.*", "", item).strip()
+            if requirement:
+                yield from _requirement(_line_of(text, requirement), requirement)
+
+
+def _read_requirements(text: str) -> Iterator[_Mention]:
+    for number, line in _logical_lines(text):
+        # What follows ` --` belongs to pip: hashes and build options.
+        requirement = re.split(r"\s--", re.sub(r"(^|\s)#.*", "", line).strip())[0].strip()
+        requirement = re.sub(r"^(?:-e\s*|--editable[\s=]\s*)", "", requirement)
+        if not requirement.startswith("-"):
+            yield from _requirement(number, requirement)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Join continued lines as pip does (a comment line ends them); the number is of the first line."""
+    parts: list[str] = []
+    first = 1
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.rstrip("\r")
+        if not parts:
+            first = number
+        is_comment = line.lstrip().startswith("#")
+        if line.endswith("\\") and not is_comment:
+            parts.append(line[:-1])
+            continue
+        parts.append(f" {line}" if is_comment else line)
+        yield first, "".join(parts)
+        parts = []
+    if parts:
+        yield first, "".join(parts)

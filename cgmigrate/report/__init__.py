@@ -1,0 +1,1 @@
+"""Reports: findings in the forms that people and programs read."""

@@ -1,0 +1,51 @@
+"""A rule as a person reads it in a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+
+from cgmigrate.rules import Rule
+from cgmigrate.settings import OLDEST
+
+
+def rule_text(rule: Rule) -> str:
+    """Return the rule: what it says, since when, why, its examples and sources."""
+    parts = [f"{rule.id} {rule.name}", "", rule.summary]
+    facts = [f"Severity: {rule.severity}."]
+    if rule.deprecated_in > OLDEST:
+        facts.append(f"Deprecated in megatron-core {rule.deprecated_in}.")
+    facts.append(f"Fix: {_fix_in_words(rule)}")
+    parts += ["", " ".join(facts), "", rule.explanation.strip()]
+    for example in rule.examples:
+        parts += ["", *_example(example)]
+    parts += ["", "Sources:", *(f"  - {source}" for source in rule.sources)]
+    return "\n".join(parts) + "\n"
+
+
+def _fix_in_words(rule: Rule) -> str:
+    fixes = [case.fix for case in rule.cases]
+    if not any(fixes):
+        return "none; it needs a person's decision."
+    unsafe = [fix for fix in fixes if fix and fix.unsafe]
+    if len(unsafe) == len([fix for fix in fixes if fix]):
+        return "with --unsafe-fixes."
+    rest = " (some cases only with --unsafe-fixes)" if unsafe else ""
+    return f"applied where the same graphs are captured before and after{rest}."
+
+
+def _example(example: object) -> list[str]:
+    assert isinstance(example, dict)
+    releases = "".join(f" {word} {example[word]}" for word in ("from", "to") if word in example)
+    why = f" ({example['why']})" if "why" in example else ""
+    lines = [f"Before{releases}{why}:", *_indented(example["before"])]
+    if "after" in example:
+        lines += ["After:", *_indented(example["after"])]
+    elif "unsafe-after" in example:
+        lines += ["After, with --unsafe-fixes:", *_indented(example["unsafe-after"])]
+    else:
+        lines.append("Nothing is rewritten.")
+    return lines
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.indent(text.rstrip("\n"), "    ").split("\n")

@@ -1,0 +1,294 @@
+"""Rules are data: loading ``rules/*.yaml``, checking them, and deciding where one holds.
+
+A rule says *when* on settings, *what to have instead*, and *how to tell the user*. It never says
+how a syntax is written. The rules that ship are checked by the tests; a team's own are checked
+against ``rules/schema.json`` when they are loaded, with file, line and what is expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.settings import OLDEST, Release, names_in, without_name
+
+ABSENT = "absent"
+"""In a condition: the setting is not written."""
+
+
+class RuleError(ValueError):
+    """A rule file that cannot be used; the message says where and what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What to have instead. ``unsafe`` says what may change, empty when nothing does."""
+
+    set: Mapping[str, object] = field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    drop: Mapping[str, str] = field(default_factory=dict)
+    unsafe: str = ""
+
+    def apply(self, settings: Mapping[str, object]) -> dict[str, object]:
+        """Return the settings after this fix. A name dropped from its list takes an empty list along."""
+        after = dict(settings)
+        for name, value in self.drop.items():
+            if name in after:
+                left = without_name(after.pop(name), value)
+                if left is not None:
+                    after[name] = left
+        for old, new in self.rename.items():
+            if old in after:
+                after[new] = after.pop(old)
+        for name in self.remove:
+            after.pop(name, None)
+        return after | dict(self.set)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way in which a rule holds. Without a fix, ``decide`` says what a person has to choose."""
+
+    when: Mapping[str, Any]
+    message: str
+    fix: Fix | None = None
+    decide: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule file. ``fields`` are where its findings point, best first."""
+
+    id: str
+    name: str
+    summary: str
+    severity: str
+    fields: tuple[str, ...]
+    cases: tuple[Case, ...]
+    explanation: str
+    sources: tuple[str, ...]
+    examples: tuple[Mapping[str, Any], ...]
+    deprecated_in: Release
+    available_in: Release
+    path: str
+
+    @property
+    def migrates(self) -> bool:
+        """Whether the rule takes part in rewriting a site (else it only remarks on it)."""
+        return any(case.fix or case.decide for case in self.cases)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What conditions are asked about: settings and who reads them."""
+
+    settings: Mapping[str, object]
+    reader: str
+    source: Release
+    target: Release
+    rejected: str = ""
+    """Code of the target's refusal, empty when it accepts."""
+
+
+def matching_case(rule: Rule, state: State) -> Case | None:
+    """Return the first case of the rule that holds."""
+    if state.target < rule.deprecated_in:
+        return None
+    return next((case for case in rule.cases if holds(case.when, state)), None)
+
+
+def holds(when: Mapping[str, Any], state: State) -> bool:
+    """Whether every condition of ``when`` is met."""
+    return all(_met(name, condition, state) for name, condition in when.items())
+
+
+def _met(name: str, condition: Any, state: State) -> bool:
+    match name:
+        case "any-of":
+            return any(holds(part, state) for part in condition)
+        case "reader":
+            return state.reader in (condition if isinstance(condition, list) else [condition])
+        case "rejected":
+            return state.rejected in (condition if isinstance(condition, list) else [condition])
+        case "source-before":
+            return state.source < _release(condition)
+        case "source-since":
+            return state.source >= _release(condition)
+    value = state.settings.get(name, ABSENT)
+    if not isinstance(condition, Mapping):
+        return _equal(value, condition)
+    names = names_in(value) if name in state.settings else []
+    for test, wanted in condition.items():
+        match test:
+            case "in":
+                met = any(_equal(value, item) for item in wanted)
+            case "has":
+                met = wanted in names
+            case "lacks":
+                met = not set(names) & set(wanted if isinstance(wanted, list) else [wanted])
+            case "has-any":
+                met = bool(set(names) & set(wanted))
+            case "only":
+                met = names == [wanted]
+            case "written":
+                met = (name in state.settings) is wanted
+            case "empty":
+                met = (name in state.settings and not names) is wanted
+            case "separated-by":
+                text = value.strip() if isinstance(value, str) else ""
+                met = (
+                    ("," in text)
+                    if wanted == "comma"
+                    else (", " in text)
+                    if wanted == "comma-space"
+                    else (" " in text and "," not in text)
+                )
+            case _:
+                raise RuleError(f"unknown test {test!r} on {name}")
+        if not met:
+            return False
+    return True
+
+
+def _equal(value: object, wanted: object) -> bool:
+    return type(value) is type(wanted) and value == wanted
+
+
+# --- loading ----------------------------------------------------------------------------------------
+
+
+def rules_folder() -> Path:
+    """The folder of the rules that ship: inside the wheel, or beside the package in a checkout."""
+    inside = Path(__file__).parent / "_rules"
+    return inside if inside.is_dir() else Path(__file__).parents[1] / "rules"
+
+
+def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
+    """Return the rules by id, in order of id; ``extra`` are folders of a team's own rules.
+
+    Raises RuleError for a rule that does not fit the schema or repeats an id.
+    """
+    rules: dict[str, Rule] = {}
+    for folder in (rules_folder(), *extra):
+        own = folder in extra
+        if own and not folder.is_dir():
+            raise RuleError(f"{folder}: not a folder of rules")
+        for path in sorted(folder.glob("*.yaml")):
+            rule = read(path, checked=own)
+            if rule.id in rules:
+                raise RuleError(f"{path}: {rule.id} is already defined in {rules[rule.id].path}")
+            rules[rule.id] = rule
+    return dict(sorted(rules.items()))
+
+
+def read(path: Path, checked: bool = True) -> Rule:
+    """Read one rule file; ``checked`` compares it with the schema. Raises RuleError."""
+    text = path.read_text(encoding="utf-8")
+    data = load_yaml(text, str(path))
+    if checked:
+        check(data, text, str(path))
+    cases = data.get("cases")
+    if cases is None:
+        cases = [data] if "when" in data else []
+    fields = tuple(data["fields"])
+    return Rule(
+        id=data["id"],
+        name=data["name"],
+        summary=data["summary"],
+        severity=data.get("severity", "warning"),
+        fields=fields,
+        cases=tuple(_case(case, data) for case in cases),
+        explanation=data["explanation"],
+        sources=tuple(data["sources"]),
+        examples=tuple(data.get("examples", ())),
+        deprecated_in=_release(data["deprecated-in"]) if "deprecated-in" in data else OLDEST,
+        available_in=_release(data["replacement-available-in"]) if "replacement-available-in" in data else OLDEST,
+        path=str(path),
+    )
+
+
+def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
+    fix = case.get("fix")
+    return Case(
+        when=case["when"],
+        message=case.get("message", rule["summary"]).strip(),
+        fix=None
+        if fix is None
+        else Fix(
+            set=fix.get("set", {}),
+            remove=tuple(fix.get("remove", ())),
+            rename=fix.get("rename", {}),
+            drop=fix.get("drop", {}),
+            unsafe=fix.get("unsafe", "").strip(),
+        ),
+        decide=case.get("decide", "").strip(),
+    )
+
+
+def load_yaml(text: str, path: str) -> Any:
+    """YAML as plain data. Raises RuleError with file, line and reason."""
+    import yaml
+
+    try:
+        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise RuleError(f"{path}{line}: not valid YAML: {getattr(error, 'problem', error)}") from error
+
+
+def check(data: Any, text: str, path: str) -> None:
+    """Compare a rule with the schema. Raises RuleError: file, line, what is there, what is expected."""
+    import json
+
+    import jsonschema
+
+    schema = json.loads((rules_folder() / "schema.json").read_text(encoding="utf-8"))
+    errors = sorted(
+        jsonschema.Draft202012Validator(schema).iter_errors(data),
+        key=lambda error: (len(error.absolute_path), str(error.absolute_path)),
+    )
+    if errors:
+        error = jsonschema.exceptions.best_match(errors)
+        where = ".".join(map(str, error.absolute_path)) or "the rule"
+        line = _line_of(text, list(error.absolute_path))
+        raise RuleError(f"{path}:{line}: {where}: {_expectation(error)}")
+
+
+def _expectation(error: Any) -> str:
+    match error.validator:
+        case "enum":
+            return f"{error.instance!r} is not one of {', '.join(map(str, error.validator_value))}"
+        case "required" | "additionalProperties" | "dependentRequired":
+            return str(error.message)
+        case "pattern":
+            return f"{error.instance!r} does not have the form {error.validator_value}"
+        case _:
+            expected = error.schema.get("description")
+            return f"{error.message}{f'; expected {expected}' if expected else ''}"
+
+
+def _line_of(text: str, path: Sequence[str | int]) -> int:
+    """The line of the value at a path of keys and positions, or of the nearest thing around it."""
+    import yaml
+
+    node = yaml.compose(text, yaml.SafeLoader)
+    line = 1
+    for step in path:
+        if isinstance(node, yaml.MappingNode):
+            found = next(((k, v) for k, v in node.value if k.value == step), None)
+            if found is None:
+                break
+            line, node = found[0].start_mark.line + 1, found[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+    return line
+
+
+def _release(text: str) -> Release:
+    major, _, minor = str(text).partition(".")
+    return Release(int(major), int(minor))

@@ -1,0 +1,156 @@
+"""One run: paths → discovery → documents → findings → edited text, file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cgmigrate.discovery import Discovery, Source, Syntax, TooLarge, Trouble
+from cgmigrate.settings import Release
+
+if TYPE_CHECKING:
+    from cgmigrate.documents import Document
+    from cgmigrate.engine import Context, Examination, Finding
+    from cgmigrate.releases import Resolution
+    from cgmigrate.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for."""
+
+    source: Release | None = None
+    target: Release | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    unsafe: bool = False
+    exclude: tuple[str, ...] = ()
+    rule_folders: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file that holds settings: its findings, and its text before and after the fixes.
+
+    ``after`` is None when nothing is to be rewritten. ``fixed`` are the findings that the rewrite
+    settles.
+    """
+
+    path: str
+    data: bytes
+    text: str
+    findings: tuple[Finding, ...]
+    left_alone: tuple[tuple[int, str, str], ...] = ()
+    after: str | None = None
+    bom: bool = False
+    fixed: tuple[Finding, ...] = ()
+
+    @property
+    def remaining(self) -> tuple[Finding, ...]:
+        """The findings that the rewrite does not settle."""
+        return tuple(finding for finding in self.findings if finding not in self.fixed)
+
+
+@dataclass(slots=True)
+class Run:
+    """Iterable over what there is to say of each file, in order of path; counts as it goes."""
+
+    paths: Sequence[str]
+    options: Options
+    discovery: Discovery = field(init=False)
+    notes: list[str] = field(default_factory=list)
+    unread: dict[Syntax, int] = field(default_factory=dict)
+    """Files that hold the names in a syntax that this release does not read yet."""
+    _contexts: dict[Resolution, Context] = field(default_factory=dict)
+    _rules: dict[str, Rule] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.discovery = Discovery(self.paths, self.options.exclude)
+
+    def __iter__(self) -> Iterator[Checked | Trouble]:
+        for found in self.discovery:
+            match found:
+                case Trouble():
+                    yield found
+                case TooLarge(path=path, size=size):
+                    yield self._unreadable(
+                        path, b"", "CG008", f"the file has {size:,} bytes and is not read as a configuration"
+                    )
+                case Source() if found.syntax is Syntax.YAML:
+                    yield self._check(found)
+                case Source():
+                    self.unread[found.syntax] = self.unread.get(found.syntax, 0) + 1
+
+    def _check(self, source: Source) -> Checked:
+        from cgmigrate.edits import apply, decode
+
+        try:
+            text, bom = decode(source.data)
+        except UnicodeDecodeError as error:
+            line = source.data.count(b"\n", 0, error.start) + 1
+            message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
+            return self._unreadable(source.path, source.data, "CG007", message)
+        document, examined = self._examine(source.path, text)
+        findings = tuple(finding for finding in examined.findings if self._selected(finding.rule))
+        left_alone = tuple(
+            (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
+        )
+        checked = Checked(source.path, source.data, text, findings, left_alone, bom=bom)
+        wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
+        if not wanted:
+            return checked
+        after = apply(text, document.edits(wanted))
+        if reason := document.check(after, wanted):
+            # Each fix alone was checked; together they must not differ. Nothing is written then.
+            self.notes.append(f"{source.path}: not rewritten, since {reason}; please report this")
+            return checked
+        applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
+        return replace(checked, after=after, fixed=tuple(f for f in findings if f.safety in applied))
+
+    def _examine(self, path: str, text: str) -> tuple[Document, Examination]:
+        from cgmigrate.documents.yaml import YamlDocument
+        from cgmigrate.engine import examine
+
+        document = YamlDocument(text)
+        return document, examine(document, self._context(path))
+
+    def _selected(self, rule: str) -> bool:
+        selected = not self.options.select or rule.startswith(self.options.select)
+        return selected and not (self.options.ignore and rule.startswith(self.options.ignore))
+
+    def rules(self) -> dict[str, Rule]:
+        """All rules by id, loaded once."""
+        if not self._rules:
+            from cgmigrate.rules import load
+
+            self._rules = load(self.options.rule_folders)
+        return self._rules
+
+    def _context(self, path: str) -> Context:
+        """Releases, rules and owners for a file; the project's pins are those nearest to it."""
+        from cgmigrate.engine import Context
+        from cgmigrate.releases import resolve
+
+        resolution = resolve(Path(path).parent, self.options.source, self.options.target)
+        if resolution not in self._contexts:
+            from cgmigrate import ecosystems
+
+            self.notes += [note for note in resolution.notes if note not in self.notes]
+            rules = {i: r for i, r in self.rules().items() if i.startswith("CG0") or self._selected(i)}
+            self._contexts[resolution] = Context(
+                resolution.source,
+                resolution.target,
+                rules,
+                ecosystems.load(),
+                assumed_source=resolution.source_from == "the default",
+            )
+        return self._contexts[resolution]
+
+    def _unreadable(self, path: str, data: bytes, rule: str, message: str) -> Checked:
+        from cgmigrate.documents import Span
+        from cgmigrate.engine import Finding
+
+        finding = Finding(rule, self.rules()[rule].severity, Span(0, 0), message)
+        return Checked(path, data, "", (finding,) if self._selected(rule) else ())

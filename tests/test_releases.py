@@ -1,0 +1,760 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
+
+from cgmigrate import releases
+from cgmigrate.releases import Pin, ReleaseError, Resolution, find_pin, parse_release, resolve
+from cgmigrate.settings import KNOWN, Release
+
+MINORS = {str(release): release for release in KNOWN}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A checkout, so that nothing above the temporary folder is looked at."""
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def write(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def summary(pin: Pin | None) -> str:
+    return f"{pin.path.name}:{pin.line} {pin.text} [{pin.oldest}, {pin.newest}]" if pin else "no pin"
+
+
+# ---- parse_release ----
+
+
+@pytest.mark.parametrize(
+    ("text", "minor"),
+    [
+        ("0.12", 12),
+        ("0.17", 17),
+        ("0.17.1", 17),
+        (" 0.17.1\n", 17),
+        ("v0.17.1", 17),
+        ("core_v0.16.0", 16),
+        ("core_r0.15.0", 15),
+        ("core_v0.13.0-alpha", 13),
+        ("0.18.0rc1", 18),
+        ("0.18rc1", 18),
+        ("0.19.0.dev3", 19),
+        ("0.17.1.post2", 17),
+        ("0.17.1+cu12", 17),
+    ],
+)
+def test_versions_and_tags_name_a_minor_release(text: str, minor: int) -> None:
+    assert parse_release(text) == Release(0, minor)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "17", "abc", "0.x", "0.17.", "0.17,0.18", ">=0.17", "٠.١٧", "0." + "1" * 5000]
+)
+def test_what_is_no_version_is_refused_with_what_is_known(text: str) -> None:
+    with pytest.raises(ReleaseError, match=r"is not a megatron-core release.*0\.12 to 0\.19"):
+        parse_release(text)
+
+
+def test_releases_outside_the_known_range_are_refused() -> None:
+    with pytest.raises(ReleaseError, match=r"0\.11 is older than what is known \(0\.12 to 0\.19\)"):
+        parse_release("0.11.0")
+    with pytest.raises(ReleaseError, match=r"0\.20 is not known yet, newest known is 0\.19"):
+        parse_release("0.20.0rc0")
+    with pytest.raises(ReleaseError, match="not known yet"):
+        parse_release("1.0")
+
+
+# ---- requirements ----
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("megatron-core==0.17.1\n", "1 megatron-core==0.17.1 [0.17, 0.17]"),
+        ("torch\n# why\nmegatron-core>=0.17,<0.19  # comment\n", "3 megatron-core>=0.17,<0.19 [0.17, 0.18]"),
+        ("Megatron.Core ~= 0.16\r\n", "1 Megatron.Core ~= 0.16 [0.16, 0.19]"),
+        ("megatron_core~=0.16.1", "1 megatron_core~=0.16.1 [0.16, 0.16]"),
+        ("megatron-core[mlm,dev]==0.16.1", "1 megatron-core[mlm,dev]==0.16.1 [0.16, 0.16]"),
+        ("megatron-core==0.18.*", "1 megatron-core==0.18.* [0.18, 0.18]"),
+        ("megatron-core==0.18.0rc3", "1 megatron-core==0.18.0rc3 [0.18, 0.18]"),
+        ("megatron-core>=0.15.0a0,<0.17.0", "1 megatron-core>=0.15.0a0,<0.17.0 [0.15, 0.16]"),
+        ("megatron-core==0.17.12", "1 megatron-core==0.17.12 [0.17, 0.17]"),
+        ("megatron-core===0.17.1", "1 megatron-core===0.17.1 [0.17, 0.17]"),
+        ("megatron-core==0.17.1+cu12", "1 megatron-core==0.17.1+cu12 [0.17, 0.17]"),
+        ("megatron-core>0.17.0", "1 megatron-core>0.17.0 [0.17, 0.19]"),
+        ("megatron-core<=0.16", "1 megatron-core<=0.16 [0.12, 0.16]"),
+        (
+            "megatron-core==0.16.1 ; python_version >= '3.12'",
+            "1 megatron-core==0.16.1 ; python_version >= '3.12' [0.16, 0.16]",
+        ),
+        (
+            "torch==2.6 \\\n    --hash=sha256:aa\n\n"
+            "megatron-core==0.16.1 \\\n    --hash=sha256:bb \\\n    --hash=sha256:cc\n",
+            "4 megatron-core==0.16.1 [0.16, 0.16]",
+        ),
+        ("megatron-core\\\n>=0.17,\\\n<0.18\n", "1 megatron-core>=0.17,<0.18 [0.17, 0.17]"),
+        (
+            "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.16.0",
+            "1 megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.16.0 [0.16, 0.16]",
+        ),
+        (
+            "megatron-core @ git+ssh://git@example.com/our/fork.git@core_r0.15.0",
+            "1 megatron-core @ git+ssh://git@example.com/our/fork.git@core_r0.15.0 [0.15, 0.15]",
+        ),
+        (
+            "-e git+https://github.com/NVIDIA/Megatron-LM.git@core_r0.15.0#egg=megatron_core",
+            "1 git+https://github.com/NVIDIA/Megatron-LM.git@core_r0.15.0#egg=megatron_core [0.15, 0.15]",
+        ),
+        (
+            "git+https://github.com/NVIDIA/Megatron-LM@core_v0.13.1",
+            "1 git+https://github.com/NVIDIA/Megatron-LM@core_v0.13.1 [0.13, 0.13]",
+        ),
+        (
+            "megatron-core @ https://github.com/NVIDIA/Megatron-LM/archive/refs/tags/core_v0.14.0.zip",
+            "1 megatron-core @ https://github.com/NVIDIA/Megatron-LM/archive/refs/tags/core_v0.14.0.zip [0.14, 0.14]",
+        ),
+        (
+            "https://example.com/megatron_core-0.17.1-cp312-cp312-linux_x86_64.whl",
+            "1 https://example.com/megatron_core-0.17.1-cp312-cp312-linux_x86_64.whl [0.17, 0.17]",
+        ),
+        # Together: what all of them admit.
+        ("megatron-core>=0.15\nmegatron-core==0.16.1\n", "2 megatron-core==0.16.1 [0.16, 0.16]"),
+        (
+            "megatron-core>=0.15\nmegatron-core<0.18\n",
+            "1 megatron-core>=0.15 and megatron-core<0.18 [0.15, 0.17]",
+        ),
+    ],
+)
+def test_requirements_pin(project: Path, text: str, expected: str) -> None:
+    write(project, "requirements.txt", text)
+    pin, notes = find_pin(project)
+    assert summary(pin) == f"requirements.txt:{expected}"
+    assert notes == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "megatron-core",
+        "megatron-core[mlm]",
+        "# megatron-core==0.17.1",
+        "torch  # megatron-core==0.17.1",
+        "megatron-core-extras==0.17",
+        "megatron-energon==0.17",
+        "megatron-fsdp==0.17; extra == 'megatron-core'",
+        "--extra-index-url https://example.com/megatron_core-0.17.1.whl",
+        "-r megatron-core.txt",
+        "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git",
+        "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@main",
+        "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@0171aa4e50b1b8bd22a5b9b1ad0e3a11d1ebcf0f",
+        "git+https://github.com/NVIDIA/Megatron-LM.git@v2.5",
+        "git+https://github.com/NVIDIA-NeMo/Megatron-Bridge.git@v0.16.0",
+        "./3rdparty/Megatron-LM",
+    ],
+)
+def test_requirements_that_say_nothing_are_passed_over(project: Path, text: str) -> None:
+    write(project, "requirements.txt", text)
+    assert find_pin(project) == (None, ())
+
+
+@pytest.mark.parametrize("text", ["megatron-core<0.10", "megatron-core>=0.25", "megatron-core==1.0"])
+def test_a_pin_outside_the_known_releases_is_a_note(project: Path, text: str) -> None:
+    write(project, "requirements.txt", f"torch\n{text}\n")
+    note = f"requirements.txt:2: {text} admits no known release (0.12 to 0.19); it is ignored"
+    assert find_pin(project) == (None, (note,))
+
+
+def test_requirements_that_disagree_leave_the_first_and_a_note(project: Path) -> None:
+    write(project, "requirements.txt", "megatron-core==0.15.0\nmegatron-core==0.17.1\n")
+    pin, notes = find_pin(project)
+    assert summary(pin) == "requirements.txt:1 megatron-core==0.15.0 [0.15, 0.15]"
+    assert notes == (
+        "requirements.txt:1: megatron-core==0.15.0 and megatron-core==0.17.1 (line 2) disagree; the first is used",
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "requirements-dev.txt", "requirements/gpu.txt", "constraints-ci.txt"]
+)
+def test_every_requirements_file_counts(project: Path, name: str) -> None:
+    path = write(project, name, "megatron-core==0.17.1\n")
+    assert find_pin(project) == (
+        Pin(path.resolve(), 1, "megatron-core==0.17.1", Release(0, 17), Release(0, 17)),
+        (),
+    )
+
+
+# ---- pyproject.toml ----
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            '[project]\n# "megatron-core==0.17.1" one day\n'
+            'dependencies = [\n  "torch",\n  "megatron-core>=0.15,<0.17",\n]\n',
+            "5 megatron-core>=0.15,<0.17 [0.15, 0.16]",
+        ),
+        (
+            "[project.optional-dependencies]\nmcore = ['Megatron_Core[dev]==0.16.1']\n",
+            "2 Megatron_Core[dev]==0.16.1 [0.16, 0.16]",
+        ),
+        (
+            '[dependency-groups]\na = [{include-group = "b"}]\nb = ["megatron-core~=0.17.0"]\n',
+            "3 megatron-core~=0.17.0 [0.17, 0.17]",
+        ),
+        (
+            '[project]\ndependencies = ["megatron-core==0.17.1; python_version >= \\"3.12\\""]\n',
+            '2 megatron-core==0.17.1; python_version >= "3.12" [0.17, 0.17]',
+        ),
+        (
+            '[tool.uv]\nconstraint-dependencies = ["megatron-core<0.18"]\n',
+            "2 megatron-core<0.18 [0.12, 0.17]",
+        ),
+        (
+            '[project]\ndependencies = ["megatron-core"]\n[tool.uv.sources]\n'
+            'megatron-core = { git = "https://github.com/NVIDIA/Megatron-LM.git", tag = "core_v0.16.0" }\n',
+            '4 megatron-core = {tag = "core_v0.16.0"} [0.16, 0.16]',
+        ),
+        (
+            '[tool.poetry.dependencies]\npython = "^3.12"\nmegatron-core = "^0.17"\n',
+            '3 megatron-core = "^0.17" [0.17, 0.17]',
+        ),
+        (
+            '[tool.poetry.group.a.dependencies]\nmegatron_core = {version = "~0.16.1", extras = ["mlm"]}\n',
+            '2 megatron_core = "~0.16.1" [0.16, 0.16]',
+        ),
+        (
+            '[tool.poetry.dependencies.megatron-core]\nextras = ["mlm"]\nversion = ">=0.15 <0.18"\n',
+            '3 megatron-core = ">=0.15 <0.18" [0.15, 0.17]',
+        ),
+        (
+            "[tool.poetry.dependencies]\nmegatron-core = [\n"
+            '  {version = ">=0.16", python = "<3.12"},\n  {version = "^0.17", python = ">=3.12"},\n]\n',
+            '4 megatron-core = "^0.17" [0.17, 0.17]',
+        ),
+        (
+            '[tool.poetry.dependencies]\nmegatron-core = {git = "https://e.com/m", rev = "core_r0.15.0"}\n',
+            '2 megatron-core = {rev = "core_r0.15.0"} [0.15, 0.15]',
+        ),
+    ],
+)
+def test_pyproject_pins(project: Path, text: str, expected: str) -> None:
+    write(project, "pyproject.toml", text)
+    pin, notes = find_pin(project)
+    assert summary(pin) == f"pyproject.toml:{expected}"
+    assert notes == ()
+
+
+@pytest.mark.parametrize(
+    ("constraint", "oldest", "newest"),
+    [
+        ("^0.17", "0.17", "0.17"),
+        ("^0.17.1", "0.17", "0.17"),
+        ("^0", "0.12", "0.19"),
+        ("~0.17", "0.17", "0.17"),
+        ("~0", "0.12", "0.19"),
+        ("~=0.17", "0.17", "0.19"),
+        ("0.17.1", "0.17", "0.17"),
+        ("=0.17.1", "0.17", "0.17"),
+        ("0.17.*", "0.17", "0.17"),
+        (">= 0.15, < 0.18", "0.15", "0.17"),
+        ("^0.15 || ^0.17", "0.15", "0.17"),
+    ],
+)
+def test_poetry_constraints(project: Path, constraint: str, oldest: str, newest: str) -> None:
+    write(project, "pyproject.toml", f'[tool.poetry.dependencies]\nmegatron-core = "{constraint}"\n')
+    pin, _ = find_pin(project)
+    assert pin is not None
+    assert (pin.oldest, pin.newest) == (MINORS[oldest], MINORS[newest])
+
+
+@pytest.mark.parametrize("value", ['"*"', '{path = "3rdparty/Megatron-LM"}', "{workspace = true}", "3", "[]"])
+def test_poetry_dependencies_that_say_nothing(project: Path, value: str) -> None:
+    write(project, "pyproject.toml", f"[tool.poetry.dependencies]\nmegatron-core = {value}\n")
+    assert find_pin(project) == (None, ())
+
+
+def test_an_override_wins_over_the_dependency_that_it_contradicts(project: Path) -> None:
+    write(
+        project,
+        "pyproject.toml",
+        '[project]\ndependencies = ["megatron-core==0.15.0"]\n'
+        '[tool.uv]\noverride-dependencies = ["megatron-core==0.17.1"]\n',
+    )
+    pin, notes = find_pin(project)
+    assert summary(pin) == "pyproject.toml:4 megatron-core==0.17.1 [0.17, 0.17]"
+    assert len(notes) == 1
+
+
+# ---- lock files, vendored copies, setup.cfg ----
+
+UV_LOCK = """\
+version = 1
+requires-python = ">=3.12"
+
+[[package]]
+name = "app"
+version = "0.13.0"
+dependencies = [
+    { name = "megatron-core" },
+]
+
+[[package]]
+name = "megatron-core"
+version = "0.17.1"
+source = { registry = "https://pypi.org/simple" }
+
+[[package]]
+name = "torch"
+version = "2.6.0"
+"""
+POETRY_LOCK = """\
+# This file is automatically @generated by Poetry 2.1.1.
+
+[[package]]
+name = "megatron_core"
+version = "0.16.0"
+optional = false
+
+[package.dependencies]
+torch = "*"
+
+[metadata]
+lock-version = "2.1"
+"""
+PACKAGE_INFO = """\
+# Copyright (c) 2025, NVIDIA CORPORATION. All rights reserved.
+
+
+MAJOR = 0
+MINOR = 15
+PATCH = 2
+PRE_RELEASE = ''
+
+__package_name__ = 'megatron_core'
+"""
+SETUP_CFG = """\
+[metadata]
+name = app
+
+[options]
+install_requires =
+    torch
+    megatron-core>=0.14,<0.16
+
+[options.extras_require]
+dev =
+    pytest
+    # megatron-core==0.13.0
+    megatron-core==0.14.1  # for now
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("uv.lock", UV_LOCK, "uv.lock:13 megatron-core==0.17.1 [0.17, 0.17]"),
+        ("uv.lock", UV_LOCK.replace("\n", "\r\n"), "uv.lock:13 megatron-core==0.17.1 [0.17, 0.17]"),
+        ("poetry.lock", POETRY_LOCK, "poetry.lock:5 megatron-core==0.16.0 [0.16, 0.16]"),
+        (
+            "megatron/core/package_info.py",
+            PACKAGE_INFO,
+            "package_info.py:5 megatron-core==0.15.2 [0.15, 0.15]",
+        ),
+        (
+            "3rdparty/Megatron-LM/megatron/core/package_info.py",
+            PACKAGE_INFO,
+            "package_info.py:5 megatron-core==0.15.2 [0.15, 0.15]",
+        ),
+        (
+            "Megatron-LM/megatron/core/package_info.py",
+            "MAJOR: int = 0\nMINOR: int = 18\n",
+            "package_info.py:2 megatron-core==0.18 [0.18, 0.18]",
+        ),
+        ("setup.cfg", SETUP_CFG, "setup.cfg:13 megatron-core==0.14.1 [0.14, 0.14]"),
+        (
+            "setup.cfg",
+            "[options]\ninstall_requires = torch; megatron-core==0.16.1\n",
+            "setup.cfg:2 megatron-core==0.16.1 [0.16, 0.16]",
+        ),
+        ("pyproject.toml", b'\xef\xbb\xbf[project]\r\ndependencies = ["megatron-core==0.16"]\r\n', None),
+        (
+            "requirements.txt",
+            b"# caf\xe9\nmegatron-core==0.16",
+            "requirements.txt:2 megatron-core==0.16 [0.16, 0.16]",
+        ),
+    ],
+)
+def test_other_pin_files(project: Path, name: str, text: str | bytes, expected: str | None) -> None:
+    write(project, name, text)
+    pin, notes = find_pin(project)
+    assert summary(pin) == (expected or "pyproject.toml:2 megatron-core==0.16 [0.16, 0.16]")
+    assert notes == ()
+
+
+def test_a_lock_file_without_a_version_leaves_it_to_the_vendored_copy(project: Path) -> None:
+    write(project, "uv.lock", UV_LOCK.replace('version = "0.17.1"\n', ""))
+    write(project, "megatron/core/package_info.py", PACKAGE_INFO)
+    pin, notes = find_pin(project)
+    assert summary(pin) == "package_info.py:5 megatron-core==0.15.2 [0.15, 0.15]"
+    assert notes == ()
+
+
+def test_a_vendored_copy_is_not_executed(project: Path) -> None:
+    write(project, "megatron/core/package_info.py", "raise SystemExit\n" + PACKAGE_INFO)
+    assert find_pin(project)[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "note"),
+    [
+        (
+            "uv.lock",
+            UV_LOCK.replace('version = "0.17.1"', "<<<<<<< HEAD"),
+            r"uv\.lock: cannot be parsed \(.*line 13.*",
+        ),
+        ("uv.lock", '[[package]\nname = "megatron-core"', r"uv\.lock: cannot be parsed \(.*"),
+        ("uv.lock", UV_LOCK.replace("0.17.1", "new"), r"uv\.lock: cannot be parsed \(.*new.*"),
+        (
+            "poetry.lock",
+            POETRY_LOCK.replace("0.16.0", "0.11.0"),
+            r"poetry\.lock:5: .*==0\.11\.0 admits no .*",
+        ),
+        ("pyproject.toml", "megatron-core = = 1", r"pyproject\.toml: cannot be parsed \(.*"),
+        ("pyproject.toml", "megatron = " + "[" * 100_000, r"pyproject\.toml: cannot be parsed \(.*"),
+        (
+            "pyproject.toml",
+            '[project]\ndependencies = ["megatron-core>>0.17"]',
+            r"pyproject\.toml:2: .*cannot be read.*",
+        ),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\nmegatron-core = "^^0.17"',
+            r"pyproject\.toml:2: .*cannot be read; it is ignored",
+        ),
+        ("setup.cfg", "megatron-core==0.17", r"setup\.cfg: cannot be parsed \(.*"),
+        (
+            "requirements.txt",
+            "torch\nmegatron-core=0.17",
+            r"requirements\.txt:2: 'megatron-core=0\.17' cannot be read.*",
+        ),
+        (
+            "megatron/core/package_info.py",
+            "VERSION = 1",
+            r"megatron/core/package_info\.py: cannot be parsed .*",
+        ),
+    ],
+)
+def test_malformed_files_are_noted_and_the_next_one_is_used(project: Path, name: str, text: str, note: str) -> None:
+    write(project, name, text)
+    fallback = "constraints.txt"
+    write(project, fallback, "megatron-core==0.16.1\n")
+    pin, notes = find_pin(project)
+    assert summary(pin) == "constraints.txt:1 megatron-core==0.16.1 [0.16, 0.16]"
+    (only,) = notes
+    assert re.fullmatch(note, only), only
+
+
+def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(project, "requirements.txt", "megatron-core==0.17")
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    note = "requirements.txt: cannot be read (Permission denied); its pin is not used"
+    assert find_pin(project) == (None, (note,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'project = "megatron-core"',
+        '[project]\ndependencies = "megatron-core==0.17"',
+        '[project]\noptional-dependencies = ["megatron-core==0.17"]',
+        "[tool.poetry]\ngroup = 3\ndependencies = 'megatron-core'",
+        "[tool.poetry.group]\ntrain = 'megatron-core'",
+        "[dependency-groups]\na = [3, ['megatron-core==0.17']]",
+    ],
+)
+def test_values_of_unexpected_types_are_passed_over(project: Path, text: str) -> None:
+    write(project, "pyproject.toml", text)
+    assert find_pin(project) == (None, ())
+
+
+# ---- which folder, which file ----
+
+
+def test_the_nearest_folder_with_a_pin_wins(project: Path) -> None:
+    write(project, "uv.lock", UV_LOCK)
+    write(project, "examples/moe/requirements.txt", "megatron-core==0.15.0\n")
+    (project / "examples/moe/conf/deep").mkdir(parents=True)
+    assert summary(find_pin(project / "examples/moe/conf/deep")[0]).startswith("requirements.txt:1 ")
+    assert summary(find_pin(project / "examples")[0]).startswith("uv.lock:13 ")
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_the_search_ends_at_the_checkout(project: Path, kind: str) -> None:
+    write(project, "requirements.txt", "megatron-core==0.17.1\n")
+    inner = project / "vendored"
+    (inner / "src").mkdir(parents=True)
+    if kind == "folder":
+        (inner / ".git").mkdir()
+    else:
+        write(inner, ".git", "gitdir: ../.git/modules/vendored\n")
+    assert find_pin(inner / "src") == (None, ())
+
+
+def test_the_checkout_itself_is_searched(project: Path) -> None:
+    write(project, "requirements.txt", "megatron-core==0.17.1\n")
+    (project / "src").mkdir()
+    assert find_pin(project / "src")[0] == find_pin(project)[0] is not None
+
+
+def test_files_of_one_folder_in_order_of_precedence(project: Path) -> None:
+    order = {
+        "uv.lock": UV_LOCK,
+        "poetry.lock": POETRY_LOCK,
+        "megatron/core/package_info.py": PACKAGE_INFO,
+        "3rdparty/Megatron-LM/megatron/core/package_info.py": PACKAGE_INFO,
+        "Megatron-LM/megatron/core/package_info.py": PACKAGE_INFO,
+        "pyproject.toml": '[project]\ndependencies = ["megatron-core==0.16"]',
+        "setup.cfg": SETUP_CFG,
+        "requirements.txt": "megatron-core==0.17",
+        "requirements-dev.txt": "megatron-core==0.17",
+        "requirements/base.txt": "megatron-core==0.17",
+        "constraints.txt": "megatron-core==0.17",
+    }
+    for name, text in order.items():
+        write(project, name, text)
+    for name in order:
+        releases._read_folder.cache_clear()
+        pin, _ = find_pin(project)
+        assert pin is not None
+        assert pin.path == (project / name).resolve()
+        pin.path.unlink()
+
+
+def test_a_pin_that_is_ignored_does_not_end_the_search(project: Path) -> None:
+    write(project, "requirements.txt", "megatron-core==0.17.1\n")
+    write(project, "sub/requirements.txt", "megatron-core==0.9.0\n")
+    pin, notes = find_pin(project / "sub")
+    assert summary(pin) == "requirements.txt:1 megatron-core==0.17.1 [0.17, 0.17]"
+    assert [note.split(":")[0] for note in notes] == ["requirements.txt"]
+
+
+def test_each_folder_is_read_once(project: Path) -> None:
+    path = write(project, "requirements.txt", "megatron-core==0.17.1\n")
+    for name in "abc":
+        (project / name).mkdir()
+    first = find_pin(project / "a")
+    path.unlink()
+    assert find_pin(project / "b") == find_pin(project / "c") == first
+    assert first[0] is not None
+
+
+@pytest.mark.parametrize("name", ["uv.lock", "pyproject.toml", "requirements.txt", "requirements"])
+def test_folders_named_like_pin_files_and_missing_folders_are_no_error(project: Path, name: str) -> None:
+    (project / name).mkdir()
+    assert find_pin(project) == find_pin(project / "missing") == (None, ())
+
+
+def test_files_without_megatron_are_never_parsed(project: Path) -> None:
+    write(project, "pyproject.toml", "not toml at all")
+    write(project, "requirements.txt", "torch")
+    code = (
+        "import sys; from pathlib import Path; from cgmigrate.releases import find_pin;"
+        "print(find_pin(Path(sys.argv[1])), sorted({'tomllib', 'tomli', 'packaging'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(project)], capture_output=True, text=True, check=True)
+    assert done.stdout == "(None, ()) []\n"
+
+
+# ---- resolve ----
+
+RAISE = (
+    "the rewritten files need megatron-core >= 0.18, and requirements.txt:1 ({}) still admits {}: raise it to >=0.18"
+)
+GIVE_TO = "requirements.txt:1 pins {}, which does not know the new names; give --to 0.19 to migrate"
+
+
+@pytest.mark.parametrize(
+    ("spec", "given_source", "given_target", "expected", "note"),
+    [
+        ("", None, None, "0.17 (the default) to 0.19 (the default)", None),
+        ("", "0.15", None, "0.15 (--from) to 0.19 (the default)", None),
+        ("", None, "0.18", "0.17 (the default) to 0.18 (--to)", None),
+        ("", None, "0.16", "0.16 (--to) to 0.16 (--to)", None),
+        ("", "0.15", "0.18", "0.15 (--from) to 0.18 (--to)", None),
+        ("==0.17.1", None, None, "0.17 (pin) to 0.17 (pin)", GIVE_TO),
+        ("==0.17.1", None, "0.19", "0.17 (pin) to 0.19 (--to)", None),
+        ("==0.17.1", "0.15", None, "0.15 (--from) to 0.17 (pin)", GIVE_TO),
+        ("==0.17.1", "0.19", None, "0.19 (--from) to 0.19 (the default)", RAISE),
+        (">=0.16", None, None, "0.16 (pin) to 0.19 (pin)", RAISE),
+        (">=0.16,<0.19", "0.17", None, "0.17 (--from) to 0.18 (pin)", RAISE),
+        (">=0.16", None, "0.18", "0.16 (pin) to 0.18 (--to)", None),
+        (">=0.18", None, None, "0.18 (pin) to 0.19 (pin)", None),
+        ("==0.19.0", None, "0.17", "0.17 (--to) to 0.17 (--to)", None),
+        ("==0.17.1", "0.16", "0.19", "0.16 (--from) to 0.19 (--to)", None),
+    ],
+)
+def test_resolve(
+    project: Path,
+    spec: str,
+    given_source: str | None,
+    given_target: str | None,
+    expected: str,
+    note: str | None,
+) -> None:
+    text = f"megatron-core{spec}"
+    write(project, "requirements.txt", text)
+    source = parse_release(given_source) if given_source else None
+    target = parse_release(given_target) if given_target else None
+    resolution = resolve(project, source, target)
+    pin = find_pin(project)[0]
+    pinned = f"requirements.txt:1 ({text})"
+    words = [
+        f"{release} ({'pin' if origin == pinned else origin})"
+        for release, origin in [
+            (resolution.source, resolution.source_from),
+            (resolution.target, resolution.target_from),
+        ]
+    ]
+    assert " to ".join(words) == expected
+    assert resolution.notes == ((note.format(text, pin.oldest),) if note and pin else ())
+
+
+def test_resolve_with_nothing_to_go_by(project: Path) -> None:
+    assert resolve(project, None, None) == Resolution(Release(0, 17), Release(0, 19), "the default", "the default", ())
+
+
+def test_resolve_refuses_a_source_newer_than_the_target(project: Path) -> None:
+    with pytest.raises(ReleaseError, match=r"^--from 0\.19 is newer than --to 0\.17$"):
+        resolve(project, Release(0, 19), Release(0, 17))
+
+
+def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
+    write(project, "requirements.txt", "megatron-core>=0.25")
+    (note,) = resolve(project, None, None).notes
+    assert note == "requirements.txt:1: megatron-core>=0.25 admits no known release (0.12 to 0.19); it is ignored"
+
+
+@pytest.mark.parametrize(
+    ("here", "shown"),
+    [
+        (".", "app/requirements.txt:1"),
+        ("app", "requirements.txt:1"),
+        ("app/conf", "requirements.txt:1"),
+        ("elsewhere", "requirements.txt:1"),
+    ],
+)
+def test_files_are_named_from_here_or_else_from_their_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch, here: str, shown: str
+) -> None:
+    write(project, "app/requirements.txt", "megatron-core==0.19.0")
+    (project / "app/conf").mkdir()
+    (project / "elsewhere").mkdir()
+    monkeypatch.chdir(project / here)
+    assert resolve(project / "app/conf", None, None).source_from == f"{shown} (megatron-core==0.19.0)"
+
+
+# ---- properties: no deadline, since the first example to meet a pin also imports packaging ----
+
+
+def pin_of(name: str, data: bytes) -> tuple[Pin | None, tuple[str, ...]]:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / ".git").mkdir()
+        write(Path(folder), name, data)
+        return find_pin(Path(folder))
+
+
+@settings(deadline=None)
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_a_range_admits_what_brute_force_says(low: int, high: int) -> None:
+    pin, notes = pin_of("requirements.txt", f"megatron-core>=0.{low},<0.{high}".encode())
+    admitted = [release for release in KNOWN if low <= release.minor < high]
+    if admitted:
+        assert pin is not None
+        assert (pin.oldest, pin.newest) == (min(admitted), max(admitted))
+    else:
+        assert pin is None
+    assert len(notes) == (0 if admitted else 1)
+
+
+CLAUSES = st.builds(
+    "{}0.{}{}".format,
+    st.sampled_from([">=", "<=", ">", "<", "==", "!=", "~="]),
+    st.integers(10, 21),
+    st.sampled_from(["", ".0", ".1", ".9"]),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(CLAUSES, min_size=1, max_size=3))
+def test_any_specifier_admits_the_minors_of_its_patches(clauses: list[str]) -> None:
+    spec = ",".join(clauses)
+    pin, _ = pin_of("requirements.txt", f"megatron-core{spec}".encode())
+    versions = {release: [f"{release}.0rc0", *(f"{release}.{n}" for n in range(10))] for release in KNOWN}
+    admitted = [
+        release
+        for release, candidates in versions.items()
+        if any(SpecifierSet(spec).contains(version, prereleases=True) for version in candidates)
+    ]
+    assert (pin.oldest, pin.newest) == (admitted[0], admitted[-1]) if pin else not admitted
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(
+        [
+            "uv.lock",
+            "poetry.lock",
+            "megatron/core/package_info.py",
+            "pyproject.toml",
+            "setup.cfg",
+            "requirements.txt",
+        ]
+    ),
+    st.lists(
+        st.one_of(
+            st.binary(max_size=20),
+            st.sampled_from(
+                [
+                    b"megatron-core",
+                    b"==0.17",
+                    b"@core_v0.16",
+                    b"\n",
+                    b"[[package]]\n",
+                    b'name = "megatron-core"\n',
+                    b'version = "',
+                    b"[project]\n",
+                    b'dependencies = ["',
+                    b'"]\n',
+                    b"[options]\n",
+                    b"\\\n",
+                    b"MAJOR = 0\n",
+                ]
+            ),
+        ),
+        max_size=12,
+    ),
+)
+def test_no_content_of_a_pin_file_raises(name: str, parts: list[bytes]) -> None:
+    pin, notes = pin_of(name, b"".join([b"megatron", *parts]))
+    assert pin is None or pin.oldest in KNOWN
+    assert all(name in note for note in notes)
