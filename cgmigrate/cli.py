@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,10 @@ def main() -> None:
     Without --from and --to the project's own pins of megatron-core decide (pyproject.toml, requirements, lock files);
     without pins, files are taken from 0.17 to the newest known release.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character must not end the run.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @main.command()
@@ -115,7 +120,9 @@ def fix(diff: bool, unsafe_fixes: bool, **given: Any) -> None:
         if diff:
             from cgmigrate.edits import unified_diff
 
-            click.echo(_coloured_diff(unified_diff(checked.path, checked.text, checked.after)), nl=False)
+            shown = _coloured_diff(unified_diff(checked.path, checked.text, checked.after))
+            # As bytes: a patch must carry the file's own line ends and characters.
+            click.echo(shown.encode(), nl=False)
             rewritten.append(checked)
             return
         from cgmigrate.edits import WriteError, encode, write
@@ -160,10 +167,10 @@ def explain(code: str, folders: tuple[Path, ...]) -> None:
     if rule is None:
         import difflib
 
-        near = difflib.get_close_matches(code.upper(), rules, n=1)
-        raise click.UsageError(
-            f"no rule {code}{f'; did you mean {near[0]}?' if near else ''} (`cgmigrate rules` lists them)"
-        )
+        near = [known for known in rules if known.startswith(code.upper())]
+        near = near or difflib.get_close_matches(code.upper(), rules, n=3)
+        hint = f"; did you mean {', '.join(near[:3])}?" if near else ""
+        raise click.UsageError(f"no rule {code}{hint} (`cgmigrate rules` lists them)")
     click.echo(rule_text(rule), nl=False)
 
 

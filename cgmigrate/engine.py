@@ -91,6 +91,14 @@ class Examination:
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why a fix is held back; ``rule`` is the rule that says so, empty where it concerns the whole site."""
+
+    text: str
+    rule: str = ""
+
+
 @dataclass(slots=True)
 class _Case:
     """A site under examination."""
@@ -101,11 +109,19 @@ class _Case:
     source: Release
     hits: list[tuple[Rule, Case]] = field(default_factory=list)
     final: Settings | None = None
-    blocked: str = ""
+    blocked: _Reason | None = None
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
-    risks: list[str] = field(default_factory=list)
+    risks: list[_Reason] = field(default_factory=list)
     """Why it is rewritten only with --unsafe-fixes."""
     told: list[Finding] = field(default_factory=list)
+
+    def block(self, text: str, rule: str = "") -> None:
+        """Give the reason why the site cannot be rewritten; the first one given stays."""
+        self.blocked = self.blocked or _Reason(text, rule)
+
+    def risk(self, text: str, rule: str = "") -> None:
+        """Give a reason why the site is rewritten only when the user says so."""
+        self.risks.append(_Reason(text, rule))
 
 
 def examine(document: Document, context: Context) -> Examination:
@@ -128,7 +144,7 @@ def examine(document: Document, context: Context) -> Examination:
             cases[site.index] = _examine_site(site, reader, merged[site.index], owner.conflict, document, context)
     _decide(document, cases, context, result)
     for case in cases.values():
-        result.findings += _findings_of(case, context, result)
+        result.findings += _findings_of(case, document, context, result)
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
     return result
 
@@ -155,7 +171,8 @@ def _examine_site(
     site: Site, reader: Reader, before: Settings, conflict: str, document: Document, context: Context
 ) -> _Case:
     case = _Case(site, reader, before, _source_for(before, context))
-    case.blocked = conflict or site.fixed_in_place
+    for reason in filter(None, (conflict, site.fixed_in_place)):
+        case.block(reason)
     undecided = [written for written in site.written if isinstance(written.value, Undecided)]
     if undecided:
         rule = context.rules["CG003"]
@@ -165,14 +182,12 @@ def _examine_site(
             advice = _advice_for_undecided(written)
             case.told.append(Finding(rule.id, rule.severity, written.span, message, why_not=advice))
     if any(isinstance(value, Undecided) for value in before.values()):
-        case.blocked = case.blocked or "a value beside it is computed when the file is used"
+        case.block("a value beside it is computed when the file is used")
         case.hits = _hits_of_names(case, context)
         return case
     _apply_rules(case, context)
     if document.builds_on:
-        case.risks.append(
-            f"the file is merged with `{document.builds_on}`, which cgmigrate does not follow yet (CG004)"
-        )
+        case.risk(f"the file is merged with `{document.builds_on}`, which cgmigrate does not follow yet (CG004)")
     return case
 
 
@@ -208,7 +223,7 @@ def _reader_name(reader: Reader) -> str:
 def _apply_rules(case: _Case, context: Context) -> None:
     """Let each migrating rule rewrite the settings once, in order, until none holds any more."""
     reader = _reader_name(case.reader)
-    current, done, asked = dict(case.before), set[tuple[str, int]](), list[str]()
+    current, done = dict(case.before), set[tuple[str, int]]()
     rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
     progress = True
     while progress:
@@ -220,14 +235,12 @@ def _apply_rules(case: _Case, context: Context) -> None:
             done.add((rule.id, id(hit)))
             case.hits.append((rule, hit))
             if hit.fix is None:
-                asked.append(hit.decide)
+                case.block(hit.decide, rule.id)
                 continue
             current = hit.fix.apply(current)
             if hit.fix.unsafe:
-                case.risks.append(hit.fix.unsafe)
+                case.risk(hit.fix.unsafe, rule.id)
             progress = True
-    if asked:
-        case.blocked = case.blocked or asked[0]
     case.final = current
 
 
@@ -247,9 +260,7 @@ def _decide(document: Document, cases: Mapping[int, _Case], context: Context, re
                 "\n", 0, (blocked[0].site if blocked else document.sites[strangers[0]]).span.start
             )
             for case in group:
-                case.blocked = (
-                    case.blocked or f"it shares settings with the mapping on line {line + 1}, which cannot be rewritten"
-                )
+                case.block(f"it shares settings with the mapping on line {line + 1}, which cannot be rewritten")
             continue
         finals = {case.site.index: case.final for case in group if case.final is not None}
         wanted = own_after(document.sites, component, finals)
@@ -262,7 +273,7 @@ def _decide(document: Document, cases: Mapping[int, _Case], context: Context, re
         safe = not any(case.risks for case in group)
         for case in group:
             if not safe and not case.risks:
-                case.risks.append("it shares settings with a mapping whose rewrite is not safe")
+                case.risk("it shares settings with a mapping whose rewrite is not safe")
         (result.safe if safe else result.unsafe).update(wanted)
 
 
@@ -282,21 +293,17 @@ def _check_soundness(case: _Case, after: Settings, context: Context) -> None:
     """Compare captures; say in words what would change where they differ."""
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(after, context.target, case.reader)
+    reader = case.reader.value
     if isinstance(was, Rejected):
-        case.blocked = case.blocked or (
-            f"megatron-core {case.source} refuses it as it is ({was.reason}), so what it should capture is not known"
-        )
-        return
-    if isinstance(will, Rejected):
-        case.blocked = case.blocked or f"megatron-core {context.target} would refuse the result ({will.reason})"
-        return
-    if was != will:
-        case.risks.append(
+        case.block(f"{reader} ({case.source}) refuses it as it is ({was.reason}): what was meant?")
+    elif isinstance(will, Rejected):
+        case.block(f"{reader} ({context.target}) would refuse the result ({will.reason})")
+    elif was != will:
+        case.risk(
             f"megatron-core {case.source} captures {was}; after the rewrite {context.target} would capture {will}"
         )
-        return
-    if case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
-        case.risks.append(
+    elif case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
+        case.risk(
             f"up to megatron-core {LAST_OLD} this captured {_told(old)}; {case.source} captures {was}: which is meant?"
         )
 
@@ -323,40 +330,81 @@ def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group
         reason = str(error)
     if reason:
         for case in group:
-            case.blocked = case.blocked or f"the text cannot be changed safely: {reason}"
+            case.block(f"the text cannot be changed safely: {reason}")
     return bool(reason)
 
 
 # --- telling --------------------------------------------------------------------------------------
 
 
-def _findings_of(case: _Case, context: Context, result: Examination) -> list[Finding]:
+def _findings_of(case: _Case, document: Document, context: Context, result: Examination) -> list[Finding]:
     site = case.site
     planned: list[Change] = []
     safety = ""
     for kind, sites in ((SAFE, result.safe), (UNSAFE, result.unsafe)):
         if site.index in sites:
             safety, planned = kind, changes(site.own, sites[site.index])
-    found = list(case.told)
+    reasons = [] if safety == SAFE else [case.blocked] if case.blocked else case.risks
+    hits = [(rule, hit, written) for rule, hit in case.hits if (written := _place(rule, site)) is not None]
     remarks = _remarks(case, safety, context)
-    covered = {name for rule, _, names in remarks if rule.id.startswith("CG2") for name in names}
-    for rule, hit in case.hits:
-        written = _place(rule, site)
-        # What the target refuses is said by the rule that explains the refusal; what another rule
-        # of the same case says about the same setting (none + full_iteration) is not said twice.
-        if written is None or (not safety and written.field in covered and hit.fix is not None):
-            continue
-        finding = _finding(case, rule, hit, written, planned, safety, context)
-        # What concerns the whole site is said once.
-        found.append(replace(finding, notes=()) if any(other.notes for other in found) else finding)
+    if safety != SAFE:
+        hits, remarks = _without_repetition(hits, remarks)
+    main = next((rule.id for rule, _, _ in hits if any(reason.rule == rule.id for reason in reasons)), "")
+    main = main or (hits[0][0].id if hits else "")
+    found = list(case.told)
+    for rule, hit, written in hits:
+        why_not = "; ".join(_message(r.text, case, context) for r in reasons if rule.id == (r.rule or main))
+        if reasons and not why_not:
+            why_not = _waits_for(main, hits, document)
+        notes = _notes(case, safety, context) if rule.id == main else ()
+        message = _message(hit.message, case, context)
+        fix = _in_short(site, written, planned) if planned else ""
+        found.append(Finding(rule.id, rule.severity, written.span, message, fix, safety, why_not, notes))
     for rule, hit, _ in remarks:
-        written = _place(rule, site)
-        if written is not None:
-            message = _message(hit.message, case, context)
-            found.append(
-                Finding(rule.id, rule.severity, written.span, message, why_not=_message(hit.decide, case, context))
-            )
-    return found
+        place = _place(rule, site)
+        if place is not None:
+            message, advice = _message(hit.message, case, context), _message(hit.decide, case, context)
+            found.append(Finding(rule.id, rule.severity, place.span, message, why_not=advice))
+    return found + _unsaid(case, found, context)
+
+
+def _waits_for(main: str, hits: Sequence[tuple[Rule, Case, Written]], document: Document) -> str:
+    """What to say where another finding of the same site gives the reason."""
+    start = next((written.span.start for rule, _, written in hits if rule.id == main), 0)
+    return f"decided together with {main} on line {document.text.count(chr(10), 0, start) + 1}"
+
+
+def _without_repetition(
+    hits: list[tuple[Rule, Case, Written]], remarks: list[tuple[Rule, Case, tuple[str, ...]]]
+) -> tuple[list[tuple[Rule, Case, Written]], list[tuple[Rule, Case, tuple[str, ...]]]]:
+    """Where no fix is written, one finding a setting says what is wrong.
+
+    What a rule about this very trap says (CG3) goes before a refusal (CG2), and a refusal before
+    the plain deprecation (CG1).
+    """
+    trapped = {written.field for rule, _, written in hits if not rule.id.startswith("CG1")}
+    remarks = [r for r in remarks if "rejected" not in r[1].when or not trapped & set(r[2])]
+    refused = {name for _, hit, names in remarks if "rejected" in hit.when for name in names}
+    shown = [
+        (rule, hit, written)
+        for rule, hit, written in hits
+        if not rule.id.startswith("CG1") or written.field not in trapped | refused
+    ]
+    return shown, remarks
+
+
+def _unsaid(case: _Case, found: Sequence[Finding], context: Context) -> list[Finding]:
+    """Deprecated names of which no rule had anything to say: an omission would be silent."""
+    told = {finding.span for finding in found}
+    result = []
+    for written in case.site.written:
+        rule = next(
+            (r for r in context.rules.values() if r.id.startswith("CG1") and r.fields == (written.field,)), None
+        )
+        if rule is not None and written.span not in told and rule.deprecated_in <= context.target:
+            why_not = case.blocked.text if case.blocked else "no rule knows what is meant here; rewrite it by hand"
+            result.append(Finding(rule.id, rule.severity, written.span, rule.summary, why_not=why_not))
+    return result
 
 
 def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Case, tuple[str, ...]]]:
@@ -364,9 +412,8 @@ def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Cas
     settings = case.final if safety == SAFE and case.final is not None else case.before
     if any(isinstance(value, Undecided) for value in settings.values()):
         return []
-    verdict = capture_of(settings, context.target, case.reader)
-    code = verdict.code if isinstance(verdict, Rejected) and verdict.stage == "config" else ""
-    state = State(settings, _reader_name(case.reader), case.source, context.target, code)
+    verdict = _refusal(case, context) if settings is case.before else None
+    state = State(settings, _reader_name(case.reader), case.source, context.target, verdict[0].code if verdict else "")
     found: list[tuple[Rule, Case, tuple[str, ...]]] = []
     explained = False
     for rule in context.rules.values():
@@ -376,9 +423,18 @@ def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Cas
         if about_refusal and explained:
             continue
         explained = explained or about_refusal
-        fields = verdict.fields if about_refusal and isinstance(verdict, Rejected) else rule.fields
+        fields = verdict[0].fields if about_refusal and verdict else rule.fields
         found.append((replace(rule, fields=(*fields, *rule.fields)), hit, fields))
     return found
+
+
+def _refusal(case: _Case, context: Context) -> tuple[Rejected, Release] | None:
+    """Who refuses a site as it is: the target, or else the source, and with what words."""
+    for release in (context.target, case.source):
+        verdict = capture_of(case.before, release, case.reader)
+        if isinstance(verdict, Rejected) and verdict.stage == "config":
+            return verdict, release
+    return None
 
 
 def _place(rule: Rule, site: Site) -> Written | None:
@@ -389,24 +445,6 @@ def _place(rule: Rule, site: Site) -> Written | None:
         if name in by_name:
             return by_name[name]
     return None
-
-
-def _finding(
-    case: _Case, rule: Rule, hit: Case, written: Written, planned: Sequence[Change], safety: str, context: Context
-) -> Finding:
-    why_not = ""
-    if safety != SAFE:
-        why_not = "; ".join(_message(text, case, context) for text in ([case.blocked] if case.blocked else case.risks))
-    return Finding(
-        rule.id,
-        rule.severity,
-        written.span,
-        _message(hit.message, case, context),
-        fix=_in_short(case.site, written, planned) if planned else "",
-        safety=safety,
-        why_not=why_not,
-        notes=_notes(case, safety, context),
-    )
 
 
 def _in_short(site: Site, written: Written, planned: Iterable[Change]) -> str:
@@ -444,9 +482,10 @@ def _message(template: str, case: _Case, context: Context) -> str:
     for name in FIELDS:
         filled = filled.replace("{" + name + "}", case.site.written_as(name))
     filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
-    if "{reason}" in filled:
-        verdict = capture_of(case.before, context.target, case.reader)
-        filled = filled.replace("{reason}", verdict.reason if isinstance(verdict, Rejected) else "")
+    if "{reason}" in filled or "{refuser}" in filled:
+        refusal = _refusal(case, context)
+        assert refusal is not None, "only rules about a refusal quote one"
+        filled = filled.replace("{reason}", refusal[0].reason).replace("{refuser}", str(refusal[1]))
     return filled
 
 
