@@ -22,12 +22,16 @@ _NAMES = {*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference", 
 
 @dataclass(frozen=True, slots=True)
 class Ecosystem:
-    """One owner of the names; without a reader it is another system, whose names are left alone."""
+    """One owner of the names; without a reader it is another system, whose names are left alone.
+
+    ``laid_over``: the settings are laid over those of the mapping around them.
+    """
 
     name: str
     rank: int
     reader: Reader | None
     owns: tuple[Mapping[str, Any], ...]
+    laid_over: bool = False
 
 
 PROSE = Ecosystem("prose (a description, not a setting)", 0, None, ())
@@ -48,7 +52,8 @@ def load() -> tuple[Ecosystem, ...]:
     for path in sorted((rules_folder() / "ecosystems").glob("*.yaml")):
         data = load_yaml(path.read_text(encoding="utf-8"), str(path))
         reader = _READERS[data["reader"]] if "reader" in data else None
-        found.append(Ecosystem(data["name"], data["rank"], reader, tuple(data["owns"])))
+        laid_over = data.get("laid-over", False)
+        found.append(Ecosystem(data["name"], data["rank"], reader, tuple(data["owns"]), laid_over))
     return tuple(sorted(found, key=lambda ecosystem: (ecosystem.rank, ecosystem.name)))
 
 

@@ -25,7 +25,7 @@ from cgmigrate.documents import (
     changes,
     same,
 )
-from cgmigrate.ecosystems import Ecosystem, owner_of
+from cgmigrate.ecosystems import Ecosystem, Owner, owner_of
 from cgmigrate.inheritance import components, effective, own_after
 from cgmigrate.rules import Case, Rule, State, matching_case
 from cgmigrate.settings import (
@@ -56,6 +56,8 @@ class Context:
     ecosystems: Sequence[Ecosystem]
     assumed_source: bool = True
     """Whether the source release is only the default, neither given nor pinned."""
+    merged_into: str = ""
+    """A file with settings of its own that is merged over the one under examination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +133,42 @@ def examine(document: Document, context: Context) -> Examination:
         Finding(problem.rule, context.rules[problem.rule].severity, problem.span, problem.message)
         for problem in document.problems
     ]
-    merged = effective(document.sites)
+    owners = [owner_of(site, document.top_level, context.ecosystems) for site in document.sites]
+    sites = _laid_over(document.sites, owners)
+    merged = effective(sites)
     cases: dict[int, _Case] = {}
-    for site in document.sites:
-        owner = owner_of(site, document.top_level, context.ecosystems)
+    for site, owner in zip(sites, owners, strict=True):
         if owner.ecosystem is None:
             result.findings += _owner_unknown(site, context)
         elif owner.ecosystem.reader is None and not owner.conflict:
             result.left_alone += [(written, owner.ecosystem.name) for written in site.written]
         else:
             reader = owner.ecosystem.reader or Reader.CONFIG
-            cases[site.index] = _examine_site(site, reader, merged[site.index], owner.conflict, document, context)
-    _decide(document, cases, context, result)
+            case = _examine_site(site, reader, merged[site.index], owner.conflict, document, context)
+            if owner.ecosystem.laid_over and not site.inherits and _unsets(case):
+                case.risk("it is laid over settings that this file does not hold, and a false may undo one of them")
+            cases[site.index] = case
+    _decide(document, sites, cases, context, result)
     for case in cases.values():
         result.findings += _findings_of(case, document, context, result)
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
+    return result
+
+
+def _unsets(case: _Case) -> bool:
+    """Whether a boolean that is false would be deleted, which matters where something lies below."""
+    final = case.final or case.before
+    return any(case.before.get(name) is False and name not in final for name in (ENABLE, EXTERNAL))
+
+
+def _laid_over(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
+    """Let a site that its ecosystem lays over the mapping around it inherit from that mapping's site."""
+    by_path = {site.path: site.index for site in sites}
+    result = list(sites)
+    for site, owner in zip(sites, owners, strict=True):
+        below = by_path.get(site.path[:-1])
+        if owner.ecosystem is not None and owner.ecosystem.laid_over and below not in (None, site.index):
+            result[site.index] = replace(site, inherits=(*site.inherits, below))
     return result
 
 
@@ -186,9 +209,20 @@ def _examine_site(
         case.hits = _hits_of_names(case, context)
         return case
     _apply_rules(case, context)
-    if document.builds_on:
-        case.risk(f"the file is merged with `{document.builds_on}`, which cgmigrate does not follow yet (CG004)")
+    for code, merged_with in (("CG004", document.builds_on), ("CG010", context.merged_into)):
+        if merged_with and any(hit.fix for _, hit in case.hits):
+            case.told.append(_merged_finding(context.rules[code], merged_with, case))
+            case.risk(case.told[-1].message, code)
     return case
+
+
+def _merged_finding(rule: Rule, other: str, case: _Case) -> Finding:
+    """What to say of a site whose other half may stand in another file."""
+    written = _place(rule, case.site) or case.site.written[0]
+    direction = "is merged with" if rule.id == "CG004" else "is merged into"
+    message = f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"
+    advice = "migrate these files together by hand, or with --unsafe-fixes each as if it stood alone"
+    return Finding(rule.id, rule.severity, written.span, message, why_not=advice)
 
 
 def _advice_for_undecided(written: Written) -> str:
@@ -247,25 +281,25 @@ def _apply_rules(case: _Case, context: Context) -> None:
 # --- all sites together ---------------------------------------------------------------------------
 
 
-def _decide(document: Document, cases: Mapping[int, _Case], context: Context, result: Examination) -> None:
+def _decide(
+    document: Document, sites: Sequence[Site], cases: Mapping[int, _Case], context: Context, result: Examination
+) -> None:
     """Choose the settings that sites get, component by component of sites that share text."""
-    for component in components(document.sites):
+    for component in components(sites):
         group = [cases[index] for index in component if index in cases]
         if not any(case.final is not None and _differs(case.final, case.before) for case in group):
             continue
         strangers = [index for index in component if index not in cases]
         blocked = [case for case in group if case.blocked]
         if blocked or strangers:
-            line = document.text.count(
-                "\n", 0, (blocked[0].site if blocked else document.sites[strangers[0]]).span.start
-            )
+            line = document.text.count("\n", 0, (blocked[0].site if blocked else sites[strangers[0]]).span.start)
             for case in group:
                 case.block(f"it shares settings with the mapping on line {line + 1}, which cannot be rewritten")
             continue
         finals = {case.site.index: case.final for case in group if case.final is not None}
-        wanted = own_after(document.sites, component, finals)
-        after = effective([replace_own(site, wanted) for site in document.sites])
-        wanted = {index: own for index, own in wanted.items() if _differs(own, document.sites[index].own)}
+        wanted = own_after(sites, component, finals)
+        after = effective([replace_own(site, wanted) for site in sites])
+        wanted = {index: own for index, own in wanted.items() if _differs(own, sites[index].own)}
         for case in group:
             _check_soundness(case, after[case.site.index], context)
         if any(case.blocked for case in group) or _cannot_be_written(document, wanted, group):
@@ -295,9 +329,9 @@ def _check_soundness(case: _Case, after: Settings, context: Context) -> None:
     will = capture_of(after, context.target, case.reader)
     reader = case.reader.value
     if isinstance(was, Rejected):
-        case.block(f"{reader} ({case.source}) refuses it as it is ({was.reason}): what was meant?")
+        case.block(f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?")
     elif isinstance(will, Rejected):
-        case.block(f"{reader} ({context.target}) would refuse the result ({will.reason})")
+        case.block(f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})")
     elif was != will:
         case.risk(
             f"megatron-core {case.source} captures {was}; after the rewrite {context.target} would capture {will}"
@@ -346,15 +380,25 @@ def _findings_of(case: _Case, document: Document, context: Context, result: Exam
             safety, planned = kind, changes(site.own, sites[site.index])
     reasons = [] if safety == SAFE else [case.blocked] if case.blocked else case.risks
     hits = [(rule, hit, written) for rule, hit in case.hits if (written := _place(rule, site)) is not None]
+    if not hits and planned:
+        # What it inherits changes, and so must what it writes itself.
+        hits = [(rule, hit, _changed(site, planned)) for rule, hit in case.hits[:1]]
     remarks = _remarks(case, safety, context)
     if safety != SAFE:
         hits, remarks = _without_repetition(hits, remarks)
     main = next((rule.id for rule, _, _ in hits if any(reason.rule == rule.id for reason in reasons)), "")
+    told = next((finding for finding in case.told if any(reason.rule == finding.rule for reason in reasons)), None)
     main = main or (hits[0][0].id if hits else "")
-    found = list(case.told)
+    # What says only why a fix is held back is settled with it.
+    found = [replace(f, safety=safety) if any(r.rule == f.rule for r in case.risks) else f for f in case.told]
     for rule, hit, written in hits:
         why_not = "; ".join(_message(r.text, case, context) for r in reasons if rule.id == (r.rule or main))
-        if reasons and not why_not:
+        explained = next((r.id for r, h, _ in remarks if "rejected" in h.when), "")
+        if explained and rule.id == main and case.blocked and not case.blocked.rule:
+            why_not = f"decided together with {explained}"
+        elif reasons and not why_not and told:
+            why_not = f"decided together with {told.rule} on line {_line(document, told.span.start)}"
+        elif reasons and not why_not:
             why_not = _waits_for(main, hits, document)
         notes = _notes(case, safety, context) if rule.id == main else ()
         message = _message(hit.message, case, context)
@@ -368,10 +412,19 @@ def _findings_of(case: _Case, document: Document, context: Context, result: Exam
     return found + _unsaid(case, found, context)
 
 
+def _changed(site: Site, planned: Sequence[Change]) -> Written:
+    names = {name for change in planned for name in (getattr(change, "name", ""), getattr(change, "old", ""))}
+    return next((written for written in site.written if written.field in names), site.written[0])
+
+
 def _waits_for(main: str, hits: Sequence[tuple[Rule, Case, Written]], document: Document) -> str:
     """What to say where another finding of the same site gives the reason."""
     start = next((written.span.start for rule, _, written in hits if rule.id == main), 0)
-    return f"decided together with {main} on line {document.text.count(chr(10), 0, start) + 1}"
+    return f"decided together with {main} on line {_line(document, start)}"
+
+
+def _line(document: Document, offset: int) -> int:
+    return document.text.count("\n", 0, offset) + 1
 
 
 def _without_repetition(
@@ -485,7 +538,7 @@ def _message(template: str, case: _Case, context: Context) -> str:
     if "{reason}" in filled or "{refuser}" in filled:
         refusal = _refusal(case, context)
         assert refusal is not None, "only rules about a refusal quote one"
-        filled = filled.replace("{reason}", refusal[0].reason).replace("{refuser}", str(refusal[1]))
+        filled = filled.replace("{reason}", refusal[0].reason.rstrip(".")).replace("{refuser}", str(refusal[1]))
     return filled
 
 

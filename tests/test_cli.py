@@ -298,3 +298,60 @@ def test_nothing_heavy_is_imported_where_nothing_is_to_be_done(project: Path) ->
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# --- files that are merged ------------------------------------------------------------------------------
+
+
+PARENT = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
+
+
+@pytest.mark.parametrize(
+    "child",
+    [
+        "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [attn, mlp]\n",
+        "defaults:\n  - base\n  - _self_\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: none\n",
+        "defaults: [../configs/base]\npolicy:\n  megatron_cfg:\n    external_cuda_graph: false\n",
+    ],
+)
+def test_a_parent_is_not_rewritten_under_the_feet_of_its_child(project: Path, cgmigrate, child: str) -> None:
+    parent = write(project / "configs/base.yaml", PARENT)
+    write(project / "configs/child.yaml", child)
+    result = cgmigrate("fix", ".")
+    assert parent.read_text() == PARENT
+    assert (project / "configs/child.yaml").read_text() == child
+    assert "configs/base.yaml:3:5: CG010 the file is merged into `configs/child.yaml`" in result.stdout
+    assert result.exit_code == 1
+
+
+def test_a_grandparent_is_found_through_a_file_without_settings(project: Path, cgmigrate) -> None:
+    parent = write(project / "base.yaml", PARENT)
+    write(project / "middle.yaml", "defaults: base.yaml\nx: 1\n")
+    write(project / "child.yaml", "defaults: middle.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: mlp\n")
+    cgmigrate("fix", ".")
+    assert parent.read_text() == PARENT
+
+
+def test_a_parent_whose_children_have_no_settings_is_rewritten(project: Path, cgmigrate) -> None:
+    parent = write(project / "base.yaml", PARENT)
+    write(project / "child.yaml", "defaults: base.yaml\npolicy:\n  lr: 1\n")
+    cgmigrate("fix", ".")
+    assert "cuda_graph_impl: transformer_engine" in parent.read_text()
+
+
+def test_an_override_in_the_same_file_keeps_overriding(project: Path, cgmigrate) -> None:
+    path = write(
+        project / "a.yaml",
+        "trainer: {}\nexp_manager: {}\nmodel:\n  external_cuda_graph: true\n  overwritten_attributes:\n    external_cuda_graph: false\n",
+    )
+    cgmigrate("fix", ".")
+    assert path.read_text() == (
+        "trainer: {}\nexp_manager: {}\nmodel:\n  cuda_graph_impl: transformer_engine\n"
+        "  overwritten_attributes:\n    cuda_graph_impl: none\n"
+    )
+
+
+def test_a_code_that_selects_nothing_is_an_error(project: Path, cgmigrate) -> None:
+    write(project / "a.yaml", LEGACY)
+    assert "no rule's code begins with CG9" in cgmigrate("check", "--select", "CG9", "a.yaml").stderr
+    assert cgmigrate("check", "--select", "CG9", "a.yaml").exit_code == 2

@@ -44,12 +44,12 @@ FINDINGS = {
     # NeMo-RL
     "nemo-rl/dpo-reward-colocated.yaml": Findings(["18 CG302"], []),
     "nemo-rl/grpo-math-1b-megatron.yaml": Findings(["26 CG102", "27 CG106"], []),
-    "nemo-rl/grpo-math-8b-16k.yaml": Findings([], ["15 CG106"]),
+    "nemo-rl/grpo-math-8b-16k.yaml": Findings([], ["15 CG004", "15 CG106"]),
     "nemo-rl/grpo-math-8b.yaml": Findings([], []),
     "nemo-rl/sft-anchors.yaml": Findings(["11 CG106", "20 CG105", "20 CG106"], []),
     # OmegaConf, Hydra, serialised objects
     "omegaconf/gpt-175b-te-graphs.yaml": Findings(["25 CG102", "26 CG106"], []),
-    "omegaconf/hydra-pretrain.yaml": Findings([], ["16 CG301"]),
+    "omegaconf/hydra-pretrain.yaml": Findings([], ["16 CG004", "16 CG301"]),
     "omegaconf/llama2-70b-lora.yaml": Findings([], ["26 CG003", "27 CG003"]),
     "omegaconf/nemo2-gpt-serialised.yaml": Findings(["12 CG101", "16 CG102", "17 CG103"], []),
     "omegaconf/verl-actor.yaml": Findings(["13 CG301"], ["23 CG207"]),
