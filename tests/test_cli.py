@@ -340,14 +340,12 @@ def test_a_parent_whose_children_have_no_settings_is_rewritten(project: Path, cg
 
 
 def test_an_override_in_the_same_file_keeps_overriding(project: Path, cgmigrate) -> None:
-    path = write(
-        project / "a.yaml",
-        "trainer: {}\nexp_manager: {}\nmodel:\n  external_cuda_graph: true\n  overwritten_attributes:\n    external_cuda_graph: false\n",
-    )
+    head = "trainer: {}\nexp_manager: {}\nmodel:\n"
+    below = "  external_cuda_graph: true\n  overwritten_attributes:\n    external_cuda_graph: false\n"
+    path = write(project / "a.yaml", head + below)
     cgmigrate("fix", ".")
     assert path.read_text() == (
-        "trainer: {}\nexp_manager: {}\nmodel:\n  cuda_graph_impl: transformer_engine\n"
-        "  overwritten_attributes:\n    cuda_graph_impl: none\n"
+        head + "  cuda_graph_impl: transformer_engine\n  overwritten_attributes:\n    cuda_graph_impl: none\n"
     )
 
 
