@@ -16,6 +16,7 @@ from cgmigrate.documents import (
     CannotEditError,
     Change,
     Document,
+    Problem,
     Remove,
     Rename,
     Revalue,
@@ -41,6 +42,7 @@ from cgmigrate.settings import (
     Release,
     Settings,
     Undecided,
+    names_in,
 )
 
 SAFE, UNSAFE = "safe", "unsafe"
@@ -110,11 +112,11 @@ class _Case:
 
 def examine(document: Document, context: Context) -> Examination:
     """Return what there is to say about a document and how its sites should be written."""
-    result = Examination()
-    result.findings += [
-        Finding(problem.rule, context.rules[problem.rule].severity, problem.span, problem.message)
-        for problem in document.problems
-    ]
+    result = Examination(left_alone=list(document.left_alone))
+    for problem in document.problems:
+        rule = context.rules.get(problem.rule)
+        if rule is not None and rule.deprecated_in <= context.target:
+            result.findings.append(_told_problem(problem, rule, document, context, result))
     merged = effective(document.sites)
     cases: dict[int, _Case] = {}
     for site in document.sites:
@@ -133,9 +135,28 @@ def examine(document: Document, context: Context) -> Examination:
     return result
 
 
+def _told_problem(
+    problem: Problem, rule: Rule, document: Document, context: Context, result: Examination
+) -> Finding:
+    """A finding about what is no site; what it becomes is written like the fix of a site."""
+    told = Finding(rule.id, rule.severity, problem.span, problem.message, why_not=problem.advice)
+    if not problem.becomes:
+        return told
+    risk = problem.risk
+    if context.source >= SPLIT_IN:
+        risk = risk or f"the code already runs on megatron-core {context.source}, where it does something else"
+    if reason := _trouble(document, {problem.index: {}}):
+        return replace(told, why_not=f"the text cannot be changed safely: {reason}")
+    (result.unsafe if risk else result.safe)[problem.index] = {}
+    return replace(told, fix=f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, why_not=risk)
+
+
 def _owner_unknown(site: Site, context: Context) -> list[Finding]:
     rule = context.rules["CG006"]
     message = "whose `{}` this is cannot be told from here (DeepSpeed, TensorRT-LLM and others have one, too)"
+    if site.origin is not None:
+        whose = site.origin.callee or site.origin.object
+        message = f"whose `{{}}` this is cannot be told: `{whose or 'what gets it'}` is not known as Megatron's"
     return [
         Finding(
             rule.id,
@@ -162,13 +183,15 @@ def _examine_site(
         for written in undecided:
             assert isinstance(written.value, Undecided)
             message = f"`{written.key}` has {written.value.reason}, so what is captured cannot be known from here"
-            advice = _advice_for_undecided(written)
+            advice = _advice_for_undecided(written, site)
             case.told.append(Finding(rule.id, rule.severity, written.span, message, why_not=advice))
     if any(isinstance(value, Undecided) for value in before.values()):
         case.blocked = case.blocked or "a value beside it is computed when the file is used"
         case.hits = _hits_of_names(case, context)
         return case
     _apply_rules(case, context)
+    if site.overrides:
+        _keep_overriding(case, context)
     if document.builds_on:
         case.risks.append(
             f"the file is merged with `{document.builds_on}`, which cgmigrate does not follow yet (CG004)"
@@ -176,10 +199,34 @@ def _examine_site(
     return case
 
 
-def _advice_for_undecided(written: Written) -> str:
+def _keep_overriding(case: _Case, context: Context) -> None:
+    """A site that changes an object must go on saying what it said: leaving a setting out keeps an older value."""
+    own, final = case.site.own, dict(case.final or {})
+    if context.target < SPLIT_IN or case.blocked:
+        return
+    elsewhere = "is set elsewhere, if at all"
+    if SCOPE in own and SCOPE not in final:
+        if own[SCOPE] is None and MODULES in case.before:
+            case.blocked = "it resets the deprecated setting of an object on which it may be set"
+            return
+        final.setdefault(MODULES, [])
+        if IMPL not in final and not names_in(final[MODULES]):
+            case.risks.append(
+                f"the implementation {elsewhere}; where it is `local` with the scope full_iteration, "
+                "this line turned the full iteration off"
+            )
+    if IMPL not in final and any(own.get(name) is False for name in (ENABLE, EXTERNAL)):
+        case.risks.append(
+            f"the implementation {elsewhere}, and false turned it off: to keep that, write `cuda_graph_impl` none"
+        )
+    case.final = final
+
+
+def _advice_for_undecided(written: Written, site: Site) -> str:
+    form = "an interpolation" if site.origin is None else "an expression"
     new = {
-        ENABLE: "write `cuda_graph_impl` with an interpolation that yields none or local",
-        EXTERNAL: "write `cuda_graph_impl` with an interpolation that yields none or transformer_engine",
+        ENABLE: f"write `cuda_graph_impl` with {form} that yields none or local",
+        EXTERNAL: f"write `cuda_graph_impl` with {form} that yields none or transformer_engine",
         SCOPE: "full_iteration is an implementation now, full_iteration_inference an inference scope, the rest are "
         "modules: write the new names by hand",
     }
@@ -236,6 +283,7 @@ def _apply_rules(case: _Case, context: Context) -> None:
 
 def _decide(document: Document, cases: Mapping[int, _Case], context: Context, result: Examination) -> None:
     """Choose the settings that sites get, component by component of sites that share text."""
+    candidates: list[tuple[list[_Case], dict[int, Settings]]] = []
     for component in components(document.sites):
         group = [cases[index] for index in component if index in cases]
         if not any(case.final is not None and _differs(case.final, case.before) for case in group):
@@ -257,7 +305,12 @@ def _decide(document: Document, cases: Mapping[int, _Case], context: Context, re
         wanted = {index: own for index, own in wanted.items() if _differs(own, document.sites[index].own)}
         for case in group:
             _check_soundness(case, after[case.site.index], context)
-        if any(case.blocked for case in group) or _cannot_be_written(document, wanted, group):
+        if not any(case.blocked for case in group):
+            candidates.append((group, wanted))
+    together = {index: own for _, wanted in candidates for index, own in wanted.items()}
+    fine = not together or not _trouble(document, together)
+    for group, wanted in candidates:
+        if not fine and _cannot_be_written(document, wanted, group):
             continue
         safe = not any(case.risks for case in group)
         for case in group:
@@ -313,18 +366,24 @@ def _told(capture: Capture | Rejected) -> str:
 
 
 def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group: Sequence[_Case]) -> bool:
-    """Try the edits on the text and read it again; on failure block the group."""
-    from cgmigrate.edits import apply
-
-    try:
-        edited = apply(document.text, document.edits(wanted))
-        reason = document.check(edited, wanted)
-    except CannotEditError as error:
-        reason = str(error)
+    """Try the edits of one group; on failure block it."""
+    reason = _trouble(document, wanted)
     if reason:
         for case in group:
             case.blocked = case.blocked or f"the text cannot be changed safely: {reason}"
     return bool(reason)
+
+
+def _trouble(document: Document, wanted: Mapping[int, Settings]) -> str:
+    """Try the edits on the text and read it again; return what is wrong, empty when nothing."""
+    from cgmigrate.edits import OverlapError, apply
+
+    try:
+        return document.check(apply(document.text, document.edits(wanted)), wanted)
+    except CannotEditError as error:
+        return str(error)
+    except OverlapError as error:
+        return f"two changes meet: {error}"
 
 
 # --- telling --------------------------------------------------------------------------------------
@@ -451,7 +510,10 @@ def _message(template: str, case: _Case, context: Context) -> str:
 
 
 def _notes(case: _Case, safety: str, context: Context) -> tuple[str, ...]:
-    """Where the source release is only assumed: what an older one made of the same settings."""
+    """What holds beside the finding: settings set too late, and what an older release made of them."""
+    if case.site.overrides and SCOPE in case.site.own and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
+        late = "since megatron-core 0.18 an assignment to `cuda_graph_scope` is silently ignored"
+        return (late if case.site.built else f"where the configuration is built already, {late}",)
     if safety != SAFE or not context.assumed_source or case.source > LAST_OLD:
         return ()
     now = capture_of(case.before, case.source, case.reader)

@@ -1,0 +1,267 @@
+"""Python files: sites are calls, dicts, runs of assignments, and lists of arguments that hold settings.
+
+``ast`` finds everything; an edit replaces a name, a value, or a statement, and nothing emits Python. What
+reads or defines the old names is no site: it is told as a problem, some with the text to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from cgmigrate.documents import CannotEditError, Origin, Problem, Site, Span, Written
+from cgmigrate.documents.python.calls import places_in_calls
+from cgmigrate.documents.python.imports import import_edits
+from cgmigrate.documents.python.names import Names, names_of
+from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
+from cgmigrate.documents.python.readings import Readings
+from cgmigrate.documents.python.runs import Runs
+from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.writing import SiteWriter, delete_statements
+from cgmigrate.edits import Edit, OverlapError, apply
+from cgmigrate.settings import Settings
+
+MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron_fsdp")
+ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
+PROSE = "a comment, docstring or message"
+_OLD = re.compile(
+    r"(?<![\w-])(?:enable_cuda_graph|external_cuda_graph|cuda_graph_scope|CudaGraphScope|"
+    r"--enable-cuda-graph|--external-cuda-graph|--cuda-graph-scope)(?![\w-])"
+)
+
+
+class PythonDocument:
+    """A Python file as sites; see ``documents.Document``. ``path`` tells whose code it is."""
+
+    def __init__(self, text: str, path: str = "") -> None:
+        self.text = text
+        self.sites: list[Site] = []
+        self.problems: list[Problem] = []
+        self.left_alone: list[tuple[Written, str]] = []
+        self.top_level: list[str] = []
+        self.builds_on = ""
+        self._places: list[Place] = []
+        self._fixes: dict[int, list[Edit]] = {}
+        if _is_megatron_core(path):
+            self._leave_the_rest(ITSELF)
+            return
+        try:
+            self._source = Source(text)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            self.problems.append(_unreadable(text, error))
+            return
+        package = _package_of(path)
+        self._names = names_of(self._source.tree, package)
+        modules = tuple(dict.fromkeys([*self._names.modules, *([package] if package else [])]))
+        self.top_level = list(modules)
+        self._read(modules)
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def _read(self, modules: tuple[str, ...]) -> None:
+        runs = Runs(self._source, self._names)
+        runs.collect()
+        places = list(runs.places)
+        consumed = set(runs.seen)
+        for node in self._source.walk():
+            for place in places_in_calls(node, self._source, self._names):
+                places.append(place)
+                consumed |= {id(item.node) for item in place.items}
+                consumed |= {id(value) for item in place.items for value in item.values}
+        places.sort(key=lambda place: place.items[0].whole.start)
+        self._places = places
+        index = {id(place): at for at, place in enumerate(places)}
+        self.sites = [_site(at, place, modules, index) for at, place in enumerate(places)]
+        megatron = any(module.partition(".")[0] in MEGATRON for module in modules)
+        readings = Readings(self._source, self._names, consumed, megatron, len(places))
+        readings.collect()
+        self.problems += readings.problems
+        self._fixes = readings.fixes
+        self.left_alone += readings.left_alone
+        self._leave_the_rest(PROSE)
+
+    def _leave_the_rest(self, owner: str) -> None:
+        """Every old name that nothing above has dealt with is named as left alone."""
+        dealt = [written.span for site in self.sites for written in site.written]
+        dealt += [problem.span for problem in self.problems]
+        dealt += [written.span for written, _ in self.left_alone]
+        dealt.sort(key=lambda span: span.start)
+        for found in _OLD.finditer(self.text):
+            if not any(span.start <= found.start() and found.end() <= span.end for span in dealt):
+                written = Written(found.group(), found.group(), None, Span(found.start(), found.end()))
+                self.left_alone.append((written, owner))
+
+    # --- writing ----------------------------------------------------------------------------
+
+    def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
+        """Return the edits that give each site the wanted own settings; see ``documents.Document``.
+
+        An index behind the sites' is that of a problem, which is then rewritten, too.
+        """
+        result: list[Edit] = []
+        dropped = []
+        for index, after in sorted(wanted.items()):
+            if index >= len(self.sites):
+                result += self._fixes[index]
+                continue
+            writer = SiteWriter(index, self._places[index], self._source, self._names)
+            result += writer.edits(self.sites[index].own, after)
+            dropped += writer.dropped
+        result += delete_statements(dropped, self._source)
+        try:
+            return result + import_edits(self._source, self._names, result)
+        except (SyntaxError, OverlapError) as error:
+            raise CannotEditError(min(wanted), f"the result is not valid Python ({error})") from error
+
+    def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
+        """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
+        try:
+            again = PythonDocument(edited)
+            compile(edited, "edited", "exec", dont_inherit=True, flags=ast.PyCF_ONLY_AST)
+        except (SyntaxError, ValueError) as error:  # pragma: no cover - edits() has parsed it
+            return f"it would no longer be read: {error}"
+        if again.problems and again.problems[0].rule == "CG009":
+            return f"it would no longer be read: {again.problems[0].message}"
+        expected = [
+            {name: value for name, value in wanted.get(site.index, site.own).items()} for site in self.sites
+        ]
+        found = [dict(site.own) for site in again.sites]
+        if [own for own in expected if own] != [own for own in found if own]:
+            return "a site would not have the settings that it should"
+        before = _bare(apply(self.text, self._neutral(wanted)))
+        if before != _bare(edited):
+            return "something else in the file would be read differently"
+        return ""
+
+    def _neutral(self, wanted: Mapping[int, Settings]) -> list[Edit]:
+        """Readings rewritten and nothing else, so that what is left to compare is the sites."""
+        return [edit for index in wanted if index >= len(self.sites) for edit in self._fixes[index]]
+
+
+def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int]) -> Site:
+    written = []
+    for item in place.items:
+        prefix = "--" if place.form is Form.FLAGS else ""
+        key = prefix + item.field.replace("_", "-") if prefix else item.field
+        written = [other for other in written if other.field != item.field]
+        written.append(Written(item.field, key, item.value, item.span))
+    first, last = place.items[0].whole.start, max(item.whole.end for item in place.items)
+    fixed = place.fixed
+    links = [link for link in place.links if link is not place.inherits]
+    return Site(
+        at,
+        tuple(filter(None, (place.object or place.callee or place.owner).split("."))),
+        Span(first, last),
+        tuple(written),
+        flags=place.form is Form.FLAGS,
+        inherits=(index[id(place.inherits)],) if place.inherits is not None else (),
+        linked=tuple(index[id(link)] for link in links),
+        fixed_in_place=fixed,
+        origin=Origin(place.callee, place.object, modules),
+        overrides=place.overrides,
+        built=place.built,
+    )
+
+
+def _bare(text: str) -> str:
+    """The file's tree without what edits of sites may touch: settings, words of lists, imports of the class."""
+    return ast.dump(_Bare().visit(ast.parse(text)))
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes the settings out of a tree."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802 - named by ast
+        self.generic_visit(node)
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg not in _NAMES]
+        node.args = [argument for argument in node.args if not _is_word(argument)]
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        pairs = [
+            (key, value)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if not (isinstance(key, ast.Constant) and key.value in _NAMES)
+        ]
+        node.keys, node.values = [key for key, _ in pairs], [value for _, value in pairs]
+        return node
+
+    def visit_List(self, node: ast.List) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        node.elts = [element for element in node.elts if not _is_word(element)]
+        return node
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        node.elts = [element for element in node.elts if not _is_word(element)]
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:  # noqa: N802
+        node.names = [alias for alias in node.names if alias.name not in ("CudaGraphScope", "CudaGraphModule")]
+        return node if node.names else None
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:  # noqa: N802
+        self.generic_visit(node)
+        targets = node.targets
+        gone = len(targets) == 1 and isinstance(targets[0], ast.Attribute) and targets[0].attr in _NAMES
+        return None if gone else node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:  # noqa: N802
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), *_]) if name in _NAMES:
+                return None
+        return node
+
+    def visit_Pass(self, node: ast.Pass) -> None:  # noqa: N802
+        return None
+
+
+_NAMES = frozenset((*OLD_NAMES, "cuda_graph_impl", "cuda_graph_modules", "inference_cuda_graph_scope"))
+_WORDS = re.compile(
+    r"--(?:(?:enable|external)-cuda-graph|cuda-graph-(?:scope|impl|modules)|inference-cuda-graph-scope)|"
+    r"[+~]{0,2}(?:[\w-]+\.)*(?:(?:enable|external)_cuda_graph|cuda_graph_(?:scope|impl|modules)|"
+    r"inference_cuda_graph_scope)=.*|attn|mlp|moe|moe_router|moe_preprocess|mamba|full|full_iteration|"
+    r"full_iteration_inference|none|local|transformer_engine|layer|block",
+    re.DOTALL,
+)
+
+
+def _is_word(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_WORDS.fullmatch(node.value))
+
+
+# --- the file ---------------------------------------------------------------------------------------
+
+
+def _is_megatron_core(path: str) -> bool:
+    """Whether a file belongs to megatron-core or Megatron-LM's own package, which define the settings."""
+    parts = PurePath(path).parts
+    return any(
+        parts[at] == "megatron" and parts[at + 1] in ("core", "training", "legacy", "inference", "rl", "post_training")
+        for at in range(len(parts) - 1)
+    )
+
+
+def _package_of(path: str) -> str:
+    """The package in which a file of megatron or nemo stands, as far as its path tells."""
+    parts = PurePath(path).parts
+    for at, part in enumerate(parts[:-1]):
+        if part in ("megatron", "nemo", "nemo_rl"):
+            return ".".join(parts[at:-1])
+    return ""
+
+
+def _unreadable(text: str, error: Exception) -> Problem:
+    line = getattr(error, "lineno", None) or 1
+    lines = text.split("\n")
+    start = sum(len(other) + 1 for other in lines[: line - 1])
+    reason = getattr(error, "msg", None) or str(error) or type(error).__name__
+    span = Span(min(start, len(text)), min(start + len(lines[min(line, len(lines)) - 1]), len(text)))
+    return Problem("CG009", span, f"this is not valid Python: {reason}")
+
+
+__all__ = ["PythonDocument"]

@@ -1,0 +1,101 @@
+"""The import of ``CudaGraphScope``: renamed, joined by ``CudaGraphModule``, or dropped, as the file then uses it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+
+from cgmigrate.documents import Span
+from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.places import catches_missing
+from cgmigrate.documents.python.source import Source
+from cgmigrate.edits import Edit, apply
+
+
+def import_edits(source: Source, names: Names, edits: Sequence[Edit]) -> list[Edit]:
+    """The edits of imports that other edits of the file make necessary; none when they change no class."""
+    before = references(source.tree, names)
+    if not before:
+        return []
+    after_text = apply(source.text, edits)
+    after = ast.parse(after_text)
+    left = {name: count for name, count in references(after, names).items() if count}
+    if sum(left.values()) == sum(before.values()):
+        return []
+    wants_new = any(isinstance(node, ast.Name) and node.id == MODULE_CLASS for node in ast.walk(after))
+    has_new = any(full.endswith("." + MODULE_CLASS) for full in names.full.values())
+    result: list[Edit] = []
+    for statement in imports_of_scope(source, names):
+        result += _rewritten(source, statement, before, left, wants_new and not has_new)
+    return result
+
+
+def imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
+    """The plain imports of the old class; guarded ones are for a person."""
+    found = []
+    for node in source.walk():
+        if isinstance(node, ast.ImportFrom) and any(alias.name == SCOPE_CLASS for alias in node.names):
+            guarded = any(isinstance(above, ast.Try) and catches_missing(above) for above in source.ancestors(node))
+            local = next(alias.asname or alias.name for alias in node.names if alias.name == SCOPE_CLASS)
+            if not guarded and local not in names.shadowed and names.full.get(local, "").startswith("megatron."):
+                found.append(node)
+    return found
+
+
+def references(tree: ast.AST, names: Names) -> dict[str, int]:
+    """How often the file names the old class by each of its local names; text that holds the name counts, too."""
+    locals_ = {local for local, full in names.full.items() if full.rpartition(".")[2] == SCOPE_CLASS}
+    if not locals_:
+        return {}
+    count = dict.fromkeys(locals_, 0)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in locals_:
+            count[node.id] += 1
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in locals_:
+            count[node.value] += 1
+    return count
+
+
+def _rewritten(
+    source: Source, statement: ast.ImportFrom, before: dict[str, int], left: dict[str, int], wants_new: bool
+) -> Iterable[Edit]:
+    at = next(at for at, alias in enumerate(statement.names) if alias.name == SCOPE_CLASS)
+    alias = statement.names[at]
+    local = alias.asname or alias.name
+    span = source.span(alias)
+    if before.get(local, 0) == left.get(local, 0):
+        return []
+    if left.get(local):
+        if not wants_new:
+            return []
+        first = source.text.rfind("\n", 0, span.start) + 1
+        lead = source.text[first : span.start]
+        own_line = not lead.strip() and first > source.span(statement).start
+        return [Edit(span.start, span.start, MODULE_CLASS + ("," + _newline(source, first) + lead if own_line else ", "))]
+    if wants_new:
+        return [Edit(span.start, span.end, MODULE_CLASS)]
+    return [_dropped(source, statement, at)]
+
+
+def _newline(source: Source, at: int) -> str:
+    return "\r\n" if source.text[max(at - 2, 0) : at] == "\r\n" else "\n"
+
+
+def _dropped(source: Source, statement: ast.ImportFrom, at: int) -> Edit:
+    text = source.text
+    spans = [source.span(alias) for alias in statement.names]
+    if len(spans) == 1:
+        whole = source.span(statement)
+        first = text.rfind("\n", 0, whole.start) + 1
+        end = text.find("\n", whole.end)
+        alone = not text[first : whole.start].strip() and not text[whole.end : end].strip() and end >= 0
+        if alone and not text[first : whole.start]:
+            return Edit(first, end + 1, "")
+        return Edit(whole.start, whole.end, "pass")
+    first = text.rfind("\n", 0, spans[at].start) + 1
+    tail = re.compile(r"[ \t]*,?[ \t]*\r?\n").match(text, spans[at].end)
+    if not text[first : spans[at].start].strip() and tail:
+        return Edit(first, tail.end(), "")
+    cut = Span(spans[at].start, spans[at + 1].start) if at + 1 < len(spans) else Span(spans[at - 1].end, spans[at].end)
+    return Edit(cut.start, cut.end, "")
