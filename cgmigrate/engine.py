@@ -113,10 +113,6 @@ class _Case:
 def examine(document: Document, context: Context) -> Examination:
     """Return what there is to say about a document and how its sites should be written."""
     result = Examination(left_alone=list(document.left_alone))
-    for problem in document.problems:
-        rule = context.rules.get(problem.rule)
-        if rule is not None and rule.deprecated_in <= context.target:
-            result.findings.append(_told_problem(problem, rule, document, context, result))
     merged = effective(document.sites)
     cases: dict[int, _Case] = {}
     for site in document.sites:
@@ -128,24 +124,36 @@ def examine(document: Document, context: Context) -> Examination:
         else:
             reader = owner.ecosystem.reader or Reader.CONFIG
             cases[site.index] = _examine_site(site, reader, merged[site.index], owner.conflict, document, context)
-    _decide(document, cases, context, result)
+    problems = [(problem, rule) for problem in document.problems if (rule := _rule_of(problem, context))]
+    fine = _decide(document, cases, context, result, {p.index: {} for p, _ in problems if p.becomes})
+    for problem, rule in problems:
+        result.findings.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
         result.findings += _findings_of(case, context, result)
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
     return result
 
 
+def _rule_of(problem: Problem, context: Context) -> Rule | None:
+    """The rule that explains a problem; None when it is not selected or not yet true of the target."""
+    rule = context.rules.get(problem.rule)
+    return rule if rule is not None and rule.deprecated_in <= context.target else None
+
+
 def _told_problem(
-    problem: Problem, rule: Rule, document: Document, context: Context, result: Examination
+    problem: Problem, rule: Rule, document: Document, context: Context, result: Examination, fine: bool
 ) -> Finding:
-    """A finding about what is no site; what it becomes is written like the fix of a site."""
+    """A finding about what is no site; what it becomes is written like the fix of a site.
+
+    ``fine`` says that all that can be written was tried together and is right.
+    """
     told = Finding(rule.id, rule.severity, problem.span, problem.message, why_not=problem.advice)
     if not problem.becomes:
         return told
     risk = problem.risk
     if context.source >= SPLIT_IN:
         risk = risk or f"the code already runs on megatron-core {context.source}, where it does something else"
-    if reason := _trouble(document, {problem.index: {}}):
+    if not fine and (reason := _trouble(document, {problem.index: {}})):
         return replace(told, why_not=f"the text cannot be changed safely: {reason}")
     (result.unsafe if risk else result.safe)[problem.index] = {}
     return replace(told, fix=f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, why_not=risk)
@@ -281,8 +289,14 @@ def _apply_rules(case: _Case, context: Context) -> None:
 # --- all sites together ---------------------------------------------------------------------------
 
 
-def _decide(document: Document, cases: Mapping[int, _Case], context: Context, result: Examination) -> None:
-    """Choose the settings that sites get, component by component of sites that share text."""
+def _decide(
+    document: Document, cases: Mapping[int, _Case], context: Context, result: Examination, beside: Mapping[int, Settings]
+) -> bool:
+    """Choose the settings that sites get, component by component of sites that share text.
+
+    Returns whether all that is chosen, and what is written ``beside`` the sites, could be written together;
+    else each was tried alone.
+    """
     candidates: list[tuple[list[_Case], dict[int, Settings]]] = []
     for component in components(document.sites):
         group = [cases[index] for index in component if index in cases]
@@ -307,7 +321,7 @@ def _decide(document: Document, cases: Mapping[int, _Case], context: Context, re
             _check_soundness(case, after[case.site.index], context)
         if not any(case.blocked for case in group):
             candidates.append((group, wanted))
-    together = {index: own for _, wanted in candidates for index, own in wanted.items()}
+    together = {**beside, **{index: own for _, wanted in candidates for index, own in wanted.items()}}
     fine = not together or not _trouble(document, together)
     for group, wanted in candidates:
         if not fine and _cannot_be_written(document, wanted, group):
@@ -317,6 +331,7 @@ def _decide(document: Document, cases: Mapping[int, _Case], context: Context, re
             if not safe and not case.risks:
                 case.risks.append("it shares settings with a mapping whose rewrite is not safe")
         (result.safe if safe else result.unsafe).update(wanted)
+    return fine
 
 
 def replace_own(site: Site, wanted: Mapping[int, Settings]) -> Site:

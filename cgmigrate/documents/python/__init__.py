@@ -6,7 +6,6 @@ reads or defines the old names is no site: it is told as a problem, some with th
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -15,7 +14,8 @@ from cgmigrate.documents import CannotEditError, Origin, Problem, Site, Span, Wr
 from cgmigrate.documents.python.calls import places_in_calls
 from cgmigrate.documents.python.imports import import_edits
 from cgmigrate.documents.python.names import Names, names_of
-from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
+from cgmigrate.documents.python.comparing import same_rest
+from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.readings import Readings
 from cgmigrate.documents.python.runs import Runs
 from cgmigrate.documents.python.source import Source
@@ -44,6 +44,8 @@ class PythonDocument:
         self.builds_on = ""
         self._places: list[Place] = []
         self._fixes: dict[int, list[Edit]] = {}
+        self._path = path
+        self._checked = ""
         if _is_megatron_core(path):
             self._leave_the_rest(ITSELF)
             return
@@ -117,11 +119,9 @@ class PythonDocument:
 
     def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
         """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
-        try:
-            again = PythonDocument(edited)
-            compile(edited, "edited", "exec", dont_inherit=True, flags=ast.PyCF_ONLY_AST)
-        except (SyntaxError, ValueError) as error:  # pragma: no cover - edits() has parsed it
-            return f"it would no longer be read: {error}"
+        if edited == self._checked:
+            return ""
+        again = PythonDocument(edited, self._path)
         if again.problems and again.problems[0].rule == "CG009":
             return f"it would no longer be read: {again.problems[0].message}"
         expected = [
@@ -130,14 +130,12 @@ class PythonDocument:
         found = [dict(site.own) for site in again.sites]
         if [own for own in expected if own] != [own for own in found if own]:
             return "a site would not have the settings that it should"
-        before = _bare(apply(self.text, self._neutral(wanted)))
-        if before != _bare(edited):
+        readings = [edit for index in wanted if index >= len(self.sites) for edit in self._fixes[index]]
+        before = Source(apply(self.text, readings)) if readings else self._source
+        if not same_rest(before, again._source):
             return "something else in the file would be read differently"
+        self._checked = edited
         return ""
-
-    def _neutral(self, wanted: Mapping[int, Settings]) -> list[Edit]:
-        """Readings rewritten and nothing else, so that what is left to compare is the sites."""
-        return [edit for index in wanted if index >= len(self.sites) for edit in self._fixes[index]]
 
 
 def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int]) -> Site:
@@ -163,75 +161,6 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         overrides=place.overrides,
         built=place.built,
     )
-
-
-def _bare(text: str) -> str:
-    """The file's tree without what edits of sites may touch: settings, words of lists, imports of the class."""
-    return ast.dump(_Bare().visit(ast.parse(text)))
-
-
-class _Bare(ast.NodeTransformer):
-    """Takes the settings out of a tree."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802 - named by ast
-        self.generic_visit(node)
-        node.keywords = [keyword for keyword in node.keywords if keyword.arg not in _NAMES]
-        node.args = [argument for argument in node.args if not _is_word(argument)]
-        return node
-
-    def visit_Dict(self, node: ast.Dict) -> ast.AST:  # noqa: N802
-        self.generic_visit(node)
-        pairs = [
-            (key, value)
-            for key, value in zip(node.keys, node.values, strict=True)
-            if not (isinstance(key, ast.Constant) and key.value in _NAMES)
-        ]
-        node.keys, node.values = [key for key, _ in pairs], [value for _, value in pairs]
-        return node
-
-    def visit_List(self, node: ast.List) -> ast.AST:  # noqa: N802
-        self.generic_visit(node)
-        node.elts = [element for element in node.elts if not _is_word(element)]
-        return node
-
-    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:  # noqa: N802
-        self.generic_visit(node)
-        node.elts = [element for element in node.elts if not _is_word(element)]
-        return node
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:  # noqa: N802
-        node.names = [alias for alias in node.names if alias.name not in ("CudaGraphScope", "CudaGraphModule")]
-        return node if node.names else None
-
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:  # noqa: N802
-        self.generic_visit(node)
-        targets = node.targets
-        gone = len(targets) == 1 and isinstance(targets[0], ast.Attribute) and targets[0].attr in _NAMES
-        return None if gone else node
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:  # noqa: N802
-        self.generic_visit(node)
-        match node.value:
-            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), *_]) if name in _NAMES:
-                return None
-        return node
-
-    def visit_Pass(self, node: ast.Pass) -> None:  # noqa: N802
-        return None
-
-
-_NAMES = frozenset((*OLD_NAMES, "cuda_graph_impl", "cuda_graph_modules", "inference_cuda_graph_scope"))
-_WORDS = re.compile(
-    r"--(?:(?:enable|external)-cuda-graph|cuda-graph-(?:scope|impl|modules)|inference-cuda-graph-scope)|"
-    r"[+~]{0,2}(?:[\w-]+\.)*(?:(?:enable|external)_cuda_graph|cuda_graph_(?:scope|impl|modules)|"
-    r"inference_cuda_graph_scope)=.*|attn|mlp|moe|moe_router|moe_preprocess|mamba|full|full_iteration|"
-    r"full_iteration_inference|none|local|transformer_engine|layer|block",
-    re.DOTALL,
-)
-
-
-def _is_word(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_WORDS.fullmatch(node.value))
 
 
 # --- the file ---------------------------------------------------------------------------------------

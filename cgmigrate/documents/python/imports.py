@@ -15,15 +15,14 @@ from cgmigrate.edits import Edit, apply
 
 def import_edits(source: Source, names: Names, edits: Sequence[Edit]) -> list[Edit]:
     """The edits of imports that other edits of the file make necessary; none when they change no class."""
-    before = references(source.tree, names)
+    before = references(source, names)
     if not before:
         return []
-    after_text = apply(source.text, edits)
-    after = ast.parse(after_text)
+    after = Source(apply(source.text, edits))
     left = {name: count for name, count in references(after, names).items() if count}
     if sum(left.values()) == sum(before.values()):
         return []
-    wants_new = any(isinstance(node, ast.Name) and node.id == MODULE_CLASS for node in ast.walk(after))
+    wants_new = any(isinstance(node, ast.Name) and node.id == MODULE_CLASS for node in after.walk())
     has_new = any(full.endswith("." + MODULE_CLASS) for full in names.full.values())
     result: list[Edit] = []
     for statement in imports_of_scope(source, names):
@@ -43,13 +42,14 @@ def imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
     return found
 
 
-def references(tree: ast.AST, names: Names) -> dict[str, int]:
+def references(source: Source, names: Names) -> dict[str, int]:
     """How often the file names the old class by each of its local names; text that holds the name counts, too."""
     locals_ = {local for local, full in names.full.items() if full.rpartition(".")[2] == SCOPE_CLASS}
     if not locals_:
         return {}
     count = dict.fromkeys(locals_, 0)
-    for node in ast.walk(tree):
+    # Lines that hold the class under its own name are known; another name may stand anywhere.
+    for node in source.walk() if locals_ == {SCOPE_CLASS} else ast.walk(source.tree):
         if isinstance(node, ast.Name) and node.id in locals_:
             count[node.id] += 1
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in locals_:

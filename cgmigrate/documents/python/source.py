@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 from cgmigrate.documents import Span
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_BREAK = re.compile(r"\r\n|\r|\n")
 _NAMES = re.compile(
     r"(?<![A-Za-z0-9_])(?:enable_cuda_graph|external_cuda_graph|cuda_graph_(?:scope|impl|modules)|"
-    r"inference_cuda_graph_scope|CudaGraphScope)(?![A-Za-z0-9_])|"
+    r"inference_cuda_graph_scope|CudaGraphScope|CudaGraphModule)(?![A-Za-z0-9_])|"
     r"--(?:enable-cuda-graph|external-cuda-graph|cuda-graph-(?:scope|impl|modules)|inference-cuda-graph-scope)(?![\w-])"
 )
 
@@ -31,9 +31,7 @@ class Source:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the user's invalid escapes are not our business
             self.tree = ast.parse(text)
-        self.starts: list[int] = []
-        for line in _LINE.finditer(text):
-            self.starts.append(line.start())
+        self.starts = [0, *(found.end() for found in _BREAK.finditer(text))]
         self._hits = sorted({self._line_of(found.start()) for found in _NAMES.finditer(text)})
         self._parents: dict[int, ast.AST] = {}
 
@@ -83,6 +81,13 @@ class Source:
             for child in children:
                 self._parents[id(child)] = node
             stack += reversed(children)
+
+    def lines(self, node: ast.stmt) -> str:
+        """The lines of a statement, its decorators with it."""
+        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+        last = node.end_lineno or first
+        end = self.starts[last] if last < len(self.starts) else len(self.text)
+        return self.text[self.starts[first - 1] : end]
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """What a node stands in; known for nodes that ``walk`` has passed."""
