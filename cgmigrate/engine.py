@@ -438,6 +438,9 @@ def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Cas
     settings = case.final if safety == SAFE and case.final is not None else case.before
     if any(isinstance(value, Undecided) for value in settings.values()):
         return []
+    if case.site.overrides and not {IMPL, ENABLE, EXTERNAL} & set(settings):
+        # The implementation is set elsewhere: what is missing here is not known to be missing.
+        return []
     verdict = capture_of(settings, context.target, case.reader)
     code = verdict.code if isinstance(verdict, Rejected) and verdict.stage == "config" else ""
     state = State(settings, _reader_name(case.reader), case.source, context.target, code)

@@ -6,6 +6,7 @@ reads or defines the old names is no site: it is told as a problem, some with th
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -146,7 +147,7 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         written = [other for other in written if other.field != item.field]
         written.append(Written(item.field, key, item.value, item.span))
     first, last = place.items[0].whole.start, max(item.whole.end for item in place.items)
-    fixed = place.fixed
+    fixed = place.fixed or (_too_late(place) if place.built else "")
     links = [link for link in place.links if link is not place.inherits]
     return Site(
         at,
@@ -161,6 +162,18 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         overrides=place.overrides,
         built=place.built,
     )
+
+
+def _too_late(place: Place) -> str:
+    """Why settings of an object that is built already cannot be rewritten one for one, empty when they can."""
+    for item in place.items:
+        (value,) = item.values or [None]
+        members = isinstance(value, ast.List) and all(isinstance(member, ast.Attribute) for member in value.elts)
+        if item.field != "cuda_graph_scope" or not members or not isinstance(item.value, list):
+            return "the object was built, and with it validated, before: give the settings to its constructor"
+        if {"full_iteration", "full_iteration_inference"} & set(item.value):
+            return "the object was built, and with it validated, before: give the settings to its constructor"
+    return ""
 
 
 # --- the file ---------------------------------------------------------------------------------------

@@ -110,6 +110,10 @@ class Runs:
             if not self._suite(body, inner, guard):
                 ends.append(inner)
             self._bound = bound
+        for path, slot in slots.items():
+            # What a branch has built on must not grow: the branch did not see what comes behind it.
+            if slot.open and any(place.inherits is slot.place for place in self.places):
+                slots[path] = replace(slot, open=False)
         self._join(slots, ends)
 
     def _try(self, node: ast.Try, slots: dict[str, _Slot], guard: str) -> None:

@@ -87,7 +87,7 @@ class Source:
         first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
         last = node.end_lineno or first
         end = self.starts[last] if last < len(self.starts) else len(self.text)
-        return self.text[self.starts[first - 1] : end]
+        return self.text[self.starts[first - 1] : end].rstrip("\r\n")
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """What a node stands in; known for nodes that ``walk`` has passed."""
