@@ -290,7 +290,11 @@ def _apply_rules(case: _Case, context: Context) -> None:
 
 
 def _decide(
-    document: Document, cases: Mapping[int, _Case], context: Context, result: Examination, beside: Mapping[int, Settings]
+    document: Document,
+    cases: Mapping[int, _Case],
+    context: Context,
+    result: Examination,
+    beside: Mapping[int, Settings],
 ) -> bool:
     """Choose the settings that sites get, component by component of sites that share text.
 
@@ -313,6 +317,10 @@ def _decide(
                     case.blocked or f"it shares settings with the mapping on line {line + 1}, which cannot be rewritten"
                 )
             continue
+        if why := _order_matters(group):
+            for case in group:
+                case.blocked = case.blocked or why
+            continue
         finals = {case.site.index: case.final for case in group if case.final is not None}
         wanted = own_after(document.sites, component, finals)
         after = effective([replace_own(site, wanted) for site in document.sites])
@@ -332,6 +340,25 @@ def _decide(
                 case.risks.append("it shares settings with a mapping whose rewrite is not safe")
         (result.safe if safe else result.unsafe).update(wanted)
     return fine
+
+
+def _order_matters(group: Sequence[_Case]) -> str:
+    """Why sites between which branches lie cannot be rewritten one by one, empty when they can.
+
+    They can where the old and the new settings correspond one to one, whichever sites ran: modules under
+    another name, or sites that set everything themselves.
+    """
+    unsure = [case for case in group if case.site.uncertain]
+    if not unsure:
+        return ""
+    why = "which settings hold here depends on the branches and loops above"
+    names = {name for case in group for name in case.site.own}
+    scopes = [names_in(case.site.own.get(SCOPE)) for case in group]
+    if names & {ENABLE, EXTERNAL, INFERENCE} or any("full_iteration_inference" in scope for scope in scopes):
+        return why
+    if all("full_iteration" not in scope for scope in scopes):
+        return ""
+    return "" if all({IMPL, SCOPE} <= set(case.site.own) for case in unsure) else why
 
 
 def replace_own(site: Site, wanted: Mapping[int, Settings]) -> Site:

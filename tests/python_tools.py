@@ -55,7 +55,9 @@ def check_noop(text: str, header: str = HEADER, **options: object) -> Result:
     return result
 
 
-def check_fixed(before: str, after: str, header: str = HEADER, after_header: str | None = None, **options: object) -> Result:
+def check_fixed(
+    before: str, after: str, header: str = HEADER, after_header: str | None = None, **options: object
+) -> Result:
     result = run(header + dedent(before), **options)  # type: ignore[arg-type]
     assert result.after == (header if after_header is None else after_header) + dedent(after)
     ast.parse(result.after)

@@ -301,9 +301,7 @@ def test_half_of_a_pair_is_not_guessed() -> None:
 
 
 def test_modules_alone_are_renamed() -> None:
-    check_fixed(
-        'cfg.model.cuda_graph_scope = ["attn"]\n', 'cfg.model.cuda_graph_modules = ["attn"]\n', header=BRIDGE
-    )
+    check_fixed('cfg.model.cuda_graph_scope = ["attn"]\n', 'cfg.model.cuda_graph_modules = ["attn"]\n', header=BRIDGE)
 
 
 def test_objects_that_are_bound_anew_are_others() -> None:
@@ -527,7 +525,8 @@ def test_an_alias_and_a_module() -> None:
 )
 def test_other_classes_of_that_name_are_left(header: str) -> None:
     result = check_noop(
-        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn])\n', header=HEADER + header
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn])\n',
+        header=HEADER + header,
     )
     assert "CG003" in result.rules
 
@@ -584,6 +583,9 @@ def test_text_before_a_setting_may_be_wide() -> None:
 
 
 def test_line_ends_are_kept() -> None:
-    text = HEADER + 'a.config.cuda_graph_impl = "local"\na.config.cuda_graph_scope = ["attn", "full_iteration_inference"]\n'
+    text = (
+        HEADER
+        + 'a.config.cuda_graph_impl = "local"\na.config.cuda_graph_scope = ["attn", "full_iteration_inference"]\n'
+    )
     crlf = run(text.replace("\n", "\r\n")).after
     assert crlf.replace("\r\n", "\n") == run(text).after and crlf.count("\n") == crlf.count("\r\n")

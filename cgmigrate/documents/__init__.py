@@ -62,7 +62,8 @@ class Site:
 
     In code, ``origin`` says whose they are; ``overrides``, that they change an object that has settings
     already, so that one left out is not its default; ``built``, that the object was validated before;
-    ``linked`` are further sites that may have set the same object.
+    ``linked`` are further sites that may have set the same object, and ``uncertain`` says that branches
+    leave open which of them did.
     """
 
     index: int
@@ -78,6 +79,7 @@ class Site:
     overrides: bool = False
     built: bool = False
     linked: tuple[int, ...] = ()
+    uncertain: bool = False
 
     @property
     def own(self) -> dict[str, object]:
@@ -129,8 +131,9 @@ class Document(Protocol):
     def top_level(self) -> Sequence[str]:
         """Names at the top of the file, which tell its kind."""
 
-    left_alone: Sequence[tuple[Written, str]]
-    """Names that are no settings or not Megatron's, each with its owner."""
+    @property
+    def left_alone(self) -> Sequence[tuple[Written, str]]:
+        """Names that are no settings or not Megatron's, each with its owner."""
 
     builds_on: str
     """Other files that this one is merged into (``defaults:``), as written; empty when none."""

@@ -125,9 +125,7 @@ class PythonDocument:
         again = PythonDocument(edited, self._path)
         if again.problems and again.problems[0].rule == "CG009":
             return f"it would no longer be read: {again.problems[0].message}"
-        expected = [
-            {name: value for name, value in wanted.get(site.index, site.own).items()} for site in self.sites
-        ]
+        expected = [{name: value for name, value in wanted.get(site.index, site.own).items()} for site in self.sites]
         found = [dict(site.own) for site in again.sites]
         if [own for own in expected if own] != [own for own in found if own]:
             return "a site would not have the settings that it should"
@@ -140,7 +138,7 @@ class PythonDocument:
 
 
 def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int]) -> Site:
-    written = []
+    written: list[Written] = []
     for item in place.items:
         prefix = "--" if place.form is Form.FLAGS else ""
         key = prefix + item.field.replace("_", "-") if prefix else item.field
@@ -161,13 +159,14 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         origin=Origin(place.callee, place.object, modules),
         overrides=place.overrides,
         built=place.built,
+        uncertain=place.uncertain,
     )
 
 
 def _too_late(place: Place) -> str:
     """Why settings of an object that is built already cannot be rewritten one for one, empty when they can."""
     for item in place.items:
-        (value,) = item.values or [None]
+        value = item.values[0]
         members = isinstance(value, ast.List) and all(isinstance(member, ast.Attribute) for member in value.elts)
         if item.field != "cuda_graph_scope" or not members or not isinstance(item.value, list):
             return "the object was built, and with it validated, before: give the settings to its constructor"

@@ -49,8 +49,7 @@ def _call(node: ast.Call, source: Source, names: Names) -> Place:
             value = value_of(keyword.arg, keyword.value, names)
             items.append(Item(keyword.arg, name, [keyword.value], whole, keyword, value=value, span=whole))
     place = Place(Form.CALL, items, owner=ast.unparse(node.func)[:60])
-    every = sorted([*node.args, *node.keywords], key=lambda part: (part.lineno, part.col_offset))
-    place.elements = [source.span(part) for part in every]
+    place.elements = sorted(map(source.span, [*node.args, *node.keywords]), key=lambda span: span.start)
     _name_callee(place, node, source, names)
     return place
 
@@ -159,9 +158,7 @@ def _flag_in(text: object) -> str:
     return _FIELD_OF_FLAG.get(word, "")
 
 
-def _flags(
-    elements: Sequence[ast.expr], texts: Sequence[object], spans: list[Span], source: Source
-) -> Place:
+def _flags(elements: Sequence[ast.expr], texts: Sequence[object], spans: list[Span], source: Source) -> Place:
     """A list of command-line words: each flag takes the words up to the next one."""
     place = Place(Form.FLAGS, [], spans, owner="this list of arguments")
     for at, text in enumerate(texts):

@@ -29,8 +29,12 @@ def same_rest(before: Source, after: Source) -> bool:
 
 
 def _same_body(left: list[ast.stmt], before: Source, right: list[ast.stmt], after: Source) -> bool:
-    mine = [node for node in left if not (before.has_hit(node) and _is_setting(node)) and not isinstance(node, ast.Pass)]
-    theirs = [node for node in right if not (after.has_hit(node) and _is_setting(node)) and not isinstance(node, ast.Pass)]
+    mine = [
+        node for node in left if not (before.has_hit(node) and _is_setting(node)) and not isinstance(node, ast.Pass)
+    ]
+    theirs = [
+        node for node in right if not (after.has_hit(node) and _is_setting(node)) and not isinstance(node, ast.Pass)
+    ]
     return len(mine) == len(theirs) and all(
         _same(one, before, other, after) for one, other in zip(mine, theirs, strict=True)
     )

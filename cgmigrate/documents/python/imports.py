@@ -72,7 +72,9 @@ def _rewritten(
         first = source.text.rfind("\n", 0, span.start) + 1
         lead = source.text[first : span.start]
         own_line = not lead.strip() and first > source.span(statement).start
-        return [Edit(span.start, span.start, MODULE_CLASS + ("," + _newline(source, first) + lead if own_line else ", "))]
+        return [
+            Edit(span.start, span.start, MODULE_CLASS + ("," + _newline(source, first) + lead if own_line else ", "))
+        ]
     if wants_new:
         return [Edit(span.start, span.end, MODULE_CLASS)]
     return [_dropped(source, statement, at)]

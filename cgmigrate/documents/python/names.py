@@ -58,7 +58,9 @@ def names_of(tree: ast.Module, package: str) -> Names:
                     _bind(names, alias.asname or alias.name, f"{module}.{alias.name}")
             case ast.ClassDef():
                 names.classes[node.name] = [
-                    found for base in node.bases if (found := dotted(base.value if isinstance(base, ast.Subscript) else base))
+                    found
+                    for base in node.bases
+                    if (found := dotted(base.value if isinstance(base, ast.Subscript) else base))
                 ]
             case ast.Assign(targets=targets):
                 assigned |= {target.id for target in targets if isinstance(target, ast.Name)}

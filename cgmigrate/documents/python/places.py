@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from cgmigrate.documents import Span
@@ -34,7 +35,7 @@ class Item:
     values: list[ast.expr]
     whole: Span
     node: ast.AST
-    suite: list[ast.stmt] = field(default_factory=list)
+    suite: list[ast.stmt] = dataclasses.field(default_factory=list)
     value: object = None
     span: Span = Span(0, 0)
 
@@ -45,7 +46,7 @@ class Place:
 
     form: Form
     items: list[Item]
-    elements: list[Span] = field(default_factory=list)
+    elements: list[Span] = dataclasses.field(default_factory=list)
     owner: str = ""
     """The object or callee as written, for messages."""
     callee: str = ""
@@ -54,8 +55,10 @@ class Place:
     built: bool = False
     fixed: str = ""
     inherits: Place | None = None
-    links: list[Place] = field(default_factory=list)
+    links: list[Place] = dataclasses.field(default_factory=list)
     """Places that may have set the same object before: they are rewritten together or not at all."""
+    uncertain: bool = False
+    """Whether branches or a loop leave open what the object holds when this place is reached."""
     prefix: str = ""
 
     def item(self, name: str) -> Item:

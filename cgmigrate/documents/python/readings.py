@@ -57,9 +57,9 @@ class Readings:
         match node:
             case ast.BoolOp(op=ast.And()):
                 return self._conjunction(node)
-            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Attribute(attr=attr) as scope]) if (
-                attr == SCOPE and enum_class(getattr(left, "value", left), self.names) == SCOPE_CLASS
-            ):
+            case ast.Compare(
+                left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Attribute(attr=attr) as scope]
+            ) if attr == SCOPE and enum_class(getattr(left, "value", left), self.names) == SCOPE_CLASS:
                 return self._membership(node, left, scope, "")
             case ast.Attribute(attr=attr) if attr in OLD_NAMES:
                 self._attribute(node)
@@ -92,7 +92,9 @@ class Readings:
         for value in node.values:
             match value:
                 case ast.Compare(
-                    left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Attribute(attr=attr, value=owner) as scope]
+                    left=left,
+                    ops=[ast.In() | ast.NotIn()],
+                    comparators=[ast.Attribute(attr=attr, value=owner) as scope],
                 ) if attr == SCOPE and enum_member(left, self.names):
                     path = dotted(owner)
                     if path in known and self._membership(value, left, scope, known[path], node):
@@ -117,9 +119,7 @@ class Readings:
         if member in LAYER_MODULES:
             new_class = module_class_like(self.source.of(left.value), self.names)  # type: ignore[attr-defined]
             word = "in" if inside else "not in"
-            self._report(
-                "CG602", node, message, f"{new_class}.{member} {word} {owner}.cuda_graph_modules"
-            )
+            self._report("CG602", node, message, f"{new_class}.{member} {word} {owner}.cuda_graph_modules")
         elif member == "full_iteration":
             self._full_iteration(node, owner, inside, test, within, message)
         elif member == "full_iteration_inference":
@@ -140,8 +140,10 @@ class Readings:
                 shown = becomes if inside else "nothing in its place (`local` never is the full iteration since 0.18)"
                 self._report("CG601", node, message, shown, edits=edits)
                 return
-        risk = "" if test == "!= none" else (
-            "with `cuda_graph_impl` none the old scope could still hold full_iteration, and nothing was captured"
+        risk = (
+            ""
+            if test == "!= none"
+            else ("with `cuda_graph_impl` none the old scope could still hold full_iteration, and nothing was captured")
         )
         self._report("CG601", node, message, becomes, risk=risk)
 
@@ -234,7 +236,9 @@ class Readings:
         above = self.source.parent(node)
         place = above if isinstance(above, ast.Attribute) else node
         message = f"`{SCOPE_CLASS}` names no modules since megatron-core 0.18 (it is kept for unpickling)"
-        advice = f"use `{MODULE_CLASS}`; the full-iteration members have become `cuda_graph_impl` and the inference scope"
+        advice = (
+            f"use `{MODULE_CLASS}`; the full-iteration members have become `cuda_graph_impl` and the inference scope"
+        )
         self._report("CG606", place, message, advice=advice)
 
     def _import(self, node: ast.ImportFrom) -> None:
@@ -244,7 +248,9 @@ class Readings:
             local = alias.asname or alias.name
             guard = guards_above(node, self.source.ancestors(node))
             if not self.names.full.get(local, "").startswith("megatron."):
-                self._report("CG606", alias, f"`{SCOPE_CLASS}` comes from a module of this project, where it is defined")
+                self._report(
+                    "CG606", alias, f"`{SCOPE_CLASS}` comes from a module of this project, where it is defined"
+                )
             elif guard or local in self.names.shadowed:
                 why = guard or f"`{local}` is also defined in this file"
                 self._report("CG606", alias, f"the import of `{SCOPE_CLASS}` is left as it is: {why}")
@@ -264,7 +270,9 @@ class Readings:
         above = self.source.parent(node)
         match above:
             case ast.Call(func=func, args=[owner, *_]) if dotted(func) == "getattr" and owner is not node:
-                told = f"{_meaning(text)}" + ("; `getattr` returns None there, not its default" if text == SCOPE else "")
+                told = f"{_meaning(text)}" + (
+                    "; `getattr` returns None there, not its default" if text == SCOPE else ""
+                )
                 self._by_string(node, text, told, owner)
             case ast.Call(func=func, args=[owner, *_]) if dotted(func) == "hasattr" and owner is not node:
                 told = f"`{text}` still exists in megatron-core 0.18 and later, but is deprecated"

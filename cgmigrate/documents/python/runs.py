@@ -68,9 +68,9 @@ class Runs:
                     self._branches([statement.body, statement.orelse], slots, inner)
                 case ast.For() | ast.AsyncFor():
                     self._forget(statement.target, slots)
-                    self._branches([statement.body, statement.orelse], slots, guard)
+                    self._loop(statement, slots, guard)
                 case ast.While(test=test):
-                    self._branches([statement.body, statement.orelse], slots, guard or guard_of(test))
+                    self._loop(statement, slots, guard or guard_of(test))
                 case ast.Try():
                     self._try(statement, slots, guard)
                 case ast.With() | ast.AsyncWith():
@@ -87,9 +87,7 @@ class Runs:
                     self._simple(statement, body, slots, guard)
         return False
 
-    def _definition(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, slots: dict[str, _Slot]
-    ) -> None:
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, slots: dict[str, _Slot]) -> None:
         """A body that runs later, or in a namespace of its own: it builds on nothing."""
         self._forget_name(node.name, slots)
         if not self.source.has_hit(node):
@@ -115,6 +113,13 @@ class Runs:
             if slot.open and any(place.inherits is slot.place for place in self.places):
                 slots[path] = replace(slot, open=False)
         self._join(slots, ends)
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, slots: dict[str, _Slot], guard: str) -> None:
+        """The second time round, a body sees what it has set the first time."""
+        first = len(self.places)
+        self._branches([node.body, node.orelse], slots, guard)
+        for place in self.places[first:]:
+            place.uncertain = True
 
     def _try(self, node: ast.Try, slots: dict[str, _Slot], guard: str) -> None:
         inner = guard or catches_missing(node)
@@ -186,7 +191,9 @@ class Runs:
                 name = Span(end - len(attr), end)
             case ast.Expr(
                 value=ast.Call(
-                    func=ast.Name(id="setattr"), args=[base, ast.Constant(value=str() as attr) as key, value], keywords=[]
+                    func=ast.Name(id="setattr"),
+                    args=[base, ast.Constant(value=str() as attr) as key, value],
+                    keywords=[],
                 )
             ) if attr in FIELD_SET and source.of(key)[1:-1] == attr:
                 span = source.span(key)
@@ -216,6 +223,7 @@ class Runs:
         if slot is not None:
             place.built = place.built or slot.finished
             place.links = [*slot.links, *([slot.place] if slot.place else [])]
+            place.uncertain = bool(slot.unsure)
             if slot.place is not None and not slot.unsure:
                 place.inherits = slot.place
         self.places.append(place)

@@ -52,9 +52,7 @@ class Source:
         """Where a node stands."""
         place: ast.expr = node  # type: ignore[assignment]
         assert place.end_lineno is not None and place.end_col_offset is not None
-        return Span(
-            self.offset(place.lineno, place.col_offset), self.offset(place.end_lineno, place.end_col_offset)
-        )
+        return Span(self.offset(place.lineno, place.col_offset), self.offset(place.end_lineno, place.end_col_offset))
 
     def of(self, node: ast.AST) -> str:
         """The text of a node."""

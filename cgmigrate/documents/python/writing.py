@@ -140,7 +140,10 @@ class SiteWriter:
                 return self._add_statement(item, name, value)
             case Form.FLAGS:
                 quote = self._quote_near(item.node)
-                words = [FLAGS[name], *([] if isinstance(value, bool) else value if isinstance(value, list) else [value])]
+                words = [
+                    FLAGS[name],
+                    *([] if isinstance(value, bool) else value if isinstance(value, list) else [value]),
+                ]
                 pieces = [rendered(word, quote) for word in words]
             case Form.OVERRIDES:
                 quote = self._quote_near(item.node)
@@ -277,7 +280,9 @@ def override_text(value: object) -> str:
     """A value in Hydra's notation."""
     if isinstance(value, list):
         return f"[{','.join(map(str, value))}]"
-    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if not isinstance(value, str) else value
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _line_start(text: str, at: int) -> int:
@@ -300,4 +305,3 @@ def _newline_near(text: str, at: int) -> str:
     if end < 0:
         end = text.rfind("\n", 0, at)
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
-
