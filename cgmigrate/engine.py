@@ -46,6 +46,7 @@ from cgmigrate.settings import (
 )
 
 SAFE, UNSAFE = "safe", "unsafe"
+DEPRECATED = frozenset((ENABLE, EXTERNAL, SCOPE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ def _owner_unknown(site: Site, context: Context) -> list[Finding]:
             why_not="left alone; if it is megatron-core's, write `cuda_graph_impl: local` for true, nothing for false",
         )
         for written in site.written
+        if site.origin is None or written.field in DEPRECATED
     ]
 
 
@@ -186,6 +188,9 @@ def _examine_site(
     case = _Case(site, reader, before, _source_for(before, context))
     case.blocked = conflict or site.fixed_in_place
     undecided = [written for written in site.written if isinstance(written.value, Undecided)]
+    if site.origin is not None and not DEPRECATED & set(before):
+        # Code computes values all the time; that is worth a word only where an old name has to be migrated.
+        undecided = []
     if undecided:
         rule = context.rules["CG003"]
         for written in undecided:

@@ -211,14 +211,27 @@ def test_a_dict_that_is_spread_into_a_config() -> None:
     )
     check_fixed(
         "c = TransformerConfig(**dict(external_cuda_graph=True, cuda_graph_scope=['attn']))\n",
-        "c = TransformerConfig(**dict(cuda_graph_impl=\"transformer_engine\", cuda_graph_modules=['attn']))\n"
-        if False
-        else "c = TransformerConfig(**dict(cuda_graph_impl='transformer_engine', cuda_graph_modules=['attn']))\n",
+        "c = TransformerConfig(**dict(cuda_graph_impl='transformer_engine', cuda_graph_modules=['attn']))\n",
+    )
+
+
+def test_a_dict_that_is_only_ever_spread_into_a_config() -> None:
+    check_fixed(
+        'kw = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}\nc = TransformerConfig(**kw)\n',
+        'kw = {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn"]}\nc = TransformerConfig(**kw)\n',
+    )
+    check_noop(
+        'kw = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}\nkw.pop("x")\nc = TransformerConfig(**kw)\n'
     )
 
 
 def test_a_dict_of_nobody_known_is_told() -> None:
     assert check_noop('options = {"enable_cuda_graph": True}').rules == ["CG006"]
+    assert check_noop('options = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}').rules == ["CG006"]
+
+
+def test_computed_values_of_new_names_are_no_news() -> None:
+    assert check_noop("config.cuda_graph_impl = args.impl\nconfig.cuda_graph_modules = other.modules").rules == []
 
 
 # --- runs of assignments ----------------------------------------------------------------------------

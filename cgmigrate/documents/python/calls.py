@@ -115,13 +115,33 @@ def _name_user(place: Place, node: ast.expr, source: Source, names: Names) -> No
                     full = names.resolve(dotted(call.args[0]))
                 place.callee = full
         case ast.Assign(targets=[target]):
-            place.object = dotted(target) or "?"
+            place.object = "dict " + (dotted(target) or "?")
+            if isinstance(target, ast.Name) and (callee := _spread_into(target.id, source, names)):
+                place.callee = callee
         case ast.keyword(arg=str() as name):
-            place.object = name
+            place.object = "dict " + name
         case ast.Dict():
             at = next(i for i, value in enumerate(above.values) if value is node)
             key = above.keys[at]
-            place.object = str(key.value) if isinstance(key, ast.Constant) else "?"
+            place.object = "dict " + (str(key.value) if isinstance(key, ast.Constant) else "?")
+
+
+def _spread_into(name: str, source: Source, names: Names) -> str:
+    """What a dict of this name is spread into, where that is all that is done with it in the whole file."""
+    callees: set[str] = set()
+    stores, loads, spread = 0, 0, 0
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Name) and node.id == name:
+            stores += isinstance(node.ctx, ast.Store)
+            loads += isinstance(node.ctx, ast.Load)
+        elif isinstance(node, ast.arg) and node.arg == name:
+            stores += 1
+        elif isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg is None and isinstance(keyword.value, ast.Name) and keyword.value.id == name:
+                    spread += 1
+                    callees.add(names.resolve(dotted(node.func)))
+    return callees.pop() if stores == 1 and loads == spread and len(callees) == 1 else ""
 
 
 # --- lists of words -------------------------------------------------------------------------------

@@ -255,7 +255,7 @@ class Readings:
                 why = guard or f"`{local}` is also defined in this file"
                 self._report("CG606", alias, f"the import of `{SCOPE_CLASS}` is left as it is: {why}")
             else:
-                self._left(alias, SCOPE_CLASS, "the import follows what the file uses")
+                self._left(alias, SCOPE_CLASS, f"the import of `{SCOPE_CLASS}`, which stays while the file uses it")
 
     def _text(self, node: ast.Constant, text: str) -> None:
         if text in _OLD_FLAGS:
