@@ -33,7 +33,7 @@ def test_examples_of_the_rules(rule: str, example: dict[str, str]) -> None:
         "if not config.cuda_graph_scope:\n    pass\n",
         "first = config.cuda_graph_scope[0]\n",
         "if config.enable_cuda_graph:\n    pass\n",
-        "assert not args.external_cuda_graph\n",
+        "from megatron.training import get_args\nargs = get_args()\nassert not args.external_cuda_graph\n",
         'names = ["cuda_graph_scope", "hidden_size"]\n',
         'config["cuda_graph_scope"] = []\n',
         "class Mine(TransformerConfig):\n    cuda_graph_scope: str = 'full'\n",
@@ -68,6 +68,7 @@ def test_what_an_expression_evaluates_to(text: str, told: str) -> None:
         "class Engine:\n    def f(self):\n        return self.enable_cuda_graph\n",
         "enable_cuda_graph = impl == 'local'\nprint(enable_cuda_graph)\n",
         "x = sampler.enable_cuda_graph\n",
+        "x = args.cuda_graph_scope\n",
     ],
 )
 def test_names_of_the_files_own(text: str) -> None:

@@ -13,9 +13,9 @@ from pathlib import PurePath
 
 from cgmigrate.documents import CannotEditError, Origin, Problem, Site, Span, Written
 from cgmigrate.documents.python.calls import places_in_calls
-from cgmigrate.documents.python.imports import import_edits
-from cgmigrate.documents.python.names import Names, names_of
 from cgmigrate.documents.python.comparing import same_rest
+from cgmigrate.documents.python.imports import import_edits
+from cgmigrate.documents.python.names import names_of
 from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.readings import Readings
 from cgmigrate.documents.python.runs import Runs
@@ -125,7 +125,7 @@ class PythonDocument:
         again = PythonDocument(edited, self._path)
         if again.problems and again.problems[0].rule == "CG009":
             return f"it would no longer be read: {again.problems[0].message}"
-        expected = [{name: value for name, value in wanted.get(site.index, site.own).items()} for site in self.sites]
+        expected = [dict(wanted.get(site.index, site.own)) for site in self.sites]
         found = [dict(site.own) for site in again.sites]
         if [own for own in expected if own] != [own for own in found if own]:
             return "a site would not have the settings that it should"

@@ -62,7 +62,7 @@ def _name_callee(place: Place, node: ast.Call, source: Source, names: Names) -> 
         place.callee = names.resolve(dotted(node.args[0]))
         place.owner = ast.unparse(node.args[0])[:60]
     elif full == "dataclasses.replace" and node.args:
-        place.object = dotted(node.args[0]) or "?"
+        place.object = "replace " + (dotted(node.args[0]) or "?")
         place.overrides = True
         if {item.field for item in place.items} - {"cuda_graph_scope"}:
             place.fixed = (

@@ -16,7 +16,7 @@ from cgmigrate.edits import Edit
 from cgmigrate.settings import LAYER_MODULES, SCOPE
 
 _OLD_FLAGS = frozenset("--" + name.replace("_", "-") for name in OLD_NAMES)
-_CONFIGS = ("model", "config", "cfg", "provider", "args", "conf")
+_CONFIGS = ("model", "config", "cfg", "provider", "conf")
 OWN = "a variable, parameter or attribute of the file's own"
 NO_MEGATRON = "another system (nothing in the file is Megatron's)"
 _NONE = f"since megatron-core 0.18 `{SCOPE}` is None once the configuration is built (and missing from `args`)"
@@ -255,7 +255,7 @@ class Readings:
                 why = guard or f"`{local}` is also defined in this file"
                 self._report("CG606", alias, f"the import of `{SCOPE_CLASS}` is left as it is: {why}")
             else:
-                self._left(alias, SCOPE_CLASS, f"the import of `{SCOPE_CLASS}`, which stays while the file uses it")
+                self._left(alias, SCOPE_CLASS, f"the import of `{SCOPE_CLASS}`, which follows what the file uses")
 
     def _text(self, node: ast.Constant, text: str) -> None:
         if text in _OLD_FLAGS:
@@ -313,6 +313,9 @@ class Readings:
             inside = next((above for above in self.source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
             full = self.names.resolve(inside.name) if inside else ""
             return full.startswith(("megatron.", "nemo.")) and full.endswith(("Config", "Provider"))
+        if last == "args":
+            # Megatron-LM's namespace; a harness has flags of its own with these names.
+            return any(module.startswith("megatron.training") for module in self.names.modules)
         return last.endswith(_CONFIGS)
 
     # --- telling ----------------------------------------------------------------------------
