@@ -467,6 +467,78 @@ def test_a_built_object_gets_enum_members() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        'if "full_iteration" in cfg.model.cuda_graph_scope:',
+        "if cfg.model.cuda_graph_scope:",
+        "if CudaGraphScope.attn in cfg.model.cuda_graph_scope:",
+    ],
+)
+def test_what_is_read_back_is_held(read: str) -> None:
+    result = check_noop(
+        f"""\
+        def f(cfg):
+            cfg.model.cuda_graph_impl = "local"
+            cfg.model.cuda_graph_scope = ["full_iteration"]
+            {read}
+                cfg.rerun_state_machine.check_for_nan_in_loss = False
+        """,
+        header=BRIDGE + ENUMS,
+    )
+    assert "change together" in result.told
+
+
+def test_what_is_read_before_or_elsewhere_is_not() -> None:
+    check_fixed(
+        """\
+        def f(cfg):
+            print(cfg.model.cuda_graph_scope)
+            cfg.model.cuda_graph_impl = "none"
+            cfg.model.cuda_graph_scope = "full"
+
+        def g(cfg):
+            print(cfg.model.cuda_graph_scope)
+        """,
+        """\
+        def f(cfg):
+            print(cfg.model.cuda_graph_scope)
+            cfg.model.cuda_graph_impl = "none"
+            cfg.model.cuda_graph_modules = []
+
+        def g(cfg):
+            print(cfg.model.cuda_graph_scope)
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_a_class_of_the_file_may_have_defaults_of_its_own() -> None:
+    result = check_noop(
+        """\
+        class Mine(TransformerConfig):
+            cuda_graph_scope: str = "attn"
+
+        config = Mine(cuda_graph_scope="full")
+        """
+    )
+    assert "elsewhere" in result.told
+
+
+def test_a_name_that_is_bound_again_is_nobodys() -> None:
+    check_noop(
+        'TransformerConfig = make()\nc = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=["attn"])\n'
+    )
+
+
+def test_an_object_made_by_another_system() -> None:
+    result = check_noop(
+        "config = deepspeed.inference.DeepSpeedInferenceConfig()\nconfig.enable_cuda_graph = True\n",
+        header=HEADER + "import deepspeed\n",
+    )
+    assert not result.examined.findings
+
+
 # --- enum members and imports -----------------------------------------------------------------------
 
 

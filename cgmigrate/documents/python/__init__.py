@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import accumulate
 from pathlib import PurePath
 
 from cgmigrate.documents import CannotEditError, Origin, Problem, Site, Span, Written
@@ -16,8 +19,8 @@ from cgmigrate.documents.python.calls import places_in_calls
 from cgmigrate.documents.python.comparing import same_rest
 from cgmigrate.documents.python.imports import import_edits
 from cgmigrate.documents.python.names import names_of
-from cgmigrate.documents.python.places import Form, Place
-from cgmigrate.documents.python.readings import Readings
+from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
+from cgmigrate.documents.python.readings import Readings, function_of
 from cgmigrate.documents.python.runs import Runs
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.writing import SiteWriter, delete_statements
@@ -36,7 +39,7 @@ _OLD = re.compile(
 class PythonDocument:
     """A Python file as sites; see ``documents.Document``. ``path`` tells whose code it is."""
 
-    def __init__(self, text: str, path: str = "") -> None:
+    def __init__(self, text: str, path: str = "", sites_only: bool = False) -> None:
         self.text = text
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
@@ -59,11 +62,11 @@ class PythonDocument:
         self._names = names_of(self._source.tree, package)
         modules = tuple(dict.fromkeys([*self._names.modules, *([package] if package else [])]))
         self.top_level = list(modules)
-        self._read(modules)
+        self._read(modules, sites_only)
 
     # --- reading ----------------------------------------------------------------------------
 
-    def _read(self, modules: tuple[str, ...]) -> None:
+    def _read(self, modules: tuple[str, ...], sites_only: bool) -> None:
         runs = Runs(self._source, self._names)
         runs.collect()
         places = list(runs.places)
@@ -77,22 +80,46 @@ class PythonDocument:
         self._places = places
         index = {id(place): at for at, place in enumerate(places)}
         self.sites = [_site(at, place, modules, index) for at, place in enumerate(places)]
+        if sites_only:
+            return
         megatron = any(module.partition(".")[0] in MEGATRON for module in modules)
         readings = Readings(self._source, self._names, consumed, megatron, len(places))
         readings.collect()
         self.problems += readings.problems
         self._fixes = readings.fixes
+        self._hold_what_is_read_back(readings)
         self.left_alone += readings.left_alone
         self._leave_the_rest(PROSE)
+
+    def _hold_what_is_read_back(self, readings: Readings) -> None:
+        """Code that sets an old name and reads it further down has to change as a whole: leave both."""
+        for place, site in zip(self._places, self.sites, strict=True):
+            if place.form is not Form.RUN or not any(item.field in OLD_NAMES for item in place.items):
+                continue
+            function = function_of(place.items[0].node, self._source)
+            first = min(getattr(item.node, "lineno", 0) for item in place.items)
+            for where, path, line, index in readings.reads:
+                if where is not function or path != place.object or line <= first:
+                    continue
+                told = f"the code reads the setting back on line {line}, which has to change together with it"
+                self.sites[site.index] = replace(self.sites[site.index], fixed_in_place=site.fixed_in_place or told)
+                place.fixed = place.fixed or told
+                at = index - readings.first_index
+                told = f"the setting is assigned on line {first}; both have to change together"
+                self.problems[at] = replace(self.problems[at], becomes="", risk="", advice=told)
 
     def _leave_the_rest(self, owner: str) -> None:
         """Every old name that nothing above has dealt with is named as left alone."""
         dealt = [written.span for site in self.sites for written in site.written]
         dealt += [problem.span for problem in self.problems]
         dealt += [written.span for written, _ in self.left_alone]
+        # Spans may lie in one another: what counts is how far those that begin before reach.
         dealt.sort(key=lambda span: span.start)
+        starts = [span.start for span in dealt]
+        reach = list(accumulate((span.end for span in dealt), max))
         for found in _OLD.finditer(self.text):
-            if not any(span.start <= found.start() and found.end() <= span.end for span in dealt):
+            at = bisect_right(starts, found.start()) - 1
+            if at < 0 or reach[at] < found.end():
                 written = Written(found.group(), found.group(), None, Span(found.start(), found.end()))
                 self.left_alone.append((written, owner))
 
@@ -122,7 +149,7 @@ class PythonDocument:
         """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
         if edited == self._checked:
             return ""
-        again = PythonDocument(edited, self._path)
+        again = PythonDocument(edited, self._path, sites_only=True)
         if again.problems and again.problems[0].rule == "CG009":
             return f"it would no longer be read: {again.problems[0].message}"
         expected = [dict(wanted.get(site.index, site.own)) for site in self.sites]

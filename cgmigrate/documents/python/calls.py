@@ -73,6 +73,11 @@ def _name_callee(place: Place, node: ast.Call, source: Source, names: Names) -> 
         _name_user(place, node, source, names)
     else:
         place.callee = full
+    first = (dotted(node.args[0]) if full in _WRAPPERS and node.args else written).partition(".")[0]
+    if first in names.shadowed:
+        place.callee = ""
+    # A class of this file may have defaults of its own: what is left out is not megatron-core's default.
+    place.overrides = place.overrides or first in names.classes
 
 
 def _dict(node: ast.Dict, source: Source, names: Names) -> Place:

@@ -12,6 +12,9 @@ from cgmigrate.documents import Span
 from cgmigrate.settings import FIELDS
 
 
+_NOWHERE = Span(0, 0)
+
+
 class Form(Enum):
     """How a site's settings are written."""
 
@@ -37,7 +40,7 @@ class Item:
     node: ast.AST
     suite: list[ast.stmt] = dataclasses.field(default_factory=list)
     value: object = None
-    span: Span = Span(0, 0)
+    span: Span = _NOWHERE
 
 
 @dataclass(slots=True)

@@ -35,6 +35,8 @@ class Readings:
     problems: list[Problem] = field(default_factory=list)
     fixes: dict[int, list[Edit]] = field(default_factory=dict)
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
+    reads: list[tuple[ast.AST | None, str, int, int]] = field(default_factory=list)
+    """(function, object, line, index) of each place that reads a setting of an object."""
 
     def collect(self) -> None:
         """Walk the nodes on lines with the names."""
@@ -318,6 +320,9 @@ class Readings:
             return any(module.startswith("megatron.training") for module in self.names.modules)
         return last.endswith(_CONFIGS)
 
+    def _function(self, node: ast.AST) -> ast.AST | None:
+        return function_of(node, self.source)
+
     # --- telling ----------------------------------------------------------------------------
 
     def _place(self, node: ast.AST) -> Span:
@@ -347,9 +352,25 @@ class Readings:
         if guard := guards_above(node, self.source.ancestors(node)):
             becomes, advice = "", f"left as it is: {guard}"
         index = self.first_index + len(self.problems)
+        line = getattr(node, "lineno", 0)
+        self.reads += [(self._function(node), path, line, index) for path in sorted(_objects_read(node))]
         self.problems.append(Problem(rule, span, message, index, becomes, advice, risk))
         if becomes:
             self.fixes[index] = edits if edits is not None else [Edit(span.start, span.end, becomes)]
+
+
+def function_of(node: ast.AST, source: Source) -> ast.AST | None:
+    """The function in which a node stands; None at the top of the file."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    return next((above for above in source.ancestors(node) if isinstance(above, kinds)), None)
+
+
+def _objects_read(node: ast.AST) -> set[str]:
+    """The objects of which an expression reads an old setting."""
+    found = {
+        dotted(part.value) for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in OLD_NAMES
+    }
+    return found - {""}
 
 
 def _implementation(node: ast.expr) -> Iterator[tuple[str, str]]:

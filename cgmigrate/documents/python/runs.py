@@ -160,7 +160,7 @@ class Runs:
     # --- simple statements ------------------------------------------------------------------
 
     def _simple(self, statement: ast.stmt, body: list[ast.stmt], slots: dict[str, _Slot], guard: str) -> None:
-        found = self._setting(statement, body)
+        found = self._setting(statement, body) if self.source.has_hit(statement) else None
         if found is not None:
             base, item = found
             self._add(base, item, slots, guard)
@@ -218,6 +218,8 @@ class Runs:
         made_by = self._made_by(path)
         place.built = made_by.startswith("megatron.core.") and "Config" in made_by
         place.built = place.built or made_by.endswith("core_transformer_config_from_args")
+        if made_by and not made_by.startswith(("megatron.", "nemo.")):
+            place.callee = made_by
         if path in ("self", "cls") and self.self_class:
             place.callee = self.names.resolve(self.self_class)
         if slot is not None:
@@ -238,6 +240,8 @@ class Runs:
 
     def _forget(self, target: ast.expr, slots: dict[str, _Slot]) -> None:
         """The target is bound anew: nothing is known of it, nor of what is reached through it."""
+        if not slots and not self._bound:
+            return
         match target:
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 for element in elts:

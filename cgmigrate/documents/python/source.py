@@ -12,6 +12,7 @@ import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate
 
 from cgmigrate.documents import Span
 
@@ -22,6 +23,8 @@ _NAMES = re.compile(
     r"--(?:enable-cuda-graph|external-cuda-graph|cuda-graph-(?:scope|impl|modules)|inference-cuda-graph-scope)(?![\w-])"
 )
 
+_DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
 
 class Source:
     """The text and tree of one file. Raises SyntaxError (or ValueError) for what is not Python."""
@@ -31,13 +34,13 @@ class Source:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the user's invalid escapes are not our business
             self.tree = ast.parse(text)
-        self.starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+        self.starts = _line_starts(text)
         self._hits = sorted({self._line_of(found.start()) for found in _NAMES.finditer(text)})
+        self._hit = frozenset(self._hits)
         self._parents: dict[int, ast.AST] = {}
 
     def _line_of(self, offset: int) -> int:
-        low = bisect_left(self.starts, offset + 1)
-        return low
+        return bisect_left(self.starts, offset + 1)
 
     def offset(self, line: int, column: int) -> int:
         """The code point at a line (from 1) and a column in UTF-8 bytes, as ``ast`` counts."""
@@ -61,13 +64,16 @@ class Source:
 
     def has_hit(self, node: ast.AST) -> bool:
         """Whether one of the names stands on a line of the node."""
-        first = getattr(node, "lineno", None)
-        if first is None:
+        first = getattr(node, "lineno", 0)
+        if not first:
             return True
-        decorators = getattr(node, "decorator_list", ())
-        first = min([first, *(item.lineno for item in decorators)])
+        last = node.end_lineno or first  # type: ignore[attr-defined]
+        if first == last:
+            return first in self._hit
+        if isinstance(node, _DECORATED) and node.decorator_list:
+            first = min(first, *(item.lineno for item in node.decorator_list))
         at = bisect_left(self._hits, first)
-        return at < len(self._hits) and self._hits[at] <= (getattr(node, "end_lineno", None) or first)
+        return at < len(self._hits) and self._hits[at] <= last
 
     def walk(self, root: ast.AST | None = None) -> Iterator[ast.AST]:
         """The nodes on lines with one of the names, in the order of the text, outer ones first."""
@@ -97,6 +103,13 @@ class Source:
         while above is not None:
             yield above
             above = self.parent(above)
+
+
+def _line_starts(text: str) -> list[int]:
+    """Where lines begin, lines as Python's parser counts them."""
+    if "\r" in text:
+        return [0, *(found.end() for found in _BREAK.finditer(text))]
+    return [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
 
 
 def dotted(node: ast.AST) -> str:
