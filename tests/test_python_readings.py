@@ -149,3 +149,11 @@ def test_code_that_runs_on_0_18_is_rewritten_on_request() -> None:
     text = 'x = config.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in config.cuda_graph_scope\n'
     check_noop(text, header=BOTH, source="0.18")
     assert not check_noop(text, header=BOTH, source="0.15", target="0.17").examined.findings
+
+
+def test_an_expression_is_not_rewritten_by_halves() -> None:
+    before = "if not config.cuda_graph_scope or CudaGraphScope.attn in config.cuda_graph_scope:\n    f()\n"
+    result = check_noop(before, header=BOTH)
+    assert "has to change with it" in result.told and "not empty" in result.told
+    after = "if not config.cuda_graph_modules or CudaGraphModule.attn in config.cuda_graph_modules:\n    f()\n"
+    check_fixed(before, after, header=BOTH, after_header=MODULE, unsafe=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents import Problem, Span, Written
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
@@ -37,6 +37,8 @@ class Readings:
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
     reads: list[tuple[ast.AST | None, str, int, int]] = field(default_factory=list)
     """(function, object, line, index) of each place that reads a setting of an object."""
+    statements: list[ast.AST] = field(default_factory=list)
+    """The statement of each problem."""
 
     def collect(self) -> None:
         """Walk the nodes on lines with the names."""
@@ -46,6 +48,21 @@ class Readings:
                 continue
             if self._visit(node):
                 self._take(node)
+        self._hold_halves()
+
+    def _hold_halves(self) -> None:
+        """An expression that can be rewritten only in part is left as a whole, or changed on request."""
+        by_statement: dict[int, list[int]] = {}
+        for at, statement in enumerate(self.statements):
+            by_statement.setdefault(id(statement), []).append(at)
+        for group in by_statement.values():
+            if all(self.problems[at].becomes and not self.problems[at].risk for at in group):
+                continue
+            for at in group:
+                problem = self.problems[at]
+                if problem.becomes and not problem.risk:
+                    risk = "another part of the expression needs a decision and has to change with it"
+                    self.problems[at] = replace(problem, risk=risk)
 
     def _take(self, node: ast.AST) -> None:
         """A node that is dealt with, and all in it; what is in a value of a site is not looked at again."""
@@ -212,7 +229,19 @@ class Readings:
         if not self._is_config(node.value, name):
             self._left(node, name, OWN if self.megatron else NO_MEGATRON)
             return
-        self._report("CG603", node, f"{_meaning(name)}{self._evaluates(node, name)}", advice=_advice(name))
+        told = f"{_meaning(name)}{self._evaluates(node, name)}"
+        if name == SCOPE and self._asks_if_empty(node):
+            risk = "where the scope held full_iteration it was not empty; the modules are"
+            self._report("CG603", node, told, f"{self.source.of(node.value)}.cuda_graph_modules", risk=risk)
+            return
+        self._report("CG603", node, told, advice=_advice(name))
+
+    def _asks_if_empty(self, node: ast.expr) -> bool:
+        """Whether an expression is only asked for being true."""
+        above = self.source.parent(node)
+        if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
+            return True
+        return isinstance(above, (ast.If, ast.While, ast.IfExp)) and above.test is node
 
     def _evaluates(self, node: ast.Attribute, name: str) -> str:
         """What the expression around the name evaluates to since 0.18."""
@@ -353,6 +382,8 @@ class Readings:
             becomes, advice = "", f"left as it is: {guard}"
         index = self.first_index + len(self.problems)
         line = getattr(node, "lineno", 0)
+        inside = (above for above in self.source.ancestors(node) if isinstance(above, ast.stmt))
+        self.statements.append(next(inside, node))
         self.reads += [(self._function(node), path, line, index) for path in sorted(_objects_read(node))]
         self.problems.append(Problem(rule, span, message, index, becomes, advice, risk))
         if becomes:
