@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - source text on one line reads better than split
 """Code that reads, defines or lists the old names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - source text on one line reads better than split
 """Python files: real text in, real text out. No-op cases first."""
 
 from __future__ import annotations

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from cgmigrate.documents import Span
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import catches_missing
 from cgmigrate.documents.python.source import Source
-from cgmigrate.edits import Edit, apply
+from cgmigrate.edits import Edit
+
+# Not as an attribute of a module: `enums.CudaGraphModule` needs no import of its own.
+_NEW = re.compile(rf"(?<![\w.]){MODULE_CLASS}\b")
 
 
 def import_edits(source: Source, names: Names, edits: Sequence[Edit]) -> list[Edit]:
     """The edits of imports that other edits of the file make necessary; none when they change no class."""
     before = references(source, names)
-    if not before:
+    gone = [(name, span) for name, span in before if any(e.start <= span.start and span.end <= e.end for e in edits)]
+    if not gone:
         return []
-    after = Source(apply(source.text, edits))
-    left = {name: count for name, count in references(after, names).items() if count}
-    if sum(left.values()) == sum(before.values()):
-        return []
-    wants_new = any(isinstance(node, ast.Name) and node.id == MODULE_CLASS for node in after.walk())
+    left = Counter(name for name, _ in before) - Counter(name for name, _ in gone)
+    wants_new = any(_NEW.search(edit.text) for edit in edits)
     has_new = any(full.endswith("." + MODULE_CLASS) for full in names.full.values())
+    changed = {name for name, _ in gone}
     result: list[Edit] = []
     for statement in imports_of_scope(source, names):
-        result += _rewritten(source, statement, before, left, wants_new and not has_new)
+        result += _rewritten(source, statement, changed, left, wants_new and not has_new)
     return result
 
 
@@ -42,31 +45,31 @@ def imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
     return found
 
 
-def references(source: Source, names: Names) -> dict[str, int]:
-    """How often the file names the old class by each of its local names; text that holds the name counts, too."""
+def references(source: Source, names: Names) -> list[tuple[str, Span]]:
+    """Where the file names the old class, by its local names; text that is the name counts, too."""
     locals_ = {local for local, full in names.full.items() if full.rpartition(".")[2] == SCOPE_CLASS}
     if not locals_:
-        return {}
-    count = dict.fromkeys(locals_, 0)
+        return []
+    found: list[tuple[str, Span]] = []
     # Lines that hold the class under its own name are known; another name may stand anywhere.
     for node in source.walk() if locals_ == {SCOPE_CLASS} else ast.walk(source.tree):
         if isinstance(node, ast.Name) and node.id in locals_:
-            count[node.id] += 1
+            found.append((node.id, source.span(node)))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in locals_:
-            count[node.value] += 1
-    return count
+            found.append((node.value, source.span(node)))
+    return found
 
 
 def _rewritten(
-    source: Source, statement: ast.ImportFrom, before: dict[str, int], left: dict[str, int], wants_new: bool
+    source: Source, statement: ast.ImportFrom, changed: set[str], left: Counter[str], wants_new: bool
 ) -> Iterable[Edit]:
     at = next(at for at, alias in enumerate(statement.names) if alias.name == SCOPE_CLASS)
     alias = statement.names[at]
     local = alias.asname or alias.name
     span = source.span(alias)
-    if before.get(local, 0) == left.get(local, 0):
+    if local not in changed:
         return []
-    if left.get(local):
+    if left[local]:
         if not wants_new:
             return []
         first = source.text.rfind("\n", 0, span.start) + 1
