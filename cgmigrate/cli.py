@@ -250,7 +250,8 @@ def _tell_notes(run: Run, found: list[Checked]) -> None:
     for syntax, count in run.unread.items():
         kind = syntax.name.lower().replace("_", " ")
         click.echo(
-            f"note: {_count(count, f'{kind} file')} with these names not read; this version reads YAML.", err=True
+            f"note: {_count(count, f'{kind} file')} with these names not read; this version reads YAML and Python.",
+            err=True,
         )
     alone = [(checked.path, *entry) for checked in found for entry in checked.left_alone]
     for path, line, key, owner in alone[:MOST_LEFT_ALONE]:

@@ -32,6 +32,8 @@ class Ecosystem:
     reader: Reader | None
     owns: tuple[Mapping[str, Any], ...]
     laid_over: bool = False
+    code: tuple[Mapping[str, Any], ...] = ()
+    """What tells its settings in code, where a callee or an object has them instead of a path."""
 
 
 PROSE = Ecosystem("prose (a description, not a setting)", 0, None, ())
@@ -52,13 +54,15 @@ def load() -> tuple[Ecosystem, ...]:
     for path in sorted((rules_folder() / "ecosystems").glob("*.yaml")):
         data = load_yaml(path.read_text(encoding="utf-8"), str(path))
         reader = _READERS[data["reader"]] if "reader" in data else None
-        laid_over = data.get("laid-over", False)
-        found.append(Ecosystem(data["name"], data["rank"], reader, tuple(data["owns"]), laid_over))
+        laid_over, code = data.get("laid-over", False), tuple(data.get("code", ()))
+        found.append(Ecosystem(data["name"], data["rank"], reader, tuple(data["owns"]), laid_over, code))
     return tuple(sorted(found, key=lambda ecosystem: (ecosystem.rank, ecosystem.name)))
 
 
 def owner_of(site: Site, top_level: Sequence[str], ecosystems: Sequence[Ecosystem]) -> Owner:
     """Return who owns the site's names, asking every place at which its text is used."""
+    if site.origin is not None:
+        return Owner(_in_code(site, ecosystems))
     if any(_is_prose(written.field, written.value) for written in site.written):
         return Owner(PROSE)
     first = _at(site, site.path, top_level, ecosystems)
@@ -77,6 +81,13 @@ def _at(
 ) -> Ecosystem | None:
     for ecosystem in ecosystems:
         if any(_all_hold(entry, site, path, top_level) for entry in ecosystem.owns):
+            return ecosystem
+    return None
+
+
+def _in_code(site: Site, ecosystems: Sequence[Ecosystem]) -> Ecosystem | None:
+    for ecosystem in ecosystems:
+        if any(_all_hold(entry, site, site.path, ()) for entry in ecosystem.code):
             return ecosystem
     return None
 
@@ -106,6 +117,13 @@ def _holds(
         case "target":
             target = site.neighbours.get("_target_")
             return isinstance(target, str) and target.startswith(tuple(wanted))
+        case "callee" | "object":
+            told = getattr(site.origin, test)
+            return bool(told) and any(fnmatchcase(told, pattern) for pattern in wanted)
+        case "imports" | "imports-none":
+            modules = site.origin.imports if site.origin else ()
+            found = any(name == module or name.startswith(module + ".") for name in modules for module in wanted)
+            return found is (test == "imports")
         case "writes":
             return any(written.field in wanted for written in site.written)
         case "writes-only":

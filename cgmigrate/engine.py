@@ -16,6 +16,7 @@ from cgmigrate.documents import (
     CannotEditError,
     Change,
     Document,
+    Problem,
     Remove,
     Rename,
     Revalue,
@@ -41,9 +42,11 @@ from cgmigrate.settings import (
     Release,
     Settings,
     Undecided,
+    names_in,
 )
 
 SAFE, UNSAFE = "safe", "unsafe"
+DEPRECATED = frozenset((ENABLE, EXTERNAL, SCOPE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +131,7 @@ class _Case:
 
 def examine(document: Document, context: Context) -> Examination:
     """Return what there is to say about a document and how its sites should be written."""
-    result = Examination()
-    result.findings += [
-        Finding(problem.rule, context.rules[problem.rule].severity, problem.span, problem.message)
-        for problem in document.problems
-    ]
+    result = Examination(left_alone=list(document.left_alone))
     owners = [owner_of(site, document.top_level, context.ecosystems) for site in document.sites]
     sites = _laid_over(document.sites, owners)
     merged = effective(sites)
@@ -148,7 +147,10 @@ def examine(document: Document, context: Context) -> Examination:
             if owner.ecosystem.laid_over and not site.inherits and _unsets(case):
                 case.risk("it is laid over settings that this file does not hold, and a false may undo one of them")
             cases[site.index] = case
-    _decide(document, sites, cases, context, result)
+    problems = [(problem, rule) for problem in document.problems if (rule := _rule_of(problem, context))]
+    fine = _decide(document, sites, cases, context, result, {p.index: {} for p, _ in problems if p.becomes})
+    for problem, rule in problems:
+        result.findings.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
         result.findings += _findings_of(case, document, context, result)
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
@@ -172,9 +174,37 @@ def _laid_over(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
     return result
 
 
+def _rule_of(problem: Problem, context: Context) -> Rule | None:
+    """The rule that explains a problem; None when it is not selected or not yet true of the target."""
+    rule = context.rules.get(problem.rule)
+    return rule if rule is not None and rule.deprecated_in <= context.target else None
+
+
+def _told_problem(
+    problem: Problem, rule: Rule, document: Document, context: Context, result: Examination, fine: bool
+) -> Finding:
+    """A finding about what is no site; what it becomes is written like the fix of a site.
+
+    ``fine`` says that all that can be written was tried together and is right.
+    """
+    told = Finding(rule.id, rule.severity, problem.span, problem.message, why_not=problem.advice)
+    if not problem.becomes:
+        return told
+    risk = problem.risk
+    if context.source >= SPLIT_IN:
+        risk = risk or f"the code already runs on megatron-core {context.source}, where it does something else"
+    if not fine and (reason := _trouble(document, {problem.index: {}})):
+        return replace(told, why_not=f"the text cannot be changed safely: {reason}")
+    (result.unsafe if risk else result.safe)[problem.index] = {}
+    return replace(told, fix=f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, why_not=risk)
+
+
 def _owner_unknown(site: Site, context: Context) -> list[Finding]:
     rule = context.rules["CG006"]
     message = "whose `{}` this is cannot be told from here (DeepSpeed, TensorRT-LLM and others have one, too)"
+    if site.origin is not None:
+        whose = site.origin.callee or site.origin.object
+        message = f"whose `{{}}` this is cannot be told: `{whose or 'what gets it'}` is not known as Megatron's"
     return [
         Finding(
             rule.id,
@@ -184,6 +214,7 @@ def _owner_unknown(site: Site, context: Context) -> list[Finding]:
             why_not="left alone; if it is megatron-core's, write `cuda_graph_impl: local` for true, nothing for false",
         )
         for written in site.written
+        if site.origin is None or written.field in DEPRECATED
     ]
 
 
@@ -197,18 +228,23 @@ def _examine_site(
     for reason in filter(None, (conflict, site.fixed_in_place)):
         case.block(reason)
     undecided = [written for written in site.written if isinstance(written.value, Undecided)]
+    if site.origin is not None and not DEPRECATED & set(before):
+        # Code computes values all the time; that is worth a word only where an old name has to be migrated.
+        undecided = []
     if undecided:
         rule = context.rules["CG003"]
         for written in undecided:
             assert isinstance(written.value, Undecided)
             message = f"`{written.key}` has {written.value.reason}, so what is captured cannot be known from here"
-            advice = _advice_for_undecided(written)
+            advice = _advice_for_undecided(written, site)
             case.told.append(Finding(rule.id, rule.severity, written.span, message, why_not=advice))
     if any(isinstance(value, Undecided) for value in before.values()):
         case.block("a value beside it is computed when the file is used")
         case.hits = _hits_of_names(case, context)
         return case
     _apply_rules(case, context)
+    if site.overrides:
+        _keep_overriding(case, context)
     for code, merged_with in (("CG004", document.builds_on), ("CG010", context.merged_into)):
         if merged_with and any(hit.fix for _, hit in case.hits):
             case.told.append(_merged_finding(context.rules[code], merged_with, case))
@@ -225,10 +261,34 @@ def _merged_finding(rule: Rule, other: str, case: _Case) -> Finding:
     return Finding(rule.id, rule.severity, written.span, message, why_not=advice)
 
 
-def _advice_for_undecided(written: Written) -> str:
+def _keep_overriding(case: _Case, context: Context) -> None:
+    """A site that changes an object must go on saying what it said: leaving a setting out keeps an older value."""
+    own, final = case.site.own, dict(case.final or {})
+    if context.target < SPLIT_IN or case.blocked:
+        return
+    elsewhere = "is set elsewhere, if at all"
+    if SCOPE in own and SCOPE not in final:
+        if own[SCOPE] is None and MODULES in case.before:
+            case.block("it resets the deprecated setting of an object on which it may be set")
+            return
+        final.setdefault(MODULES, [])
+        if IMPL not in final and not names_in(final[MODULES]):
+            case.risk(
+                f"the implementation {elsewhere}; where it is `local` with the scope full_iteration, "
+                "this line turned the full iteration off"
+            )
+    if IMPL not in final and any(own.get(name) is False for name in (ENABLE, EXTERNAL)):
+        case.risk(
+            f"the implementation {elsewhere}, and false turned it off: to keep that, write `cuda_graph_impl` none"
+        )
+    case.final = final
+
+
+def _advice_for_undecided(written: Written, site: Site) -> str:
+    form = "an interpolation" if site.origin is None else "an expression"
     new = {
-        ENABLE: "write `cuda_graph_impl` with an interpolation that yields none or local",
-        EXTERNAL: "write `cuda_graph_impl` with an interpolation that yields none or transformer_engine",
+        ENABLE: f"write `cuda_graph_impl` with {form} that yields none or local",
+        EXTERNAL: f"write `cuda_graph_impl` with {form} that yields none or transformer_engine",
         SCOPE: "full_iteration is an implementation now, full_iteration_inference an inference scope, the rest are "
         "modules: write the new names by hand",
     }
@@ -282,9 +342,19 @@ def _apply_rules(case: _Case, context: Context) -> None:
 
 
 def _decide(
-    document: Document, sites: Sequence[Site], cases: Mapping[int, _Case], context: Context, result: Examination
-) -> None:
-    """Choose the settings that sites get, component by component of sites that share text."""
+    document: Document,
+    sites: Sequence[Site],
+    cases: Mapping[int, _Case],
+    context: Context,
+    result: Examination,
+    beside: Mapping[int, Settings],
+) -> bool:
+    """Choose the settings that sites get, component by component of sites that share text.
+
+    Returns whether all that is chosen, and what is written ``beside`` the sites, could be written together;
+    else each was tried alone.
+    """
+    candidates: list[tuple[list[_Case], dict[int, Settings]]] = []
     for component in components(sites):
         group = [cases[index] for index in component if index in cases]
         if not any(case.final is not None and _differs(case.final, case.before) for case in group):
@@ -296,19 +366,48 @@ def _decide(
             for case in group:
                 case.block(f"it shares settings with the mapping on line {line + 1}, which cannot be rewritten")
             continue
+        if why := _order_matters(group):
+            for case in group:
+                case.block(why)
+            continue
         finals = {case.site.index: case.final for case in group if case.final is not None}
         wanted = own_after(sites, component, finals)
         after = effective([replace_own(site, wanted) for site in sites])
         wanted = {index: own for index, own in wanted.items() if _differs(own, sites[index].own)}
         for case in group:
             _check_soundness(case, after[case.site.index], context)
-        if any(case.blocked for case in group) or _cannot_be_written(document, wanted, group):
+        if not any(case.blocked for case in group):
+            candidates.append((group, wanted))
+    together = {**beside, **{index: own for _, wanted in candidates for index, own in wanted.items()}}
+    fine = not together or not _trouble(document, together)
+    for group, wanted in candidates:
+        if not fine and _cannot_be_written(document, wanted, group):
             continue
         safe = not any(case.risks for case in group)
         for case in group:
             if not safe and not case.risks:
                 case.risk("it shares settings with a mapping whose rewrite is not safe")
         (result.safe if safe else result.unsafe).update(wanted)
+    return fine
+
+
+def _order_matters(group: Sequence[_Case]) -> str:
+    """Why sites between which branches lie cannot be rewritten one by one, empty when they can.
+
+    They can where the old and the new settings correspond one to one, whichever sites ran: modules under
+    another name, or sites that set everything themselves.
+    """
+    unsure = [case for case in group if case.site.uncertain]
+    if not unsure:
+        return ""
+    why = "which settings hold here depends on the branches and loops above"
+    names = {name for case in group for name in case.site.own}
+    scopes = [names_in(case.site.own.get(SCOPE)) for case in group]
+    if names & {ENABLE, EXTERNAL, INFERENCE} or any("full_iteration_inference" in scope for scope in scopes):
+        return why
+    if all("full_iteration" not in scope for scope in scopes):
+        return ""
+    return "" if all({IMPL, SCOPE} <= set(case.site.own) for case in unsure) else why
 
 
 def replace_own(site: Site, wanted: Mapping[int, Settings]) -> Site:
@@ -354,18 +453,24 @@ def _told(capture: Capture | Rejected) -> str:
 
 
 def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group: Sequence[_Case]) -> bool:
-    """Try the edits on the text and read it again; on failure block the group."""
-    from cgmigrate.edits import apply
-
-    try:
-        edited = apply(document.text, document.edits(wanted))
-        reason = document.check(edited, wanted)
-    except CannotEditError as error:
-        reason = str(error)
+    """Try the edits of one group; on failure block it."""
+    reason = _trouble(document, wanted)
     if reason:
         for case in group:
             case.block(f"the text cannot be changed safely: {reason}")
     return bool(reason)
+
+
+def _trouble(document: Document, wanted: Mapping[int, Settings]) -> str:
+    """Try the edits on the text and read it again; return what is wrong, empty when nothing."""
+    from cgmigrate.edits import OverlapError, apply
+
+    try:
+        return document.check(apply(document.text, document.edits(wanted)), wanted)
+    except CannotEditError as error:
+        return str(error)
+    except OverlapError as error:
+        return f"two changes meet: {error}"
 
 
 # --- telling --------------------------------------------------------------------------------------
@@ -465,6 +570,9 @@ def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Cas
     settings = case.final if safety == SAFE and case.final is not None else case.before
     if any(isinstance(value, Undecided) for value in settings.values()):
         return []
+    if case.site.overrides and not {IMPL, ENABLE, EXTERNAL} & set(settings):
+        # The implementation is set elsewhere: what is missing here is not known to be missing.
+        return []
     verdict = _refusal(case, context) if settings is case.before else None
     state = State(settings, _reader_name(case.reader), case.source, context.target, verdict[0].code if verdict else "")
     found: list[tuple[Rule, Case, tuple[str, ...]]] = []
@@ -543,7 +651,10 @@ def _message(template: str, case: _Case, context: Context) -> str:
 
 
 def _notes(case: _Case, safety: str, context: Context) -> tuple[str, ...]:
-    """Where the source release is only assumed: what an older one made of the same settings."""
+    """What holds beside the finding: settings set too late, and what an older release made of them."""
+    if case.site.overrides and SCOPE in case.site.own and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
+        late = "since megatron-core 0.18 an assignment to `cuda_graph_scope` is silently ignored"
+        return (late if case.site.built else f"where the configuration is built already, {late}",)
     if safety != SAFE or not context.assumed_source or case.source > LAST_OLD:
         return ()
     now = capture_of(case.before, case.source, case.reader)

@@ -32,7 +32,7 @@ def components(sites: Sequence[Site]) -> list[list[int]]:
         return index
 
     for site in sites:
-        for source in site.inherits:
+        for source in (*site.inherits, *site.linked):
             group[find(site.index)] = find(source)
     found: dict[int, list[int]] = {}
     for index in _sources_first(sites):

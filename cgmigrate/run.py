@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -81,7 +82,7 @@ class Run:
                 case TooLarge(path=path, size=size):
                     message = f"the file has {size:,} bytes and is not read as a configuration"
                     yield self._unreadable(path, b"", "CG008", message)
-                case Source() if item.syntax is Syntax.YAML:
+                case Source() if item.syntax in (Syntax.YAML, Syntax.PYTHON):
                     yield self._check(item)
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
@@ -109,7 +110,7 @@ class Run:
             line = source.data.count(b"\n", 0, error.start) + 1
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return self._unreadable(source.path, source.data, "CG007", message)
-        document, examined = self._examine(source.path, text)
+        document, examined = self._examine(source.path, text, source.syntax)
         findings = tuple(finding for finding in examined.findings if self._selected(finding.rule))
         left_alone = tuple(
             (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
@@ -126,11 +127,10 @@ class Run:
         applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
         return replace(checked, after=after, fixed=tuple(f for f in findings if f.safety in applied))
 
-    def _examine(self, path: str, text: str) -> tuple[Document, Examination]:
-        from cgmigrate.documents.yaml import YamlDocument
+    def _examine(self, path: str, text: str, syntax: Syntax) -> tuple[Document, Examination]:
         from cgmigrate.engine import examine
 
-        document = YamlDocument(text)
+        document = _document(path, text, syntax)
         context = replace(self._context(path), merged_into=self._merged.get(path, ""))
         return document, examine(document, context)
 
@@ -176,3 +176,13 @@ class Run:
 
         finding = Finding(rule, self.rules()[rule].severity, Span(0, 0), message)
         return Checked(path, data, "", (finding,) if self._selected(rule) else ())
+
+
+def _document(path: str, text: str, syntax: Syntax) -> Document:
+    if syntax is Syntax.PYTHON:
+        from cgmigrate.documents.python import PythonDocument
+
+        return PythonDocument(text, os.path.abspath(path))
+    from cgmigrate.documents.yaml import YamlDocument
+
+    return YamlDocument(text)

@@ -257,9 +257,9 @@ def test_a_folder_without_permission_is_told(project: Path, tmp_path: Path) -> N
 
 
 def test_other_languages_are_counted_and_said_to_be_unread(project: Path, cgmigrate) -> None:
-    write(project / "a.py", "cfg.enable_cuda_graph = True\n")
+    write(project / "a.sh", "torchrun pretrain_gpt.py --enable-cuda-graph\n")
     result = cgmigrate("check", ".")
-    assert "1 python file with these names not read" in result.stderr
+    assert "1 command line file with these names not read; this version reads YAML and Python" in result.stderr
 
 
 def test_an_unknown_kind_of_file_is_told(project: Path, cgmigrate) -> None:

@@ -38,6 +38,19 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What code says about whose settings a site's are.
+
+    ``callee`` is the full name of what gets them as keyword arguments, ``object`` the expression whose
+    attributes they are; ``imports`` are the modules that the file imports.
+    """
+
+    callee: str = ""
+    object: str = ""
+    imports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """The settings that configure one model at one place.
 
@@ -46,6 +59,11 @@ class Site:
     it, nearest first. ``used_at`` are further paths at which the same text is used (aliases).
     ``neighbours`` holds the other plain values beside the settings. ``fixed_in_place`` says why
     the document cannot edit the site, empty when it can.
+
+    In code, ``origin`` says whose they are; ``overrides``, that they change an object that has settings
+    already, so that one left out is not its default; ``built``, that the object was validated before;
+    ``linked`` are further sites that may have set the same object, and ``uncertain`` says that branches
+    leave open which of them did.
     """
 
     index: int
@@ -57,6 +75,11 @@ class Site:
     used_at: tuple[tuple[str, ...], ...] = ()
     neighbours: Mapping[str, object] = field(default_factory=dict)
     fixed_in_place: str = ""
+    origin: Origin | None = None
+    overrides: bool = False
+    built: bool = False
+    linked: tuple[int, ...] = ()
+    uncertain: bool = False
 
     @property
     def own(self) -> dict[str, object]:
@@ -75,11 +98,20 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in the text that keeps settings from being read; ``rule`` explains it."""
+    """Something in the text beside the sites that is to be told; ``rule`` explains it.
+
+    ``becomes`` is what to write instead, where that is known: the document writes it when ``index`` (which
+    continues those of the sites) is among the wanted. ``risk`` says why that may change what the code does,
+    ``advice`` what a person should do.
+    """
 
     rule: str
     span: Span
     message: str
+    index: int = -1
+    becomes: str = ""
+    advice: str = ""
+    risk: str = ""
 
 
 class Document(Protocol):
@@ -98,6 +130,10 @@ class Document(Protocol):
     @property
     def top_level(self) -> Sequence[str]:
         """Names at the top of the file, which tell its kind."""
+
+    @property
+    def left_alone(self) -> Sequence[tuple[Written, str]]:
+        """Names that are no settings or not Megatron's, each with its owner."""
 
     builds_on: str
     """Other files that this one is merged into (``defaults:``), as written; empty when none."""

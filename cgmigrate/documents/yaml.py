@@ -134,6 +134,7 @@ class YamlDocument:
         self.text = text
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
+        self.left_alone: Sequence[tuple[Written, str]] = ()
         self.top_level: list[str] = []
         self.builds_on = ""
         self._places: list[_Place] = []

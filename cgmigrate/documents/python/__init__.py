@@ -1,0 +1,235 @@
+"""Python files: sites are calls, dicts, runs of assignments, and lists of arguments that hold settings.
+
+``ast`` finds everything; an edit replaces a name, a value, or a statement, and nothing emits Python. What
+reads or defines the old names is no site: it is told as a problem, some with the text to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import PurePath
+
+from cgmigrate.documents import CannotEditError, Origin, Problem, Site, Span, Written
+from cgmigrate.documents.python.calls import places_in_calls
+from cgmigrate.documents.python.comparing import same_rest
+from cgmigrate.documents.python.imports import import_edits
+from cgmigrate.documents.python.names import names_of
+from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
+from cgmigrate.documents.python.readings import Readings, function_of
+from cgmigrate.documents.python.runs import Runs
+from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.writing import SiteWriter, delete_statements
+from cgmigrate.edits import Edit, OverlapError, apply
+from cgmigrate.settings import Settings
+
+MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron_fsdp")
+ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
+PROSE = "a comment, docstring or message"
+_OLD = re.compile(
+    r"(?<![\w-])(?:enable_cuda_graph|external_cuda_graph|cuda_graph_scope|CudaGraphScope|"
+    r"--enable-cuda-graph|--external-cuda-graph|--cuda-graph-scope)(?![\w-])"
+)
+
+
+class PythonDocument:
+    """A Python file as sites; see ``documents.Document``. ``path`` tells whose code it is."""
+
+    def __init__(self, text: str, path: str = "", sites_only: bool = False) -> None:
+        self.text = text
+        self.sites: list[Site] = []
+        self.problems: list[Problem] = []
+        self.left_alone: list[tuple[Written, str]] = []
+        self.top_level: list[str] = []
+        self.builds_on = ""
+        self._places: list[Place] = []
+        self._fixes: dict[int, list[Edit]] = {}
+        self._path = path
+        self._checked = ""
+        if _is_megatron_core(path):
+            self._leave_the_rest(ITSELF)
+            return
+        try:
+            self._source = Source(text)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            self.problems.append(_unreadable(text, error))
+            return
+        package = _package_of(path)
+        self._names = names_of(self._source.tree, package)
+        modules = tuple(dict.fromkeys([*self._names.modules, *([package] if package else [])]))
+        self.top_level = list(modules)
+        self._read(modules, sites_only)
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def _read(self, modules: tuple[str, ...], sites_only: bool) -> None:
+        runs = Runs(self._source, self._names)
+        runs.collect()
+        places = list(runs.places)
+        consumed = set(runs.seen)
+        for node in self._source.walk():
+            for place in places_in_calls(node, self._source, self._names):
+                places.append(place)
+                consumed |= {id(item.node) for item in place.items}
+                consumed |= {id(value) for item in place.items for value in item.values}
+        places.sort(key=lambda place: place.items[0].whole.start)
+        self._places = places
+        index = {id(place): at for at, place in enumerate(places)}
+        self.sites = [_site(at, place, modules, index) for at, place in enumerate(places)]
+        if sites_only:
+            return
+        megatron = any(module.partition(".")[0] in MEGATRON for module in modules)
+        readings = Readings(self._source, self._names, consumed, megatron, len(places))
+        readings.collect()
+        self.problems += readings.problems
+        self._fixes = readings.fixes
+        self._hold_what_is_read_back(readings)
+        self.left_alone += readings.left_alone
+        self._leave_the_rest(PROSE)
+
+    def _hold_what_is_read_back(self, readings: Readings) -> None:
+        """Code that sets an old name and reads it further down has to change as a whole: leave both."""
+        for place, site in zip(self._places, self.sites, strict=True):
+            if place.form is not Form.RUN or not any(item.field in OLD_NAMES for item in place.items):
+                continue
+            function = function_of(place.items[0].node, self._source)
+            first = min(getattr(item.node, "lineno", 0) for item in place.items)
+            for where, path, line, index in readings.reads:
+                if where is not function or path != place.object or line <= first:
+                    continue
+                told = f"the code reads the setting back on line {line}, which has to change together with it"
+                self.sites[site.index] = replace(self.sites[site.index], fixed_in_place=site.fixed_in_place or told)
+                place.fixed = place.fixed or told
+                at = index - readings.first_index
+                told = f"the setting is assigned on line {first}; both have to change together"
+                self.problems[at] = replace(self.problems[at], becomes="", risk="", advice=told)
+
+    def _leave_the_rest(self, owner: str) -> None:
+        """Every old name that nothing above has dealt with is named as left alone."""
+        dealt = [written.span for site in self.sites for written in site.written]
+        dealt += [problem.span for problem in self.problems]
+        dealt += [written.span for written, _ in self.left_alone]
+        # Spans may lie in one another: what counts is how far those that begin before reach.
+        dealt.sort(key=lambda span: span.start)
+        starts = [span.start for span in dealt]
+        reach = list(accumulate((span.end for span in dealt), max))
+        for found in _OLD.finditer(self.text):
+            at = bisect_right(starts, found.start()) - 1
+            if at < 0 or reach[at] < found.end():
+                written = Written(found.group(), found.group(), None, Span(found.start(), found.end()))
+                self.left_alone.append((written, owner))
+
+    # --- writing ----------------------------------------------------------------------------
+
+    def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
+        """Return the edits that give each site the wanted own settings; see ``documents.Document``.
+
+        An index behind the sites' is that of a problem, which is then rewritten, too.
+        """
+        result: list[Edit] = []
+        dropped = []
+        for index, after in sorted(wanted.items()):
+            if index >= len(self.sites):
+                result += self._fixes[index]
+                continue
+            writer = SiteWriter(index, self._places[index], self._source, self._names)
+            result += writer.edits(self.sites[index].own, after)
+            dropped += writer.dropped
+        result += delete_statements(dropped, self._source)
+        try:
+            return result + import_edits(self._source, self._names, result)
+        except (SyntaxError, OverlapError) as error:
+            raise CannotEditError(min(wanted), f"the result is not valid Python ({error})") from error
+
+    def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
+        """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
+        if edited == self._checked:
+            return ""
+        again = PythonDocument(edited, self._path, sites_only=True)
+        if again.problems and again.problems[0].rule == "CG009":
+            return f"it would no longer be read: {again.problems[0].message}"
+        expected = [dict(wanted.get(site.index, site.own)) for site in self.sites]
+        found = [dict(site.own) for site in again.sites]
+        if [own for own in expected if own] != [own for own in found if own]:
+            return "a site would not have the settings that it should"
+        readings = [edit for index in wanted if index >= len(self.sites) for edit in self._fixes[index]]
+        before = Source(apply(self.text, readings)) if readings else self._source
+        if not same_rest(before, again._source):
+            return "something else in the file would be read differently"
+        self._checked = edited
+        return ""
+
+
+def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int]) -> Site:
+    written: list[Written] = []
+    for item in place.items:
+        prefix = "--" if place.form is Form.FLAGS else ""
+        key = prefix + item.field.replace("_", "-") if prefix else item.field
+        written = [other for other in written if other.field != item.field]
+        written.append(Written(item.field, key, item.value, item.span))
+    first, last = place.items[0].whole.start, max(item.whole.end for item in place.items)
+    fixed = place.fixed or (_too_late(place) if place.built else "")
+    links = [link for link in place.links if link is not place.inherits]
+    return Site(
+        at,
+        tuple(filter(None, (place.object or place.callee or place.owner).split("."))),
+        Span(first, last),
+        tuple(written),
+        flags=place.form is Form.FLAGS,
+        inherits=(index[id(place.inherits)],) if place.inherits is not None else (),
+        linked=tuple(index[id(link)] for link in links),
+        fixed_in_place=fixed,
+        origin=Origin(place.callee, place.object, modules),
+        overrides=place.overrides,
+        built=place.built,
+        uncertain=place.uncertain,
+    )
+
+
+def _too_late(place: Place) -> str:
+    """Why settings of an object that is built already cannot be rewritten one for one, empty when they can."""
+    for item in place.items:
+        value = item.values[0]
+        members = isinstance(value, ast.List) and all(isinstance(member, ast.Attribute) for member in value.elts)
+        if item.field != "cuda_graph_scope" or not members or not isinstance(item.value, list):
+            return "the object was built, and with it validated, before: give the settings to its constructor"
+        if {"full_iteration", "full_iteration_inference"} & set(item.value):
+            return "the object was built, and with it validated, before: give the settings to its constructor"
+    return ""
+
+
+# --- the file ---------------------------------------------------------------------------------------
+
+
+def _is_megatron_core(path: str) -> bool:
+    """Whether a file belongs to megatron-core or Megatron-LM's own package, which define the settings."""
+    parts = PurePath(path).parts
+    return any(
+        parts[at] == "megatron" and parts[at + 1] in ("core", "training", "legacy", "inference", "rl", "post_training")
+        for at in range(len(parts) - 1)
+    )
+
+
+def _package_of(path: str) -> str:
+    """The package in which a file of megatron or nemo stands, as far as its path tells."""
+    parts = PurePath(path).parts
+    for at, part in enumerate(parts[:-1]):
+        if part in ("megatron", "nemo", "nemo_rl"):
+            return ".".join(parts[at:-1])
+    return ""
+
+
+def _unreadable(text: str, error: Exception) -> Problem:
+    line = getattr(error, "lineno", None) or 1
+    lines = text.split("\n")
+    start = sum(len(other) + 1 for other in lines[: line - 1])
+    reason = getattr(error, "msg", None) or str(error) or type(error).__name__
+    span = Span(min(start, len(text)), min(start + len(lines[min(line, len(lines)) - 1]), len(text)))
+    return Problem("CG009", span, f"this is not valid Python: {reason}")
+
+
+__all__ = ["PythonDocument"]

@@ -1,0 +1,103 @@
+"""What must be the same in a file before and after: everything but the settings of sites.
+
+Statements on whose lines none of the names stands are compared as text; of the others the tree is
+compared, less the settings, the words of flag lists, and the imports of the enum classes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from cgmigrate.documents.python.places import FIELD_SET
+from cgmigrate.documents.python.source import Source
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_ENUMS = ("CudaGraphScope", "CudaGraphModule")
+_WORDS = re.compile(
+    r"--(?:(?:enable|external)-cuda-graph|cuda-graph-(?:scope|impl|modules)|inference-cuda-graph-scope)|"
+    r"[+~]{0,2}(?:[\w-]+\.)*(?:(?:enable|external)_cuda_graph|cuda_graph_(?:scope|impl|modules)|"
+    r"inference_cuda_graph_scope)=.*|attn|mlp|moe|moe_router|moe_preprocess|mamba|full|full_iteration|"
+    r"full_iteration_inference|none|local|transformer_engine|layer|block",
+    re.DOTALL,
+)
+
+
+def same_rest(before: Source, after: Source) -> bool:
+    """Whether two files are the same, less what edits of sites may touch."""
+    return _same_body(before.tree.body, before, after.tree.body, after)
+
+
+def _same_body(left: list[ast.stmt], before: Source, right: list[ast.stmt], after: Source) -> bool:
+    mine = [
+        node for node in left if not (before.has_hit(node) and _is_setting(node)) and not isinstance(node, ast.Pass)
+    ]
+    theirs = [
+        node for node in right if not (after.has_hit(node) and _is_setting(node)) and not isinstance(node, ast.Pass)
+    ]
+    return len(mine) == len(theirs) and all(
+        _same(one, before, other, after) for one, other in zip(mine, theirs, strict=True)
+    )
+
+
+def _same(one: ast.stmt, before: Source, other: ast.stmt, after: Source) -> bool:
+    if not before.has_hit(one) and not after.has_hit(other):
+        return before.lines(one) == after.lines(other)
+    if not any(getattr(one, name, None) for name in _BLOCKS):
+        return _shape(one) == _shape(other)
+    return _same_compound(one, before, other, after)
+
+
+def _same_compound(one: ast.AST, before: Source, other: ast.AST, after: Source) -> bool:
+    """Heads as trees, blocks statement by statement."""
+    if _shape(one, head=True) != _shape(other, head=True):
+        return False
+    for name in _BLOCKS:
+        mine, theirs = getattr(one, name, []), getattr(other, name, [])
+        if name in ("handlers", "cases"):
+            if len(mine) != len(theirs):
+                return False
+            if not all(_same_compound(a, before, b, after) for a, b in zip(mine, theirs, strict=True)):
+                return False
+        elif isinstance(mine, list) and not _same_body(mine, before, theirs, after):
+            return False
+    return True
+
+
+def _is_setting(node: ast.stmt) -> bool:
+    """A statement that a rewrite may add or delete as a whole."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr=attr)]):
+            return attr in FIELD_SET
+        case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), *_])):
+            return name in FIELD_SET
+        case ast.ImportFrom(names=names):
+            return all(alias.name in _ENUMS for alias in names)
+    return False
+
+
+def _shape(node: object, head: bool = False) -> object:
+    """A tree as plain data, less the settings; ``head`` leaves the blocks of a statement out."""
+    if isinstance(node, list):
+        return [_shape(item) for item in node if not _is_word(item)]
+    if not isinstance(node, ast.AST):
+        return (type(node).__name__, repr(node))
+    fields: dict[str, object] = {name: getattr(node, name, None) for name in node._fields}
+    match node:
+        case ast.Call(keywords=keywords):
+            fields["keywords"] = [keyword for keyword in keywords if keyword.arg not in FIELD_SET]
+        case ast.Dict(keys=keys, values=values):
+            pairs = [
+                (key, value)
+                for key, value in zip(keys, values, strict=True)
+                if not (isinstance(key, ast.Constant) and key.value in FIELD_SET)
+            ]
+            fields["keys"], fields["values"] = [key for key, _ in pairs], [value for _, value in pairs]
+        case ast.ImportFrom(names=names):
+            fields["names"] = [alias for alias in names if alias.name not in _ENUMS]
+    kept = [name for name in fields if not (head and name in _BLOCKS)]
+    return (type(node).__name__, [(name, _shape(fields[name])) for name in kept])
+
+
+def _is_word(node: object) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_WORDS.fullmatch(node.value))

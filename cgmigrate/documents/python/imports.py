@@ -1,0 +1,106 @@
+"""The import of ``CudaGraphScope``: renamed, joined by ``CudaGraphModule``, or dropped, as the file then uses it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from cgmigrate.documents import Span
+from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.places import catches_missing
+from cgmigrate.documents.python.source import Source
+from cgmigrate.edits import Edit
+
+# Not as an attribute of a module: `enums.CudaGraphModule` needs no import of its own.
+_NEW = re.compile(rf"(?<![\w.]){MODULE_CLASS}\b")
+
+
+def import_edits(source: Source, names: Names, edits: Sequence[Edit]) -> list[Edit]:
+    """The edits of imports that other edits of the file make necessary; none when they change no class."""
+    before = references(source, names)
+    gone = [(name, span) for name, span in before if any(e.start <= span.start and span.end <= e.end for e in edits)]
+    if not gone:
+        return []
+    left = Counter(name for name, _ in before) - Counter(name for name, _ in gone)
+    wants_new = any(_NEW.search(edit.text) for edit in edits)
+    has_new = any(full.endswith("." + MODULE_CLASS) for full in names.full.values())
+    changed = {name for name, _ in gone}
+    result: list[Edit] = []
+    for statement in imports_of_scope(source, names):
+        result += _rewritten(source, statement, changed, left, wants_new and not has_new)
+    return result
+
+
+def imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
+    """The plain imports of the old class; guarded ones are for a person."""
+    found = []
+    for node in source.walk():
+        if isinstance(node, ast.ImportFrom) and any(alias.name == SCOPE_CLASS for alias in node.names):
+            guarded = any(isinstance(above, ast.Try) and catches_missing(above) for above in source.ancestors(node))
+            local = next(alias.asname or alias.name for alias in node.names if alias.name == SCOPE_CLASS)
+            if not guarded and local not in names.shadowed and names.full.get(local, "").startswith("megatron."):
+                found.append(node)
+    return found
+
+
+def references(source: Source, names: Names) -> list[tuple[str, Span]]:
+    """Where the file names the old class, by its local names; text that is the name counts, too."""
+    locals_ = {local for local, full in names.full.items() if full.rpartition(".")[2] == SCOPE_CLASS}
+    if not locals_:
+        return []
+    found: list[tuple[str, Span]] = []
+    # Lines that hold the class under its own name are known; another name may stand anywhere.
+    for node in source.walk() if locals_ == {SCOPE_CLASS} else ast.walk(source.tree):
+        if isinstance(node, ast.Name) and node.id in locals_:
+            found.append((node.id, source.span(node)))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in locals_:
+            found.append((node.value, source.span(node)))
+    return found
+
+
+def _rewritten(
+    source: Source, statement: ast.ImportFrom, changed: set[str], left: Counter[str], wants_new: bool
+) -> Iterable[Edit]:
+    at = next(at for at, alias in enumerate(statement.names) if alias.name == SCOPE_CLASS)
+    alias = statement.names[at]
+    local = alias.asname or alias.name
+    span = source.span(alias)
+    if local not in changed:
+        return []
+    if left[local]:
+        if not wants_new:
+            return []
+        first = source.text.rfind("\n", 0, span.start) + 1
+        lead = source.text[first : span.start]
+        own_line = not lead.strip() and first > source.span(statement).start
+        return [
+            Edit(span.start, span.start, MODULE_CLASS + ("," + _newline(source, first) + lead if own_line else ", "))
+        ]
+    if wants_new:
+        return [Edit(span.start, span.end, MODULE_CLASS)]
+    return [_dropped(source, statement, at)]
+
+
+def _newline(source: Source, at: int) -> str:
+    return "\r\n" if source.text[max(at - 2, 0) : at] == "\r\n" else "\n"
+
+
+def _dropped(source: Source, statement: ast.ImportFrom, at: int) -> Edit:
+    text = source.text
+    spans = [source.span(alias) for alias in statement.names]
+    if len(spans) == 1:
+        whole = source.span(statement)
+        first = text.rfind("\n", 0, whole.start) + 1
+        end = text.find("\n", whole.end)
+        alone = not text[first : whole.start].strip() and not text[whole.end : end].strip() and end >= 0
+        if alone and not text[first : whole.start]:
+            return Edit(first, end + 1, "")
+        return Edit(whole.start, whole.end, "pass")
+    first = text.rfind("\n", 0, spans[at].start) + 1
+    tail = re.compile(r"[ \t]*,?[ \t]*\r?\n").match(text, spans[at].end)
+    if not text[first : spans[at].start].strip() and tail:
+        return Edit(first, tail.end(), "")
+    cut = Span(spans[at].start, spans[at + 1].start) if at + 1 < len(spans) else Span(spans[at - 1].end, spans[at].end)
+    return Edit(cut.start, cut.end, "")

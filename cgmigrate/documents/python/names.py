@@ -1,0 +1,99 @@
+"""Names of a file: what its imports and classes stand for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cgmigrate.documents.python.source import dotted
+
+SCOPE_CLASS, MODULE_CLASS = "CudaGraphScope", "CudaGraphModule"
+
+
+@dataclass(slots=True)
+class Names:
+    """``full`` maps a local name to the full name that it was imported as, ``classes`` a class of the file to
+    the names of its bases; ``modules`` are all modules that the file imports. ``shadowed`` are imported names
+    that the file also defines, assigns, or imports from elsewhere.
+    """
+
+    full: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, list[str]] = field(default_factory=dict)
+    modules: list[str] = field(default_factory=list)
+    shadowed: set[str] = field(default_factory=set)
+
+    def resolve(self, name: str) -> str:
+        """The full name of ``a.b.c`` as written here; a class of the file counts as its nearest imported base."""
+        seen: set[str] = set()
+        while True:
+            first, dot, rest = name.partition(".")
+            if first in self.full:
+                return self.full[first] + dot + rest
+            bases = self.classes.get(name, [])
+            if name in seen or not bases:
+                return name
+            seen.add(name)
+            name = next((base for base in bases if self._leads_out(base, seen)), bases[0])
+
+    def _leads_out(self, base: str, seen: set[str]) -> bool:
+        return base.partition(".")[0] in self.full or (base in self.classes and base not in seen)
+
+
+def names_of(tree: ast.Module, package: str) -> Names:
+    """Read the imports and classes of a file; ``package`` (``a.b``) is where it stands, empty when unknown."""
+    names = Names()
+    assigned: set[str] = set()
+    for node in _statements(tree):
+        match node:
+            case ast.Import():
+                for alias in node.names:
+                    names.modules.append(alias.name)
+                    first = alias.name.partition(".")[0]
+                    _bind(names, alias.asname or first, alias.name if alias.asname else first)
+            case ast.ImportFrom():
+                module = _absolute(node, package)
+                names.modules.append(module)
+                for alias in node.names:
+                    _bind(names, alias.asname or alias.name, f"{module}.{alias.name}")
+            case ast.ClassDef():
+                names.classes[node.name] = [
+                    found
+                    for base in node.bases
+                    if (found := dotted(base.value if isinstance(base, ast.Subscript) else base))
+                ]
+            case ast.Assign(targets=targets):
+                assigned |= {target.id for target in targets if isinstance(target, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                assigned.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                assigned.add(name)
+    names.shadowed |= (set(names.classes) | assigned) & set(names.full)
+    return names
+
+
+def _bind(names: Names, local: str, full: str) -> None:
+    if names.full.get(local, full) != full:
+        names.shadowed.add(local)
+    names.full[local] = full
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".") if package else []
+    above = parts[: len(parts) - node.level + 1] if node.level <= len(parts) else []
+    return ".".join([*above, *([node.module] if node.module else [])]) or "."
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Every statement of the file, whatever it stands in, without looking into expressions."""
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, None)
+            if isinstance(inner, list):
+                stack += reversed(inner)

@@ -1,0 +1,434 @@
+"""Code that reads, defines or lists the old names: what it evaluates to since 0.18, and what to write."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from cgmigrate.documents import Problem, Span, Written
+from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.places import OLD_NAMES, guards_above
+from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.values import enum_class, enum_member
+from cgmigrate.documents.python.writing import module_class_like
+from cgmigrate.edits import Edit
+from cgmigrate.settings import LAYER_MODULES, SCOPE
+
+_OLD_FLAGS = frozenset("--" + name.replace("_", "-") for name in OLD_NAMES)
+_CONFIGS = ("model", "config", "cfg", "provider", "conf")
+OWN = "a variable, parameter or attribute of the file's own"
+NO_MEGATRON = "another system (nothing in the file is Megatron's)"
+_NONE = f"since megatron-core 0.18 `{SCOPE}` is None once the configuration is built (and missing from `args`)"
+
+
+@dataclass(slots=True)
+class Readings:
+    """Finds what is no site; ``consumed`` are nodes that belong to sites."""
+
+    source: Source
+    names: Names
+    consumed: set[int]
+    megatron: bool
+    """Whether the file shows that it works with Megatron."""
+    first_index: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    fixes: dict[int, list[Edit]] = field(default_factory=dict)
+    left_alone: list[tuple[Written, str]] = field(default_factory=list)
+    reads: list[tuple[ast.AST | None, str, int, int]] = field(default_factory=list)
+    """(function, object, line, index) of each place that reads a setting of an object."""
+    statements: list[ast.AST] = field(default_factory=list)
+    """The statement of each problem."""
+
+    def collect(self) -> None:
+        """Walk the nodes on lines with the names."""
+        for node in self.source.walk():
+            if id(node) in self.consumed:
+                self._take(node)
+                continue
+            if self._visit(node):
+                self._take(node)
+        self._hold_halves()
+
+    def _hold_halves(self) -> None:
+        """An expression that can be rewritten only in part is left as a whole, or changed on request."""
+        by_statement: dict[int, list[int]] = {}
+        for at, statement in enumerate(self.statements):
+            by_statement.setdefault(id(statement), []).append(at)
+        for group in by_statement.values():
+            if all(self.problems[at].becomes and not self.problems[at].risk for at in group):
+                continue
+            for at in group:
+                problem = self.problems[at]
+                if problem.becomes and not problem.risk:
+                    risk = "another part of the expression needs a decision and has to change with it"
+                    self.problems[at] = replace(problem, risk=risk)
+
+    def _take(self, node: ast.AST) -> None:
+        """A node that is dealt with, and all in it; what is in a value of a site is not looked at again."""
+        for inner in ast.iter_child_nodes(node):
+            self.consumed.add(id(inner))
+
+    # --- one node ---------------------------------------------------------------------------
+
+    def _visit(self, node: ast.AST) -> bool:
+        """Deal with a node; return whether what is inside it is dealt with, too."""
+        match node:
+            case ast.BoolOp(op=ast.And()):
+                return self._conjunction(node)
+            case ast.Compare(
+                left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Attribute(attr=attr) as scope]
+            ) if attr == SCOPE and enum_class(getattr(left, "value", left), self.names) == SCOPE_CLASS:
+                return self._membership(node, left, scope, "")
+            case ast.Attribute(attr=attr) if attr in OLD_NAMES:
+                self._attribute(node)
+                return False
+            case ast.Attribute() | ast.Name() if enum_class(node, self.names) == SCOPE_CLASS:
+                self._class_use(node)
+                return True
+            case ast.ImportFrom():
+                self._import(node)
+                return True
+            case ast.Constant(value=str() as text):
+                self._text(node, text)
+                return True
+            case ast.AnnAssign(target=ast.Name(id=name)) if name in OLD_NAMES:
+                return self._field(node, name)
+            case ast.arg(arg=name) if name in OLD_NAMES:
+                self._definition(node, name, f"the parameter `{name}`")
+                return False
+            case ast.ClassDef(name=name) if name == SCOPE_CLASS:
+                self._definition(node, name, f"the class `{name}`")
+                return False
+            case ast.Name(id=name) if name in OLD_NAMES:
+                self._left(node, name, OWN)
+        return False
+
+    def _conjunction(self, node: ast.BoolOp) -> bool:
+        """``cfg.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in cfg.cuda_graph_scope``."""
+        known = {path: test for value in node.values for path, test in _implementation(value)}
+        dealt = False
+        for value in node.values:
+            match value:
+                case ast.Compare(
+                    left=left,
+                    ops=[ast.In() | ast.NotIn()],
+                    comparators=[ast.Attribute(attr=attr, value=owner) as scope],
+                ) if attr == SCOPE and enum_member(left, self.names):
+                    path = dotted(owner)
+                    if path in known and self._membership(value, left, scope, known[path], node):
+                        self.consumed.add(id(value))
+                        self._take(value)
+                        dealt = True
+        if dealt:
+            # The other operands are walked as usual; those dealt with are not.
+            return False
+        return False
+
+    def _membership(
+        self, node: ast.Compare, left: ast.expr, scope: ast.Attribute, test: str, within: ast.BoolOp | None = None
+    ) -> bool:
+        member = enum_member(left, self.names)
+        owner = self.source.of(scope.value)
+        inside = isinstance(node.ops[0], ast.In)
+        if not self._is_config(scope.value):
+            self._report("CG603", node, f"{_NONE}; `{owner}.{SCOPE}` is a copy of it, made elsewhere in this file")
+            return True
+        message = f"{_NONE}, so this raises TypeError"
+        if member in LAYER_MODULES:
+            new_class = module_class_like(self.source.of(left.value), self.names)  # type: ignore[attr-defined]
+            word = "in" if inside else "not in"
+            self._report("CG602", node, message, f"{new_class}.{member} {word} {owner}.cuda_graph_modules")
+        elif member == "full_iteration":
+            self._full_iteration(node, owner, inside, test, within, message)
+        elif member == "full_iteration_inference":
+            sign = "==" if inside else "!="
+            advice = f"`{owner}.inference_cuda_graph_scope {sign} InferenceCudaGraphScope.block` says what is meant"
+            self._report("CG601", node, message, advice=advice)
+        else:
+            self._report("CG603", node, message)
+        return True
+
+    def _full_iteration(
+        self, node: ast.Compare, owner: str, inside: bool, test: str, within: ast.BoolOp | None, message: str
+    ) -> None:
+        becomes = f'{owner}.cuda_graph_impl {"==" if inside else "!="} "full_iteration"'
+        if test == "== local" and within is not None:
+            edits = self._merged(node, owner, inside, within)
+            if edits:
+                shown = becomes if inside else "nothing in its place (`local` never is the full iteration since 0.18)"
+                self._report("CG601", node, message, shown, edits=edits)
+                return
+        risk = (
+            ""
+            if test == "!= none"
+            else ("with `cuda_graph_impl` none the old scope could still hold full_iteration, and nothing was captured")
+        )
+        self._report("CG601", node, message, becomes, risk=risk)
+
+    def _merged(self, node: ast.Compare, owner: str, inside: bool, within: ast.BoolOp) -> list[Edit]:
+        """``impl == "local" and full_iteration in scope`` as one comparison."""
+        source = self.source
+        at = within.values.index(node)
+        spans = [self._operand_span(value) for value in within.values]
+        if any(span is None for span in spans):
+            return []
+        known = [span for span in spans if span is not None]
+        impl = next(i for i, value in enumerate(within.values) if (owner, "== local") in _implementation(value))
+        edits: list[Edit] = []
+        if inside:
+            literal = within.values[impl].comparators[0]  # type: ignore[attr-defined]
+            where = source.span(literal)
+            quote = source.text[where.start]
+            edits.append(Edit(where.start, where.end, f"{quote}full_iteration{quote}"))
+        if at:
+            between = source.text[known[at - 1].end : known[at].start]
+            cut = Edit(known[at - 1].end, known[at].end, "")
+        else:
+            between = source.text[known[0].end : known[1].start]
+            cut = Edit(known[0].start, known[1].start, "")
+        if "#" in between:
+            return []
+        edits.append(cut)
+        if len(known) == 2:
+            edits += self._without_brackets(within, sum(len(edit.text) - edit.end + edit.start for edit in edits))
+        return edits
+
+    def _operand_span(self, node: ast.expr) -> Span | None:
+        """An operand with the brackets around it, where they are its own."""
+        span = self.source.span(node)
+        text = self.source.text
+        start, end = span.start, span.end
+        before, behind = text[:start].rstrip(), text[end:].lstrip()
+        if before.endswith("(") and behind.startswith(")") and isinstance(node, (ast.Compare, ast.BoolOp)):
+            return None
+        return Span(start, end)
+
+    def _without_brackets(self, node: ast.BoolOp, grows: int) -> list[Edit]:
+        """``if (⏎ a⏎ and b⏎):`` needs its brackets no longer when one operand is left and fits a line."""
+        above = self.source.parent(node)
+        if not isinstance(above, (ast.If, ast.While)) or above.test is not node:
+            return []
+        text, span = self.source.text, self.source.span(node)
+        before = text[: span.start].rstrip()
+        behind = len(text) - len(text[span.end :].lstrip())
+        if not before.endswith("(") or text[behind : behind + 1] != ")" or text[behind + 1 : behind + 2] != ":":
+            return []
+        line = text[text.rfind("\n", 0, len(before)) + 1 : len(before) - 1]
+        if "#" in text[len(before) : span.start] + text[span.end : behind]:
+            return []
+        if len(line) + span.end - span.start + grows > 118:
+            return []
+        return [Edit(len(before) - 1, span.start, ""), Edit(span.end, behind + 1, "")]
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        name = node.attr
+        if not isinstance(node.ctx, ast.Load):
+            self._report("CG607", node, f"`{name}` is set in a way that cgmigrate does not rewrite")
+            return
+        if not self._is_config(node.value, name):
+            self._left(node, name, OWN if self.megatron else NO_MEGATRON)
+            return
+        told = f"{_meaning(name)}{self._evaluates(node, name)}"
+        if name == SCOPE and self._asks_if_empty(node):
+            risk = "where the scope held full_iteration it was not empty; the modules are"
+            self._report("CG603", node, told, f"{self.source.of(node.value)}.cuda_graph_modules", risk=risk)
+            return
+        self._report("CG603", node, told, advice=_advice(name))
+
+    def _asks_if_empty(self, node: ast.expr) -> bool:
+        """Whether an expression is only asked for being true."""
+        above = self.source.parent(node)
+        if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
+            return True
+        return isinstance(above, (ast.If, ast.While, ast.IfExp)) and above.test is node
+
+    def _evaluates(self, node: ast.Attribute, name: str) -> str:
+        """What the expression around the name evaluates to since 0.18."""
+        above = self.source.parent(node)
+        if name != SCOPE:
+            return ""
+        match above:
+            case ast.Compare(left=left, ops=[ast.NotEq()]) if left is node:
+                return ", so this is always true"
+            case ast.Compare(left=left, ops=[ast.Eq()]) if left is node:
+                return ", so this is always false"
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[last]) if last is node:
+                return ", so this raises TypeError"
+            case ast.UnaryOp(op=ast.Not()):
+                return ", so this is always true"
+            case ast.Subscript(value=value) if value is node:
+                return ", so this raises TypeError"
+            case ast.Attribute(value=value) if value is node:
+                return ", so this raises AttributeError"
+        return ""
+
+    def _class_use(self, node: ast.expr) -> None:
+        above = self.source.parent(node)
+        place = above if isinstance(above, ast.Attribute) else node
+        message = f"`{SCOPE_CLASS}` names no modules since megatron-core 0.18 (it is kept for unpickling)"
+        advice = (
+            f"use `{MODULE_CLASS}`; the full-iteration members have become `cuda_graph_impl` and the inference scope"
+        )
+        self._report("CG606", place, message, advice=advice)
+
+    def _import(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            if alias.name != SCOPE_CLASS:
+                continue
+            local = alias.asname or alias.name
+            guard = guards_above(node, self.source.ancestors(node))
+            if not self.names.full.get(local, "").startswith("megatron."):
+                self._report(
+                    "CG606", alias, f"`{SCOPE_CLASS}` comes from a module of this project, where it is defined"
+                )
+            elif guard or local in self.names.shadowed:
+                why = guard or f"`{local}` is also defined in this file"
+                self._report("CG606", alias, f"the import of `{SCOPE_CLASS}` is left as it is: {why}")
+            else:
+                self._left(alias, SCOPE_CLASS, f"the import of `{SCOPE_CLASS}`, which follows what the file uses")
+
+    def _text(self, node: ast.Constant, text: str) -> None:
+        if text in _OLD_FLAGS:
+            above = self.source.parent(node)
+            if isinstance(above, ast.Call) and dotted(above.func).endswith("add_argument"):
+                self._definition(node, text, f"the option `{text}`")
+            else:
+                self._report("CG604", node, f"`{text}` in text; {_meaning(text[2:].replace('-', '_'))}")
+            return
+        if text not in OLD_NAMES and text != SCOPE_CLASS:
+            return
+        above = self.source.parent(node)
+        match above:
+            case ast.Call(func=func, args=[owner, *_]) if dotted(func) == "getattr" and owner is not node:
+                told = f"{_meaning(text)}" + (
+                    "; `getattr` returns None there, not its default" if text == SCOPE else ""
+                )
+                self._by_string(node, text, told, owner)
+            case ast.Call(func=func, args=[owner, *_]) if dotted(func) == "hasattr" and owner is not node:
+                told = f"`{text}` still exists in megatron-core 0.18 and later, but is deprecated"
+                self._by_string(node, text, told, owner)
+            case _:
+                self._by_string(node, text, f"{_meaning(text)}; here it is written as text", None)
+
+    def _by_string(self, node: ast.Constant, name: str, message: str, owner: ast.expr | None) -> None:
+        if not self.megatron:
+            self._left(node, name, NO_MEGATRON)
+            return
+        self._report("CG604", node, message, advice=_advice(name))
+
+    def _field(self, node: ast.AnnAssign, name: str) -> bool:
+        above = self.source.parent(node)
+        if isinstance(above, ast.ClassDef):
+            self._definition(node, name, f"the field `{name}` of `{above.name}`")
+        else:
+            self._left(node, name, OWN)
+        return True
+
+    def _definition(self, node: ast.AST, name: str, what: str) -> None:
+        if not self.megatron:
+            self._left(node, name, NO_MEGATRON)
+            return
+        advice = "rename it together with everything that sets or reads it, or keep it if it is not megatron-core's"
+        self._report("CG605", node, f"{what} carries a name that megatron-core deprecates", advice=advice)
+
+    # --- owners -----------------------------------------------------------------------------
+
+    def _is_config(self, node: ast.expr, name: str = SCOPE) -> bool:
+        """Whether an object is a Megatron configuration, as far as its name and the file tell."""
+        if not self.megatron:
+            return False
+        path = dotted(node)
+        last = path.rpartition(".")[2].lower()
+        if path == "self":
+            inside = next((above for above in self.source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
+            full = self.names.resolve(inside.name) if inside else ""
+            return full.startswith(("megatron.", "nemo.")) and full.endswith(("Config", "Provider"))
+        if last == "args":
+            # Megatron-LM's namespace; a harness has flags of its own with these names.
+            return any(module.startswith("megatron.training") for module in self.names.modules)
+        return last.endswith(_CONFIGS)
+
+    def _function(self, node: ast.AST) -> ast.AST | None:
+        return function_of(node, self.source)
+
+    # --- telling ----------------------------------------------------------------------------
+
+    def _place(self, node: ast.AST) -> Span:
+        span = self.source.span(node)
+        if isinstance(node, ast.ClassDef):
+            return Span(span.start, self.source.text.find("\n", span.start))
+        return span
+
+    def _left(self, node: ast.AST, name: str, owner: str) -> None:
+        self.left_alone.append((Written(name, name, None, self._place(node)), owner))
+
+    def _report(
+        self,
+        rule: str,
+        node: ast.AST,
+        message: str,
+        becomes: str = "",
+        *,
+        advice: str = "",
+        risk: str = "",
+        edits: list[Edit] | None = None,
+    ) -> None:
+        if not self.megatron:
+            self._left(node, SCOPE, NO_MEGATRON)
+            return
+        span = self._place(node)
+        if guard := guards_above(node, self.source.ancestors(node)):
+            becomes, advice = "", f"left as it is: {guard}"
+        index = self.first_index + len(self.problems)
+        line = getattr(node, "lineno", 0)
+        inside = (above for above in self.source.ancestors(node) if isinstance(above, ast.stmt))
+        self.statements.append(next(inside, node))
+        self.reads += [(self._function(node), path, line, index) for path in sorted(_objects_read(node))]
+        self.problems.append(Problem(rule, span, message, index, becomes, advice, risk))
+        if becomes:
+            self.fixes[index] = edits if edits is not None else [Edit(span.start, span.end, becomes)]
+
+
+def function_of(node: ast.AST, source: Source) -> ast.AST | None:
+    """The function in which a node stands; None at the top of the file."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    return next((above for above in source.ancestors(node) if isinstance(above, kinds)), None)
+
+
+def _objects_read(node: ast.AST) -> set[str]:
+    """The objects of which an expression reads an old setting."""
+    found = {
+        dotted(part.value) for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in OLD_NAMES
+    }
+    return found - {""}
+
+
+def _implementation(node: ast.expr) -> Iterator[tuple[str, str]]:
+    """(``cfg``, ``== local``) for ``cfg.cuda_graph_impl == "local"``, likewise ``!= none``."""
+    match node:
+        case ast.Compare(
+            left=ast.Attribute(value=owner, attr="cuda_graph_impl"),
+            ops=[ast.Eq() | ast.NotEq() as op],
+            comparators=[ast.Constant(value=str() as text)],
+        ):
+            test = f"{'==' if isinstance(op, ast.Eq) else '!='} {text}"
+            if test == "== transformer_engine":
+                test = "!= none"
+            yield dotted(owner), test
+
+
+def _meaning(name: str) -> str:
+    if name == SCOPE:
+        return _NONE
+    if name == SCOPE_CLASS:
+        return f"`{SCOPE_CLASS}` is kept for unpickling only since megatron-core 0.18"
+    impl = "local" if name == "enable_cuda_graph" else "transformer_engine"
+    return f"`{name}` is deprecated since megatron-core 0.15 and false where `cuda_graph_impl` says `{impl}`"
+
+
+def _advice(name: str) -> str:
+    if name == SCOPE:
+        return "ask `cuda_graph_impl` for the full iteration, `cuda_graph_modules` for modules"
+    impl = "local" if name == "enable_cuda_graph" else "transformer_engine"
+    return f'ask `cuda_graph_impl == "{impl}"` (for any graphs: `cuda_graph_impl != "none"`)'

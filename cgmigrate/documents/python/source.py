@@ -1,0 +1,123 @@
+"""A Python file: its text, its tree, and offsets that edits can use.
+
+``ast`` counts columns in UTF-8 bytes and lines by its own line breaks; everything else here counts
+code points of the text. Only the parts of the tree that stand on lines with one of the names are ever
+walked: most of a file says nothing about CUDA graphs.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import accumulate
+
+from cgmigrate.documents import Span
+
+_BREAK = re.compile(r"\r\n|\r|\n")
+_NAMES = re.compile(
+    r"(?<![A-Za-z0-9_])(?:enable_cuda_graph|external_cuda_graph|cuda_graph_(?:scope|impl|modules)|"
+    r"inference_cuda_graph_scope|CudaGraphScope|CudaGraphModule)(?![A-Za-z0-9_])|"
+    r"--(?:enable-cuda-graph|external-cuda-graph|cuda-graph-(?:scope|impl|modules)|inference-cuda-graph-scope)(?![\w-])"
+)
+
+_DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Source:
+    """The text and tree of one file. Raises SyntaxError (or ValueError) for what is not Python."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the user's invalid escapes are not our business
+            self.tree = ast.parse(text)
+        self.starts = _line_starts(text)
+        self._hits = sorted({self._line_of(found.start()) for found in _NAMES.finditer(text)})
+        self._hit = frozenset(self._hits)
+        self._parents: dict[int, ast.AST] = {}
+
+    def _line_of(self, offset: int) -> int:
+        return bisect_left(self.starts, offset + 1)
+
+    def offset(self, line: int, column: int) -> int:
+        """The code point at a line (from 1) and a column in UTF-8 bytes, as ``ast`` counts."""
+        start = self.starts[line - 1]
+        piece = self.text[start : start + column]
+        if piece.isascii():
+            return start + column
+        raw = self.text[start : start + column].encode("utf-8", "surrogatepass")[:column]
+        return start + len(raw.decode("utf-8", "surrogatepass"))
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node stands."""
+        place: ast.expr = node  # type: ignore[assignment]
+        assert place.end_lineno is not None and place.end_col_offset is not None
+        return Span(self.offset(place.lineno, place.col_offset), self.offset(place.end_lineno, place.end_col_offset))
+
+    def of(self, node: ast.AST) -> str:
+        """The text of a node."""
+        span = self.span(node)
+        return self.text[span.start : span.end]
+
+    def has_hit(self, node: ast.AST) -> bool:
+        """Whether one of the names stands on a line of the node."""
+        first = getattr(node, "lineno", 0)
+        if not first:
+            return True
+        last = node.end_lineno or first  # type: ignore[attr-defined]
+        if first == last:
+            return first in self._hit
+        if isinstance(node, _DECORATED) and node.decorator_list:
+            first = min(first, *(item.lineno for item in node.decorator_list))
+        at = bisect_left(self._hits, first)
+        return at < len(self._hits) and self._hits[at] <= last
+
+    def walk(self, root: ast.AST | None = None) -> Iterator[ast.AST]:
+        """The nodes on lines with one of the names, in the order of the text, outer ones first."""
+        stack = [self.tree if root is None else root]
+        while stack:
+            node = stack.pop()
+            yield node
+            children = [child for child in ast.iter_child_nodes(node) if self.has_hit(child)]
+            for child in children:
+                self._parents[id(child)] = node
+            stack += reversed(children)
+
+    def lines(self, node: ast.stmt) -> str:
+        """The lines of a statement, its decorators with it."""
+        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+        last = node.end_lineno or first
+        end = self.starts[last] if last < len(self.starts) else len(self.text)
+        return self.text[self.starts[first - 1] : end].rstrip("\r\n")
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """What a node stands in; known for nodes that ``walk`` has passed."""
+        return self._parents.get(id(node))
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, inside out."""
+        above = self.parent(node)
+        while above is not None:
+            yield above
+            above = self.parent(above)
+
+
+def _line_starts(text: str) -> list[int]:
+    """Where lines begin, lines as Python's parser counts them."""
+    if "\r" in text:
+        return [0, *(found.end() for found in _BREAK.finditer(text))]
+    return [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
+
+
+def dotted(node: ast.AST) -> str:
+    """``a.b.c`` for names and attributes of names, empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
