@@ -787,7 +787,6 @@ class _SiteEditor:
             self._refuse(self.site.fixed_in_place)
         if not self.site.written:
             self._refuse("the mapping only merges others, and the setting would have to be written there")
-        positions = {id(key): at for at, (key, _) in enumerate(self.mapping.pairs())}
         for change in planned:
             self._check(change)
             match change:
@@ -798,7 +797,7 @@ class _SiteEditor:
                 case Add():
                     self._add(change)
                 case Remove(name=name):
-                    self.writer.drop(self.mapping, positions[id(self.place.pairs[name][0])], self.site.index)
+                    self.writer.drop(self.mapping, self.place.pairs[name][0], self.site.index)
 
     def _refuse(self, reason: str) -> None:
         raise CannotEditError(self.site.index, reason)
@@ -831,7 +830,7 @@ class _SiteEditor:
     def _is_explicit(self, key: Node) -> bool:
         if self.text[self.mapping.start] == "?" or self.text[self.mapping.outer] == "?":
             return True
-        before = self.writer.end_before(self.mapping, key)
+        _, before = self.writer.position(self.mapping, key)
         return "?" in re.sub(r"#[^\n\r\x85\u2028\u2029]*", "", self.text[before : key.outer])
 
     # -- renaming and values
@@ -998,7 +997,7 @@ class _Writer:
         self._edits: list[Edit] = []
         self._lines_changed: list[_LineChange] = []
         self._dropped: dict[int, tuple[Node, list[int], int]] = {}
-        self._ends: dict[int, dict[int, int]] = {}
+        self._positions: dict[int, dict[int, tuple[int, int]]] = {}
 
     def replace(self, start: int, end: int, text: str) -> None:
         """Replace a span within a line or value."""
@@ -1012,17 +1011,18 @@ class _Writer:
         """Write a new line at the beginning of a line, or at the end of the text."""
         self._lines_changed.append(_LineChange(at, at, line))
 
-    def drop(self, mapping: Node, position: int, site: int) -> None:
+    def drop(self, mapping: Node, key: Node, site: int) -> None:
         """Take a pair out of a mapping, once all that go are known."""
-        self._dropped.setdefault(id(mapping), (mapping, [], site))[1].append(position)
+        at, _ = self.position(mapping, key)
+        self._dropped.setdefault(id(mapping), (mapping, [], site))[1].append(at)
 
-    def end_before(self, mapping: Node, key: Node) -> int:
-        """Where the pair before a key ends, or the mapping begins."""
-        if id(mapping) not in self._ends:
-            ends = [mapping.start, *(_end_of(pair) for pair in mapping.pairs())]
-            keys = (id(key) for key, _ in mapping.pairs())
-            self._ends[id(mapping)] = dict(zip(keys, ends, strict=False))
-        return self._ends[id(mapping)][id(key)]
+    def position(self, mapping: Node, key: Node) -> tuple[int, int]:
+        """Which pair of a mapping a key begins, and where the pair before ends (else the mapping begins)."""
+        if id(mapping) not in self._positions:
+            pairs = list(mapping.pairs())
+            ends = [mapping.start, *map(_end_of, pairs)]
+            self._positions[id(mapping)] = {id(pair[0]): (at, ends[at]) for at, pair in enumerate(pairs)}
+        return self._positions[id(mapping)][id(key)]
 
     def finish(self) -> list[Edit]:
         """Return the edits for all that was collected."""
@@ -1081,7 +1081,7 @@ class _Writer:
     def _drop_behind_dash(self, spans: Sequence[tuple[int, int]], gone: Sequence[int]) -> None:
         """Take out the first pairs of a mapping behind ``- ``: the next one moves up."""
         start, end = spans[0]
-        following = next(at for at in range(len(spans)) if at not in gone)
+        following = next(at for at in range(len(spans)) if at not in set(gone))
         gaps = [(self.lines.content_end(spans[at - 1][1]), spans[at][0]) for at in range(1, following + 1)]
         if all(self.lines.is_blank(*gap) for gap in gaps):
             # The lines between are part of this, so they are not cut again.
@@ -1102,9 +1102,9 @@ class _Writer:
         pairs: Sequence[tuple[Node, Node]] = (),
     ) -> None:
         """Take items out of a flow collection, each with the comma behind it, the last with the one before."""
-        last = len(spans) - 1
+        last, going = len(spans) - 1, set(gone)
         commas = [_comma(self.text, end) for _, end in spans]
-        kept = [at for at in range(len(spans)) if at not in gone]
+        kept = [at for at in range(len(spans)) if at not in going]
         single = list(gone)
         if last in gone and commas[last] is None and kept:
             comma = commas[kept[-1]] or spans[kept[-1]][1]
@@ -1130,10 +1130,10 @@ class _Writer:
             return
         rest = self.text[end : self.lines.content_end(end)]
         blanks = len(rest) - len(rest.lstrip(" \t"))
-        if blanks < len(rest) and rest[blanks] != "#":
+        if rest[blanks : blanks + 1] not in ("", "#") and rest[0] not in "}]":
             self.replace(start, end + blanks, "")
         else:
-            # At the end of its line, behind something else.
+            # At the end of its line or before the bracket, behind something else.
             head = self.text[first:start]
             kept = head.rstrip(" \t")
             self.replace(start - (len(head) - len(kept) if kept else 0), end, "")
