@@ -11,7 +11,6 @@ from enum import Enum
 from cgmigrate.documents import Span
 from cgmigrate.settings import FIELDS
 
-
 _NOWHERE = Span(0, 0)
 
 
