@@ -6,7 +6,7 @@ The same spelling has at least five owners, so a name alone decides nothing. Wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -59,15 +59,25 @@ def load() -> tuple[Ecosystem, ...]:
     return tuple(sorted(found, key=lambda ecosystem: (ecosystem.rank, ecosystem.name)))
 
 
-def owner_of(site: Site, top_level: Sequence[str], ecosystems: Sequence[Ecosystem]) -> Owner:
-    """Return who owns the site's names, asking every place at which its text is used."""
-    if site.origin is not None:
-        return Owner(_in_code(site, ecosystems))
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What tests are asked about: a site, the settings it has (merged ones too), and one place of its text."""
+
+    site: Site
+    names: Collection[str]
+    path: tuple[str, ...]
+    top_level: Sequence[str]
+
+
+def owner_of(site: Site, names: Collection[str], top_level: Sequence[str], ecosystems: Sequence[Ecosystem]) -> Owner:
+    """Return who owns a site's settings, asking every place at which its text is used.
+
+    ``names`` are the settings that the site has, those it merges included.
+    """
     if any(_is_prose(written.field, written.value) for written in site.written):
         return Owner(PROSE)
-    first = _at(site, site.path, top_level, ecosystems)
-    for path in site.used_at:
-        other = _at(site, path, top_level, ecosystems)
+    first, *others = [_at(_Asked(site, names, path, top_level), ecosystems) for path in (site.path, *site.used_at)]
+    for path, other in zip(site.used_at, others, strict=True):
         if first is None:
             first = other
         elif other is not None and other.reader is not first.reader:
@@ -76,29 +86,17 @@ def owner_of(site: Site, top_level: Sequence[str], ecosystems: Sequence[Ecosyste
     return Owner(first)
 
 
-def _at(
-    site: Site, path: tuple[str, ...], top_level: Sequence[str], ecosystems: Sequence[Ecosystem]
-) -> Ecosystem | None:
+def _at(asked: _Asked, ecosystems: Sequence[Ecosystem]) -> Ecosystem | None:
+    in_code = asked.site.origin is not None
     for ecosystem in ecosystems:
-        if any(_all_hold(entry, site, path, top_level) for entry in ecosystem.owns):
+        entries = ecosystem.code if in_code else ecosystem.owns
+        if any(all(_holds(test, wanted, entry, asked) for test, wanted in entry.items()) for entry in entries):
             return ecosystem
     return None
 
 
-def _in_code(site: Site, ecosystems: Sequence[Ecosystem]) -> Ecosystem | None:
-    for ecosystem in ecosystems:
-        if any(_all_hold(entry, site, site.path, ()) for entry in ecosystem.code):
-            return ecosystem
-    return None
-
-
-def _all_hold(entry: Mapping[str, Any], site: Site, path: tuple[str, ...], top_level: Sequence[str]) -> bool:
-    return all(_holds(test, wanted, entry, site, path, top_level) for test, wanted in entry.items())
-
-
-def _holds(
-    test: str, wanted: Any, entry: Mapping[str, Any], site: Site, path: tuple[str, ...], top_level: Sequence[str]
-) -> bool:
+def _holds(test: str, wanted: Any, entry: Mapping[str, Any], asked: _Asked) -> bool:
+    site, path = asked.site, asked.path
     match test:
         case "flags":
             return bool(site.flags is wanted)
@@ -111,7 +109,7 @@ def _holds(
         case "beside":
             return any(name.rpartition(".")[2].lstrip("-").replace("-", "_") in wanted for name in site.neighbours)
         case "top-level":
-            return bool(len(set(top_level) & set(wanted)) >= entry.get("at-least", 1))
+            return bool(len(set(asked.top_level) & set(wanted)) >= entry.get("at-least", 1))
         case "at-least":
             return True
         case "target":
@@ -125,9 +123,9 @@ def _holds(
             found = any(name == module or name.startswith(module + ".") for name in modules for module in wanted)
             return found is (test == "imports")
         case "writes":
-            return any(written.field in wanted for written in site.written)
+            return any(name in wanted for name in asked.names)
         case "writes-only":
-            return bool(site.written) and all(written.field in wanted for written in site.written)
+            return bool(asked.names) and all(name in wanted for name in asked.names)
     raise ValueError(f"unknown test {test!r} in an ecosystem")
 
 

@@ -27,7 +27,7 @@ from cgmigrate.documents import (
     same,
 )
 from cgmigrate.ecosystems import Ecosystem, Owner, owner_of
-from cgmigrate.inheritance import components, effective, own_after
+from cgmigrate.inheritance import components, effective, effective_in, own_after
 from cgmigrate.rules import Case, Rule, State, matching_case
 from cgmigrate.settings import (
     ENABLE,
@@ -132,7 +132,10 @@ class _Case:
 def examine(document: Document, context: Context) -> Examination:
     """Return what there is to say about a document and how its sites should be written."""
     result = Examination(left_alone=list(document.left_alone))
-    owners = [owner_of(site, document.top_level, context.ecosystems) for site in document.sites]
+    merged = effective(document.sites)
+    owners = [
+        owner_of(site, merged[site.index].keys(), document.top_level, context.ecosystems) for site in document.sites
+    ]
     sites = _laid_over(document.sites, owners)
     merged = effective(sites)
     cases: dict[int, _Case] = {}
@@ -372,7 +375,7 @@ def _decide(
             continue
         finals = {case.site.index: case.final for case in group if case.final is not None}
         wanted = own_after(sites, component, finals)
-        after = effective([replace_own(site, wanted) for site in sites])
+        after = effective_in(sites, component, wanted)
         wanted = {index: own for index, own in wanted.items() if _differs(own, sites[index].own)}
         for case in group:
             _check_soundness(case, after[case.site.index], context)
@@ -408,14 +411,6 @@ def _order_matters(group: Sequence[_Case]) -> str:
     if all("full_iteration" not in scope for scope in scopes):
         return ""
     return "" if all({IMPL, SCOPE} <= set(case.site.own) for case in unsure) else why
-
-
-def replace_own(site: Site, wanted: Mapping[int, Settings]) -> Site:
-    """The site as it will be written, for computing what it then inherits and passes on."""
-    if site.index not in wanted:
-        return site
-    own = tuple(Written(name, name, value, site.span) for name, value in wanted[site.index].items())
-    return replace(site, written=own)
 
 
 def _differs(left: Settings, right: Settings) -> bool:

@@ -15,9 +15,14 @@ from cgmigrate.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
 
 def effective(sites: Sequence[Site]) -> dict[int, Settings]:
     """Return each site's settings after merging, by index."""
+    return effective_in(sites, list(_sources_first(sites)), {})
+
+
+def effective_in(sites: Sequence[Site], component: Sequence[int], own: Mapping[int, Settings]) -> dict[int, Settings]:
+    """Return the settings after merging of one component's sites, with other own settings for some."""
     done: dict[int, Settings] = {}
-    for index in _sources_first(sites):
-        done[index] = {**_inherited(sites[index], done), **sites[index].own}
+    for index in component:
+        done[index] = {**_inherited(sites[index], done), **own.get(index, sites[index].own)}
     return done
 
 
@@ -79,7 +84,8 @@ _SAID_BY = {IMPL: (ENABLE, EXTERNAL), MODULES: (SCOPE,), INFERENCE: (SCOPE, MODU
 
 def _wrote(site: Site, name: str) -> bool:
     """Whether the site said this itself before, if under an older name."""
-    return any(written in site.own for written in (name, *_SAID_BY.get(name, ())))
+    # A boolean that is false names no implementation.
+    return name in site.own or any(site.own.get(old, False) is not False for old in _SAID_BY.get(name, ()))
 
 
 def _inherited(site: Site, done: Mapping[int, Settings]) -> Settings:

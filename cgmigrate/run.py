@@ -102,7 +102,8 @@ class Run:
         return merged_into({path: names for path, names in builds_on.items() if names}, [s.path for s in sources])
 
     def _check(self, source: Source) -> Checked:
-        from cgmigrate.edits import apply, decode
+        from cgmigrate.documents import CannotEditError
+        from cgmigrate.edits import OverlapError, apply, decode
 
         try:
             text, bom = decode(source.data)
@@ -119,8 +120,12 @@ class Run:
         wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
         if not wanted:
             return checked
-        after = apply(text, document.edits(wanted))
-        if reason := document.check(after, wanted):
+        try:
+            after = apply(text, document.edits(wanted))
+            reason = document.check(after, wanted)
+        except (CannotEditError, OverlapError) as error:
+            reason = str(error)
+        if reason:
             # Each fix alone was checked; together they must not differ. Nothing is written then.
             self.notes.append(f"{source.path}: not rewritten, since {reason}; please report this")
             return checked

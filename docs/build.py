@@ -22,6 +22,7 @@ FAMILIES = {
     "CG2": "Combinations that megatron-core rejects",
     "CG3": "Settings that do nothing, or not what they seem",
     "CG5": "One ecosystem's own constraints",
+    "CG6": "Code that reads the old names",
 }
 
 
@@ -42,18 +43,18 @@ def page(rule: Rule) -> str:
 def _example(example: Mapping[str, Any]) -> list[str]:
     releases = "".join(f", {word} {example[word]}" for word in ("from", "to") if word in example)
     why = f": {example['why']}" if "why" in example else ""
-    parts = [f"## Example{releases}{why}", _code(example["before"])]
+    parts = [f"## Example{releases}{why}", _code(example, example["before"])]
     if "after" in example:
-        parts += ["becomes", _code(example["after"])]
+        parts += ["becomes", _code(example, example["after"])]
     if "unsafe-after" in example:
-        parts += ["becomes, with `--unsafe-fixes`", _code(example["unsafe-after"])]
+        parts += ["becomes, with `--unsafe-fixes`", _code(example, example["unsafe-after"])]
     if len(parts) == 2:
         parts.append("Nothing is rewritten.")
     return parts
 
 
-def _code(text: str) -> str:
-    return f"```yaml\n{text.rstrip()}\n```"
+def _code(example: Mapping[str, Any], text: str) -> str:
+    return f"```{example['syntax']}\n{text.rstrip()}\n```"
 
 
 def index(rules: Mapping[str, Rule]) -> str:

@@ -19,8 +19,8 @@ from ruamel.yaml import YAML
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.ecosystems import load as load_ecosystems
 from cgmigrate.edits import apply, decode
-from cgmigrate.engine import Context, examine, replace_own
-from cgmigrate.inheritance import effective
+from cgmigrate.engine import Context, examine
+from cgmigrate.inheritance import components, effective_in
 from cgmigrate.rules import load as load_rules
 from cgmigrate.settings import FIELDS, LAST_OLD, NEWEST, Settings, Undecided
 
@@ -158,7 +158,9 @@ def assert_ruamel_agrees(text: str, fixed: Fixed) -> None:
         return  # not for ruamel.yaml, which raises all sorts: custom tags, wrong merges, `!!bool` of nothing
     after = ruamel(fixed.text)
     assert repr(without_settings(before)) == repr(without_settings(after))
-    settled = effective([replace_own(site, fixed.wanted) for site in fixed.before.sites])
+    settled: dict[int, Settings] = {}
+    for component in components(fixed.before.sites):
+        settled |= effective_in(fixed.before.sites, component, fixed.wanted)
     for site in fixed.before.sites:
         mapping = at_path(after, site.path) if len(after) == 1 and site.path else None
         decided = settled[site.index]

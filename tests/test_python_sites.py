@@ -423,7 +423,8 @@ def test_a_branch_that_returns_changes_nothing_behind_it() -> None:
 
 def test_a_setting_assigned_twice_is_told() -> None:
     result = check_noop(
-        'cfg.model.cuda_graph_impl = "local"\ncfg.model.cuda_graph_scope = "full"\ncfg.model.cuda_graph_scope = ["attn"]\n',
+        'cfg.model.cuda_graph_impl = "transformer_engine"\n'
+        'cfg.model.cuda_graph_scope = "full"\ncfg.model.cuda_graph_scope = ["attn"]\n',
         header=BRIDGE,
     )
     assert "assigned twice" in result.told
@@ -664,7 +665,7 @@ def test_a_file_that_does_not_parse() -> None:
 def test_text_before_a_setting_may_be_wide() -> None:
     check_fixed(
         'print("größe 🚀"); x = "ä"\nc = TransformerConfig("ü", cuda_graph_impl="local", cuda_graph_scope="full", y="é")\n',
-        'print("größe 🚀"); x = "ä"\nc = TransformerConfig("ü", cuda_graph_impl="local", y="é")\n',
+        'print("größe 🚀"); x = "ä"\nc = TransformerConfig("ü", cuda_graph_impl="local", cuda_graph_modules=[], y="é")\n',
     )
 
 

@@ -9,6 +9,8 @@ import jsonschema
 import pytest
 
 from cgmigrate import ecosystems
+from cgmigrate.documents import Document
+from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.edits import apply
 from cgmigrate.engine import Context, examine
@@ -19,6 +21,10 @@ from cgmigrate.settings import FIELDS, LAST_OLD, NEWEST
 RULES = load()
 OWNERS = ecosystems.load()
 EXAMPLES = [(rule.id, number, example) for rule in RULES.values() for number, example in enumerate(rule.examples)]
+
+
+def read_example(example: dict, text: str) -> Document:
+    return PythonDocument(text) if example["syntax"] == "python" else YamlDocument(text)
 
 
 def context(example: dict) -> Context:
@@ -42,20 +48,20 @@ def test_an_ecosystem_fits_its_schema(path: Path) -> None:
 def test_ids_and_names_are_distinct_and_every_rule_but_those_about_files_has_an_example() -> None:
     names = [rule.name for rule in RULES.values()]
     assert len(set(names)) == len(names)
-    about_files = {"CG001", "CG002", "CG007", "CG008", "CG010"}
+    about_files = {"CG001", "CG002", "CG007", "CG008", "CG009", "CG010"}
     assert {rule.id for rule in RULES.values() if not rule.examples} == about_files
 
 
 @pytest.mark.parametrize(("rule", "number", "example"), EXAMPLES, ids=[f"{i}-{n}" for i, n, _ in EXAMPLES])
 def test_an_example_is_what_happens(rule: str, number: int, example: dict) -> None:
     before, ctx = example["before"], context(example)
-    document = YamlDocument(before)
+    document = read_example(example, before)
     result = examine(document, ctx)
     after = apply(before, document.edits(result.safe))
     assert after == example.get("after", before)
     unsafe = apply(before, document.edits({**result.safe, **result.unsafe}))
     assert unsafe == example.get("unsafe-after", after)
-    again = examine(YamlDocument(after), ctx)
+    again = examine(read_example(example, after), ctx)
     assert not again.safe
     told = {finding.rule for finding in result.findings}
     if example.get("why", "").startswith("no finding"):

@@ -223,7 +223,7 @@ def changes(before: Settings, after: Settings) -> list[Change]:
         else:
             candidates = [places.get(name, name) for name in (*_REPLACES[new], "cuda_graph_modules", "cuda_graph_impl")]
             beside = next((name for name in candidates if name in before and name not in gone), None)
-            result.append(Add(new, after[new], after=beside or list(before)[-1]))
+            result.append(Add(new, after[new], after=beside or (list(before)[-1] if before else "")))
     result += [Remove(name) for name in gone]
     return result
 

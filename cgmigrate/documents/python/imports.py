@@ -87,6 +87,21 @@ def _newline(source: Source, at: int) -> str:
     return "\r\n" if source.text[max(at - 2, 0) : at] == "\r\n" else "\n"
 
 
+def _behind_blanks(text: str, first: int, end: int) -> int:
+    """Where to cut behind a line that goes, so that of the blank lines around it no more than before stay together."""
+    blanks = r"(?:[ \t]*\r?\n)*"
+    above = re.search(blanks + r"\Z", text[:first])
+    below = re.compile(blanks).match(text, end)
+    assert above is not None and below is not None  # both can be empty
+    spare = below.group().count("\n")
+    if above.start():
+        # The line break that ends the statement above is no blank line.
+        spare = min(spare, above.group().count("\n") - (text[above.start() - 1] != "\n"))
+    for _ in range(max(spare, 0)):
+        end = text.index("\n", end) + 1
+    return end
+
+
 def _dropped(source: Source, statement: ast.ImportFrom, at: int) -> Edit:
     text = source.text
     spans = [source.span(alias) for alias in statement.names]
@@ -96,7 +111,7 @@ def _dropped(source: Source, statement: ast.ImportFrom, at: int) -> Edit:
         end = text.find("\n", whole.end)
         alone = not text[first : whole.start].strip() and not text[whole.end : end].strip() and end >= 0
         if alone and not text[first : whole.start]:
-            return Edit(first, end + 1, "")
+            return Edit(first, _behind_blanks(text, first, end + 1), "")
         return Edit(whole.start, whole.end, "pass")
     first = text.rfind("\n", 0, spans[at].start) + 1
     tail = re.compile(r"[ \t]*,?[ \t]*\r?\n").match(text, spans[at].end)
