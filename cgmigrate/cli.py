@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cgmigrate.run import Checked, Options, Run
 
 CLEAN, FINDINGS, ERROR = 0, 1, 2
-MOST_LEFT_ALONE = 10
+MOST_LEFT_ALONE = 5
 
 
 class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
@@ -253,11 +253,16 @@ def _tell_notes(run: Run, found: list[Checked]) -> None:
             f"note: {_count(count, f'{kind} file')} with these names not read; this version reads YAML and Python.",
             err=True,
         )
-    alone = [(checked.path, *entry) for checked in found for entry in checked.left_alone]
-    for path, line, key, owner in alone[:MOST_LEFT_ALONE]:
-        click.echo(f"note: {path}:{line}: `{key}` left alone, since it belongs to {owner}", err=True)
-    if len(alone) > MOST_LEFT_ALONE:
-        click.echo(f"note: {len(alone) - MOST_LEFT_ALONE} more settings of other systems left alone", err=True)
+    by_owner: dict[str, list[str]] = {}
+    for checked in found:
+        for line, key, owner in checked.left_alone:
+            by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
+    for owner, places in by_owner.items():
+        click.echo(f"note: left alone, since the name belongs to {owner}:", err=True)
+        for place in places[:MOST_LEFT_ALONE]:
+            click.echo(f"  {place}", err=True)
+        if len(places) > MOST_LEFT_ALONE:
+            click.echo(f"  and {len(places) - MOST_LEFT_ALONE} more", err=True)
 
 
 def _count(number: int, what: str) -> str:
