@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cgmigrate.run import Checked, Options, Run
 
 CLEAN, FINDINGS, ERROR = 0, 1, 2
+MOST_LEFT_ALONE = 10
 
 
 class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
@@ -31,7 +32,7 @@ class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 def _common(command: Any) -> Any:
     """The options that check and fix share."""
     options = [
-        click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=str)),
+        click.argument("paths", nargs=-1, required=True, type=str),
         click.option("--from", "source", type=_Release(), help="megatron-core release the files were written for."),
         click.option("--to", "target", type=_Release(), help="megatron-core release that is to read them."),
         click.option("--select", multiple=True, metavar="CODE", help="Only rules whose code begins so (CG1, CG301)."),
@@ -42,7 +43,7 @@ def _common(command: Any) -> Any:
             "folders",
             multiple=True,
             metavar="DIR",
-            type=click.Path(path_type=Path),
+            type=str,
             help="A folder of your own rules, besides those that ship.",
         ),
     ]
@@ -59,6 +60,10 @@ def main() -> None:
     Without --from and --to the project's own pins of megatron-core decide (pyproject.toml, requirements, lock files);
     without pins, files are taken from 0.17 to the newest known release.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character must not end the run.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @main.command()
@@ -68,10 +73,11 @@ def check(**given: Any) -> None:
 
     Exit status: 0 nothing found, 1 findings, 2 a path or option that cannot be used.
     """
-    from cgmigrate.report.text import render
 
     def show(checked: Checked) -> None:
         for finding in checked.findings:
+            from cgmigrate.report.text import render
+
             click.echo(render(checked.path, checked.text, finding, _style), nl=True)
 
     run = _start(given, unsafe=False)
@@ -85,7 +91,7 @@ def check(**given: Any) -> None:
             f"Found {_count(total, 'finding')} in {files} of {_count(run.discovery.files_seen, 'file')}{held}.",
             err=True,
         )
-    else:
+    elif run.discovery.files_seen or not failed:
         click.echo(f"Checked {_count(run.discovery.files_seen, 'file')}: nothing found.", err=True)
     _tell_notes(run, found)
     sys.exit(ERROR if failed else FINDINGS if total else CLEAN)
@@ -101,21 +107,24 @@ def fix(diff: bool, unsafe_fixes: bool, **given: Any) -> None:
     Exit status: 0 nothing left to do, 1 findings that need a decision remain (with --diff also: something would
     change), 2 a path or option that cannot be used, a file that cannot be written.
     """
-    from cgmigrate.report.text import render
-
     problems: list[str] = []
     rewritten: list[Checked] = []
 
     def handle(checked: Checked) -> None:
         if not diff:
             for finding in checked.remaining:
+                from cgmigrate.report.text import render
+
                 click.echo(render(checked.path, checked.text, finding, _style), nl=True)
         if checked.after is None:
             return
         if diff:
             from cgmigrate.edits import unified_diff
 
-            click.echo(_coloured_diff(unified_diff(checked.path, checked.text, checked.after)), nl=False)
+            mark = "\ufeff" if checked.bom else ""
+            shown = _coloured_diff(unified_diff(checked.path, mark + checked.text, mark + checked.after))
+            # As bytes: a patch must carry the file's own line ends and characters.
+            click.echo(shown.encode(), nl=False)
             rewritten.append(checked)
             return
         from cgmigrate.edits import WriteError, encode, write
@@ -136,7 +145,8 @@ def fix(diff: bool, unsafe_fixes: bool, **given: Any) -> None:
     remaining = sum(len(checked.remaining) for checked in found)
     seen = _count(run.discovery.files_seen, "file")
     if not fixed and not remaining:
-        click.echo(f"Checked {seen}: nothing to do.", err=True)
+        if run.discovery.files_seen or not failed:
+            click.echo(f"Checked {seen}: nothing to do.", err=True)
     else:
         verb = "Would fix" if diff else "Fixed"
         text = f"{verb} {_count(fixed, 'finding')} in {_count(len(rewritten), 'file')} of {seen}"
@@ -150,8 +160,8 @@ def fix(diff: bool, unsafe_fixes: bool, **given: Any) -> None:
 
 @main.command()
 @click.argument("code")
-@click.option("--rules", "folders", multiple=True, type=click.Path(path_type=Path), help="A folder of your own rules.")
-def explain(code: str, folders: tuple[Path, ...]) -> None:
+@click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
+def explain(code: str, folders: tuple[str, ...]) -> None:
     """Explain the rule CODE: what it says, why, from where, with examples."""
     from cgmigrate.report.explain import rule_text
 
@@ -160,26 +170,28 @@ def explain(code: str, folders: tuple[Path, ...]) -> None:
     if rule is None:
         import difflib
 
-        near = difflib.get_close_matches(code.upper(), rules, n=1)
-        raise click.UsageError(
-            f"no rule {code}{f'; did you mean {near[0]}?' if near else ''} (`cgmigrate rules` lists them)"
-        )
+        near = [known for known in rules if known.startswith(code.upper())]
+        near = near or difflib.get_close_matches(code.upper(), rules, n=3)
+        hint = f"; did you mean {', '.join(near[:3])}?" if near else ""
+        raise click.UsageError(f"no rule {code}{hint} (`cgmigrate rules` lists them)")
     click.echo(rule_text(rule), nl=False)
 
 
 @main.command(name="rules")
-@click.option("--rules", "folders", multiple=True, type=click.Path(path_type=Path), help="A folder of your own rules.")
-def list_rules(folders: tuple[Path, ...]) -> None:
+@click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
+def list_rules(folders: tuple[str, ...]) -> None:
     """List all rules, one a line."""
     for rule in _rules(folders).values():
         click.echo(f"{rule.id}  {rule.name:44} {rule.summary}")
 
 
-def _rules(folders: tuple[Path, ...]) -> Any:
+def _rules(folders: tuple[str, ...]) -> Any:
+    from pathlib import Path
+
     from cgmigrate.rules import RuleError, load
 
     try:
-        return load(folders)
+        return load([Path(folder) for folder in folders])
     except RuleError as error:
         raise _Unusable(str(error)) from error
 
@@ -199,13 +211,17 @@ def _start(given: dict[str, Any], unsafe: bool) -> Run:
         exclude=given["exclude"],
         rule_folders=given["folders"],
     )
-    return Run(given["paths"], options)
+    run = Run(given["paths"], options)
+    for code in options.select + options.ignore:
+        # A code that selects nothing would turn a gate off unnoticed.
+        if not any(rule.startswith(code) for rule in _rules(given["folders"])):
+            raise click.UsageError(f"no rule's code begins with {code} (`cgmigrate rules` lists them)")
+    return run
 
 
 def _each(run: Run, handle: Any) -> tuple[list[Checked], bool]:
     """Handle every file; return those with something to say, and whether a path could not be used."""
     from cgmigrate.discovery import Trouble
-    from cgmigrate.rules import RuleError
 
     found: list[Checked] = []
     failed = False
@@ -217,7 +233,7 @@ def _each(run: Run, handle: Any) -> tuple[list[Checked], bool]:
             else:
                 handle(item)
                 found.append(item)
-    except (RuleError, ValueError) as error:
+    except ValueError as error:  # a rule (RuleError) or a pattern that cannot be used
         raise _Unusable(str(error)) from error
     return found, failed
 
@@ -237,12 +253,11 @@ def _tell_notes(run: Run, found: list[Checked]) -> None:
             f"note: {_count(count, f'{kind} file')} with these names not read; this version reads YAML and Python.",
             err=True,
         )
-    owners: dict[str, int] = {}
-    for checked in found:
-        for _, _, owner in checked.left_alone:
-            owners[owner] = owners.get(owner, 0) + 1
-    for owner, count in owners.items():
-        click.echo(f"note: {_count(count, 'setting')} left alone: the name belongs to {owner}.", err=True)
+    alone = [(checked.path, *entry) for checked in found for entry in checked.left_alone]
+    for path, line, key, owner in alone[:MOST_LEFT_ALONE]:
+        click.echo(f"note: {path}:{line}: `{key}` left alone, since it belongs to {owner}", err=True)
+    if len(alone) > MOST_LEFT_ALONE:
+        click.echo(f"note: {len(alone) - MOST_LEFT_ALONE} more settings of other systems left alone", err=True)
 
 
 def _count(number: int, what: str) -> str:

@@ -22,12 +22,16 @@ _NAMES = {*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference", 
 
 @dataclass(frozen=True, slots=True)
 class Ecosystem:
-    """One owner of the names; without a reader it is another system, whose names are left alone."""
+    """One owner of the names; without a reader it is another system, whose names are left alone.
+
+    ``laid_over``: the settings are laid over those of the mapping around them.
+    """
 
     name: str
     rank: int
     reader: Reader | None
     owns: tuple[Mapping[str, Any], ...]
+    laid_over: bool = False
     code: tuple[Mapping[str, Any], ...] = ()
     """What tells its settings in code, where a callee or an object has them instead of a path."""
 
@@ -50,7 +54,8 @@ def load() -> tuple[Ecosystem, ...]:
     for path in sorted((rules_folder() / "ecosystems").glob("*.yaml")):
         data = load_yaml(path.read_text(encoding="utf-8"), str(path))
         reader = _READERS[data["reader"]] if "reader" in data else None
-        found.append(Ecosystem(data["name"], data["rank"], reader, tuple(data["owns"]), tuple(data.get("code", ()))))
+        owns, code = tuple(data["owns"]), tuple(data.get("code", ()))
+        found.append(Ecosystem(data["name"], data["rank"], reader, owns, data.get("laid-over", False), code))
     return tuple(sorted(found, key=lambda ecosystem: (ecosystem.rank, ecosystem.name)))
 
 

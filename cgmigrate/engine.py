@@ -26,7 +26,7 @@ from cgmigrate.documents import (
     changes,
     same,
 )
-from cgmigrate.ecosystems import Ecosystem, owner_of
+from cgmigrate.ecosystems import Ecosystem, Owner, owner_of
 from cgmigrate.inheritance import components, effective, own_after
 from cgmigrate.rules import Case, Rule, State, matching_case
 from cgmigrate.settings import (
@@ -59,6 +59,8 @@ class Context:
     ecosystems: Sequence[Ecosystem]
     assumed_source: bool = True
     """Whether the source release is only the default, neither given nor pinned."""
+    merged_into: str = ""
+    """A file with settings of its own that is merged over the one under examination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,14 @@ class Examination:
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why a fix is held back; ``rule`` is the rule that says so, empty where it concerns the whole site."""
+
+    text: str
+    rule: str = ""
+
+
 @dataclass(slots=True)
 class _Case:
     """A site under examination."""
@@ -104,33 +114,45 @@ class _Case:
     source: Release
     hits: list[tuple[Rule, Case]] = field(default_factory=list)
     final: Settings | None = None
-    blocked: str = ""
+    blocked: _Reason | None = None
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
-    risks: list[str] = field(default_factory=list)
+    risks: list[_Reason] = field(default_factory=list)
     """Why it is rewritten only with --unsafe-fixes."""
     told: list[Finding] = field(default_factory=list)
+
+    def block(self, text: str, rule: str = "") -> None:
+        """Give the reason why the site cannot be rewritten; the first one given stays."""
+        self.blocked = self.blocked or _Reason(text, rule)
+
+    def risk(self, text: str, rule: str = "") -> None:
+        """Give a reason why the site is rewritten only when the user says so."""
+        self.risks.append(_Reason(text, rule))
 
 
 def examine(document: Document, context: Context) -> Examination:
     """Return what there is to say about a document and how its sites should be written."""
     result = Examination(left_alone=list(document.left_alone))
-    merged = effective(document.sites)
+    owners = [owner_of(site, document.top_level, context.ecosystems) for site in document.sites]
+    sites = _laid_over(document.sites, owners)
+    merged = effective(sites)
     cases: dict[int, _Case] = {}
-    for site in document.sites:
-        owner = owner_of(site, document.top_level, context.ecosystems)
+    for site, owner in zip(sites, owners, strict=True):
         if owner.ecosystem is None:
             result.findings += _owner_unknown(site, context)
         elif owner.ecosystem.reader is None and not owner.conflict:
             result.left_alone += [(written, owner.ecosystem.name) for written in site.written]
         else:
             reader = owner.ecosystem.reader or Reader.CONFIG
-            cases[site.index] = _examine_site(site, reader, merged[site.index], owner.conflict, document, context)
+            case = _examine_site(site, reader, merged[site.index], owner.conflict, document, context)
+            if owner.ecosystem.laid_over and not site.inherits and _unsets(case):
+                case.risk("it is laid over settings that this file does not hold, and a false may undo one of them")
+            cases[site.index] = case
     problems = [(problem, rule) for problem in document.problems if (rule := _rule_of(problem, context))]
-    fine = _decide(document, cases, context, result, {p.index: {} for p, _ in problems if p.becomes})
+    fine = _decide(document, sites, cases, context, result, {p.index: {} for p, _ in problems if p.becomes})
     for problem, rule in problems:
         result.findings.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
-        result.findings += _findings_of(case, context, result)
+        result.findings += _findings_of(case, document, context, result)
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
     return result
 
@@ -160,6 +182,23 @@ def _told_problem(
     return replace(told, fix=f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, why_not=risk)
 
 
+def _unsets(case: _Case) -> bool:
+    """Whether a boolean that is false would be deleted, which matters where something lies below."""
+    final = case.final or case.before
+    return any(case.before.get(name) is False and name not in final for name in (ENABLE, EXTERNAL))
+
+
+def _laid_over(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
+    """Let a site that its ecosystem lays over the mapping around it inherit from that mapping's site."""
+    by_path = {site.path: site.index for site in sites}
+    result = list(sites)
+    for site, owner in zip(sites, owners, strict=True):
+        below = by_path.get(site.path[:-1])
+        if owner.ecosystem is not None and owner.ecosystem.laid_over and below not in (None, site.index):
+            result[site.index] = replace(site, inherits=(*site.inherits, below))
+    return result
+
+
 def _owner_unknown(site: Site, context: Context) -> list[Finding]:
     rule = context.rules["CG006"]
     message = "whose `{}` this is cannot be told from here (DeepSpeed, TensorRT-LLM and others have one, too)"
@@ -186,7 +225,8 @@ def _examine_site(
     site: Site, reader: Reader, before: Settings, conflict: str, document: Document, context: Context
 ) -> _Case:
     case = _Case(site, reader, before, _source_for(before, context))
-    case.blocked = conflict or site.fixed_in_place
+    for reason in filter(None, (conflict, site.fixed_in_place)):
+        case.block(reason)
     undecided = [written for written in site.written if isinstance(written.value, Undecided)]
     if site.origin is not None and not DEPRECATED & set(before):
         # Code computes values all the time; that is worth a word only where an old name has to be migrated.
@@ -199,17 +239,26 @@ def _examine_site(
             advice = _advice_for_undecided(written, site)
             case.told.append(Finding(rule.id, rule.severity, written.span, message, why_not=advice))
     if any(isinstance(value, Undecided) for value in before.values()):
-        case.blocked = case.blocked or "a value beside it is computed when the file is used"
+        case.block("a value beside it is computed when the file is used")
         case.hits = _hits_of_names(case, context)
         return case
     _apply_rules(case, context)
     if site.overrides:
         _keep_overriding(case, context)
-    if document.builds_on:
-        case.risks.append(
-            f"the file is merged with `{document.builds_on}`, which cgmigrate does not follow yet (CG004)"
-        )
+    for code, merged_with in (("CG004", document.builds_on), ("CG010", context.merged_into)):
+        if merged_with and any(hit.fix for _, hit in case.hits):
+            case.told.append(_merged_finding(context.rules[code], merged_with, case))
+            case.risk(case.told[-1].message, code)
     return case
+
+
+def _merged_finding(rule: Rule, other: str, case: _Case) -> Finding:
+    """What to say of a site whose other half may stand in another file."""
+    written = _place(rule, case.site) or case.site.written[0]
+    direction = "is merged with" if rule.id == "CG004" else "is merged into"
+    message = f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"
+    advice = "migrate these files together by hand, or with --unsafe-fixes each as if it stood alone"
+    return Finding(rule.id, rule.severity, written.span, message, why_not=advice)
 
 
 def _keep_overriding(case: _Case, context: Context) -> None:
@@ -220,16 +269,16 @@ def _keep_overriding(case: _Case, context: Context) -> None:
     elsewhere = "is set elsewhere, if at all"
     if SCOPE in own and SCOPE not in final:
         if own[SCOPE] is None and MODULES in case.before:
-            case.blocked = "it resets the deprecated setting of an object on which it may be set"
+            case.block("it resets the deprecated setting of an object on which it may be set")
             return
         final.setdefault(MODULES, [])
         if IMPL not in final and not names_in(final[MODULES]):
-            case.risks.append(
+            case.risk(
                 f"the implementation {elsewhere}; where it is `local` with the scope full_iteration, "
                 "this line turned the full iteration off"
             )
     if IMPL not in final and any(own.get(name) is False for name in (ENABLE, EXTERNAL)):
-        case.risks.append(
+        case.risk(
             f"the implementation {elsewhere}, and false turned it off: to keep that, write `cuda_graph_impl` none"
         )
     case.final = final
@@ -268,7 +317,7 @@ def _reader_name(reader: Reader) -> str:
 def _apply_rules(case: _Case, context: Context) -> None:
     """Let each migrating rule rewrite the settings once, in order, until none holds any more."""
     reader = _reader_name(case.reader)
-    current, done, asked = dict(case.before), set[tuple[str, int]](), list[str]()
+    current, done = dict(case.before), set[tuple[str, int]]()
     rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
     progress = True
     while progress:
@@ -280,14 +329,12 @@ def _apply_rules(case: _Case, context: Context) -> None:
             done.add((rule.id, id(hit)))
             case.hits.append((rule, hit))
             if hit.fix is None:
-                asked.append(hit.decide)
+                case.block(hit.decide, rule.id)
                 continue
             current = hit.fix.apply(current)
             if hit.fix.unsafe:
-                case.risks.append(hit.fix.unsafe)
+                case.risk(hit.fix.unsafe, rule.id)
             progress = True
-    if asked:
-        case.blocked = case.blocked or asked[0]
     case.final = current
 
 
@@ -296,6 +343,7 @@ def _apply_rules(case: _Case, context: Context) -> None:
 
 def _decide(
     document: Document,
+    sites: Sequence[Site],
     cases: Mapping[int, _Case],
     context: Context,
     result: Examination,
@@ -307,29 +355,25 @@ def _decide(
     else each was tried alone.
     """
     candidates: list[tuple[list[_Case], dict[int, Settings]]] = []
-    for component in components(document.sites):
+    for component in components(sites):
         group = [cases[index] for index in component if index in cases]
         if not any(case.final is not None and _differs(case.final, case.before) for case in group):
             continue
         strangers = [index for index in component if index not in cases]
         blocked = [case for case in group if case.blocked]
         if blocked or strangers:
-            line = document.text.count(
-                "\n", 0, (blocked[0].site if blocked else document.sites[strangers[0]]).span.start
-            )
+            line = document.text.count("\n", 0, (blocked[0].site if blocked else sites[strangers[0]]).span.start)
             for case in group:
-                case.blocked = (
-                    case.blocked or f"it shares settings with the mapping on line {line + 1}, which cannot be rewritten"
-                )
+                case.block(f"it shares settings with the mapping on line {line + 1}, which cannot be rewritten")
             continue
         if why := _order_matters(group):
             for case in group:
-                case.blocked = case.blocked or why
+                case.block(why)
             continue
         finals = {case.site.index: case.final for case in group if case.final is not None}
-        wanted = own_after(document.sites, component, finals)
-        after = effective([replace_own(site, wanted) for site in document.sites])
-        wanted = {index: own for index, own in wanted.items() if _differs(own, document.sites[index].own)}
+        wanted = own_after(sites, component, finals)
+        after = effective([replace_own(site, wanted) for site in sites])
+        wanted = {index: own for index, own in wanted.items() if _differs(own, sites[index].own)}
         for case in group:
             _check_soundness(case, after[case.site.index], context)
         if not any(case.blocked for case in group):
@@ -342,7 +386,7 @@ def _decide(
         safe = not any(case.risks for case in group)
         for case in group:
             if not safe and not case.risks:
-                case.risks.append("it shares settings with a mapping whose rewrite is not safe")
+                case.risk("it shares settings with a mapping whose rewrite is not safe")
         (result.safe if safe else result.unsafe).update(wanted)
     return fine
 
@@ -382,21 +426,17 @@ def _check_soundness(case: _Case, after: Settings, context: Context) -> None:
     """Compare captures; say in words what would change where they differ."""
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(after, context.target, case.reader)
+    reader = case.reader.value
     if isinstance(was, Rejected):
-        case.blocked = case.blocked or (
-            f"megatron-core {case.source} refuses it as it is ({was.reason}), so what it should capture is not known"
-        )
-        return
-    if isinstance(will, Rejected):
-        case.blocked = case.blocked or f"megatron-core {context.target} would refuse the result ({will.reason})"
-        return
-    if was != will:
-        case.risks.append(
+        case.block(f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?")
+    elif isinstance(will, Rejected):
+        case.block(f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})")
+    elif was != will:
+        case.risk(
             f"megatron-core {case.source} captures {was}; after the rewrite {context.target} would capture {will}"
         )
-        return
-    if case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
-        case.risks.append(
+    elif case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
+        case.risk(
             f"up to megatron-core {LAST_OLD} this captured {_told(old)}; {case.source} captures {was}: which is meant?"
         )
 
@@ -417,7 +457,7 @@ def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group
     reason = _trouble(document, wanted)
     if reason:
         for case in group:
-            case.blocked = case.blocked or f"the text cannot be changed safely: {reason}"
+            case.block(f"the text cannot be changed safely: {reason}")
     return bool(reason)
 
 
@@ -436,33 +476,93 @@ def _trouble(document: Document, wanted: Mapping[int, Settings]) -> str:
 # --- telling --------------------------------------------------------------------------------------
 
 
-def _findings_of(case: _Case, context: Context, result: Examination) -> list[Finding]:
+def _findings_of(case: _Case, document: Document, context: Context, result: Examination) -> list[Finding]:
     site = case.site
     planned: list[Change] = []
     safety = ""
     for kind, sites in ((SAFE, result.safe), (UNSAFE, result.unsafe)):
         if site.index in sites:
             safety, planned = kind, changes(site.own, sites[site.index])
-    found = list(case.told)
+    reasons = [] if safety == SAFE else [case.blocked] if case.blocked else case.risks
+    hits = [(rule, hit, written) for rule, hit in case.hits if (written := _place(rule, site)) is not None]
+    if not hits and planned:
+        # What it inherits changes, and so must what it writes itself.
+        hits = [(rule, hit, _changed(site, planned)) for rule, hit in case.hits[:1]]
     remarks = _remarks(case, safety, context)
-    covered = {name for rule, _, names in remarks if rule.id.startswith("CG2") for name in names}
-    for rule, hit in case.hits:
-        written = _place(rule, site)
-        # What the target refuses is said by the rule that explains the refusal; what another rule
-        # of the same case says about the same setting (none + full_iteration) is not said twice.
-        if written is None or (not safety and written.field in covered and hit.fix is not None):
-            continue
-        finding = _finding(case, rule, hit, written, planned, safety, context)
-        # What concerns the whole site is said once.
-        found.append(replace(finding, notes=()) if any(other.notes for other in found) else finding)
+    if safety != SAFE:
+        hits, remarks = _without_repetition(hits, remarks)
+    main = next((rule.id for rule, _, _ in hits if any(reason.rule == rule.id for reason in reasons)), "")
+    told = next((finding for finding in case.told if any(reason.rule == finding.rule for reason in reasons)), None)
+    main = main or (hits[0][0].id if hits else "")
+    # What says only why a fix is held back is settled with it.
+    found = [replace(f, safety=safety) if any(r.rule == f.rule for r in case.risks) else f for f in case.told]
+    for rule, hit, written in hits:
+        why_not = "; ".join(_message(r.text, case, context) for r in reasons if rule.id == (r.rule or main))
+        explained = next((r.id for r, h, _ in remarks if "rejected" in h.when), "")
+        if explained and rule.id == main and case.blocked and not case.blocked.rule:
+            why_not = f"decided together with {explained}"
+        elif reasons and not why_not and told:
+            why_not = f"decided together with {told.rule} on line {_line(document, told.span.start)}"
+        elif reasons and not why_not:
+            why_not = _waits_for(main, hits, document)
+        notes = _notes(case, safety, context) if rule.id == main else ()
+        message = _message(hit.message, case, context)
+        fix = _in_short(site, written, planned) if planned else ""
+        found.append(Finding(rule.id, rule.severity, written.span, message, fix, safety, why_not, notes))
     for rule, hit, _ in remarks:
-        written = _place(rule, site)
-        if written is not None:
-            message = _message(hit.message, case, context)
-            found.append(
-                Finding(rule.id, rule.severity, written.span, message, why_not=_message(hit.decide, case, context))
-            )
-    return found
+        place = _place(rule, site)
+        if place is not None:
+            message, advice = _message(hit.message, case, context), _message(hit.decide, case, context)
+            found.append(Finding(rule.id, rule.severity, place.span, message, why_not=advice))
+    return found + _unsaid(case, found, context)
+
+
+def _changed(site: Site, planned: Sequence[Change]) -> Written:
+    names = {name for change in planned for name in (getattr(change, "name", ""), getattr(change, "old", ""))}
+    return next((written for written in site.written if written.field in names), site.written[0])
+
+
+def _waits_for(main: str, hits: Sequence[tuple[Rule, Case, Written]], document: Document) -> str:
+    """What to say where another finding of the same site gives the reason."""
+    start = next((written.span.start for rule, _, written in hits if rule.id == main), 0)
+    return f"decided together with {main} on line {_line(document, start)}"
+
+
+def _line(document: Document, offset: int) -> int:
+    return document.text.count("\n", 0, offset) + 1
+
+
+def _without_repetition(
+    hits: list[tuple[Rule, Case, Written]], remarks: list[tuple[Rule, Case, tuple[str, ...]]]
+) -> tuple[list[tuple[Rule, Case, Written]], list[tuple[Rule, Case, tuple[str, ...]]]]:
+    """Where no fix is written, one finding a setting says what is wrong.
+
+    What a rule about this very trap says (CG3) goes before a refusal (CG2), and a refusal before
+    the plain deprecation (CG1).
+    """
+    trapped = {written.field for rule, _, written in hits if not rule.id.startswith("CG1")}
+    remarks = [r for r in remarks if "rejected" not in r[1].when or not trapped & set(r[2])]
+    refused = {name for _, hit, names in remarks if "rejected" in hit.when for name in names}
+    shown = [
+        (rule, hit, written)
+        for rule, hit, written in hits
+        if not rule.id.startswith("CG1") or written.field not in trapped | refused
+    ]
+    return shown, remarks
+
+
+def _unsaid(case: _Case, found: Sequence[Finding], context: Context) -> list[Finding]:
+    """Deprecated names of which no rule had anything to say: an omission would be silent."""
+    told = {finding.span for finding in found}
+    result = []
+    for written in case.site.written:
+        rule = next(
+            (r for r in context.rules.values() if r.id.startswith("CG1") and r.fields == (written.field,)), None
+        )
+        if rule is not None and written.span not in told and rule.deprecated_in <= context.target:
+            why_not = case.blocked.text if case.blocked else "no rule knows what is meant here; rewrite it by hand"
+            result.append(Finding(rule.id, rule.severity, written.span, rule.summary, why_not=why_not))
+    return result
 
 
 def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Case, tuple[str, ...]]]:
@@ -473,9 +573,8 @@ def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Cas
     if case.site.overrides and not {IMPL, ENABLE, EXTERNAL} & set(settings):
         # The implementation is set elsewhere: what is missing here is not known to be missing.
         return []
-    verdict = capture_of(settings, context.target, case.reader)
-    code = verdict.code if isinstance(verdict, Rejected) and verdict.stage == "config" else ""
-    state = State(settings, _reader_name(case.reader), case.source, context.target, code)
+    verdict = _refusal(case, context) if settings is case.before else None
+    state = State(settings, _reader_name(case.reader), case.source, context.target, verdict[0].code if verdict else "")
     found: list[tuple[Rule, Case, tuple[str, ...]]] = []
     explained = False
     for rule in context.rules.values():
@@ -485,9 +584,18 @@ def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Cas
         if about_refusal and explained:
             continue
         explained = explained or about_refusal
-        fields = verdict.fields if about_refusal and isinstance(verdict, Rejected) else rule.fields
+        fields = verdict[0].fields if about_refusal and verdict else rule.fields
         found.append((replace(rule, fields=(*fields, *rule.fields)), hit, fields))
     return found
+
+
+def _refusal(case: _Case, context: Context) -> tuple[Rejected, Release] | None:
+    """Who refuses a site as it is: the target, or else the source, and with what words."""
+    for release in (context.target, case.source):
+        verdict = capture_of(case.before, release, case.reader)
+        if isinstance(verdict, Rejected) and verdict.stage == "config":
+            return verdict, release
+    return None
 
 
 def _place(rule: Rule, site: Site) -> Written | None:
@@ -498,24 +606,6 @@ def _place(rule: Rule, site: Site) -> Written | None:
         if name in by_name:
             return by_name[name]
     return None
-
-
-def _finding(
-    case: _Case, rule: Rule, hit: Case, written: Written, planned: Sequence[Change], safety: str, context: Context
-) -> Finding:
-    why_not = ""
-    if safety != SAFE:
-        why_not = "; ".join(_message(text, case, context) for text in ([case.blocked] if case.blocked else case.risks))
-    return Finding(
-        rule.id,
-        rule.severity,
-        written.span,
-        _message(hit.message, case, context),
-        fix=_in_short(case.site, written, planned) if planned else "",
-        safety=safety,
-        why_not=why_not,
-        notes=_notes(case, safety, context),
-    )
 
 
 def _in_short(site: Site, written: Written, planned: Iterable[Change]) -> str:
@@ -553,9 +643,10 @@ def _message(template: str, case: _Case, context: Context) -> str:
     for name in FIELDS:
         filled = filled.replace("{" + name + "}", case.site.written_as(name))
     filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
-    if "{reason}" in filled:
-        verdict = capture_of(case.before, context.target, case.reader)
-        filled = filled.replace("{reason}", verdict.reason if isinstance(verdict, Rejected) else "")
+    if "{reason}" in filled or "{refuser}" in filled:
+        refusal = _refusal(case, context)
+        assert refusal is not None, "only rules about a refusal quote one"
+        filled = filled.replace("{reason}", refusal[0].reason.rstrip(".")).replace("{refuser}", str(refusal[1]))
     return filled
 
 

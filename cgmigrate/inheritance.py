@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from cgmigrate.documents import Site, same
-from cgmigrate.settings import Settings
+from cgmigrate.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE, Settings
 
 
 def effective(sites: Sequence[Site]) -> dict[int, Settings]:
@@ -40,10 +40,22 @@ def components(sites: Sequence[Site]) -> list[list[int]]:
     return list(found.values())
 
 
+UNSET: Settings = {
+    ENABLE: False,
+    EXTERNAL: False,
+    IMPL: "none",
+    SCOPE: None,
+    MODULES: [],
+    INFERENCE: None,
+}
+"""What a site writes to be rid of a setting that it inherits."""
+
+
 def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[int, Settings]) -> dict[int, Settings]:
     """Return the own settings that give each site of a component its final settings.
 
-    A setting that the sources will already say is written only where it was written before.
+    A setting that the sources will already say is written only where the site wrote it before, or
+    one that it replaces; one that they say and the site should not have is unset.
     """
     done: dict[int, Settings] = {}
     wanted: dict[int, Settings] = {}
@@ -54,11 +66,20 @@ def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[i
         own = {
             name: value
             for name, value in final.items()
-            if name in site.own or name not in inherited or not same(inherited[name], value)
+            if name not in inherited or not same(inherited[name], value) or _wrote(site, name)
         }
+        own |= {name: UNSET[name] for name in inherited if name not in final}
         wanted[index] = own
         done[index] = {**inherited, **own}
     return wanted
+
+
+_SAID_BY = {IMPL: (ENABLE, EXTERNAL), MODULES: (SCOPE,), INFERENCE: (SCOPE, MODULES)}
+
+
+def _wrote(site: Site, name: str) -> bool:
+    """Whether the site said this itself before, if under an older name."""
+    return any(written in site.own for written in (name, *_SAID_BY.get(name, ())))
 
 
 def _inherited(site: Site, done: Mapping[int, Settings]) -> Settings:

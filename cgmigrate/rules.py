@@ -117,6 +117,8 @@ def _met(name: str, condition: Any, state: State) -> bool:
             return state.source < _release(condition)
         case "source-since":
             return state.source >= _release(condition)
+        case "target-since":
+            return state.target >= _release(condition)
     value = state.settings.get(name, ABSENT)
     if not isinstance(condition, Mapping):
         return _equal(value, condition)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cgmigrate.discovery import Discovery, Source, Syntax, TooLarge, Trouble
@@ -27,7 +28,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     unsafe: bool = False
     exclude: tuple[str, ...] = ()
-    rule_folders: tuple[Path, ...] = ()
+    rule_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +65,41 @@ class Run:
     unread: dict[Syntax, int] = field(default_factory=dict)
     """Files that hold the names in a syntax that this release does not read yet."""
     _contexts: dict[Resolution, Context] = field(default_factory=dict)
+    _merged: dict[str, str] = field(default_factory=dict)
     _rules: dict[str, Rule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.discovery = Discovery(self.paths, self.options.exclude)
 
     def __iter__(self) -> Iterator[Checked | Trouble]:
-        for found in self.discovery:
-            match found:
+        # Which file is merged into which is known only when all that hold settings are known.
+        found = list(self.discovery)
+        self._merged = self._merged_files([item for item in found if isinstance(item, Source)])
+        for item in found:
+            match item:
                 case Trouble():
-                    yield found
+                    yield item
                 case TooLarge(path=path, size=size):
-                    yield self._unreadable(
-                        path, b"", "CG008", f"the file has {size:,} bytes and is not read as a configuration"
-                    )
-                case Source() if found.syntax in (Syntax.YAML, Syntax.PYTHON):
-                    yield self._check(found)
+                    message = f"the file has {size:,} bytes and is not read as a configuration"
+                    yield self._unreadable(path, b"", "CG008", message)
+                case Source() if item.syntax in (Syntax.YAML, Syntax.PYTHON):
+                    yield self._check(item)
                 case Source():
-                    self.unread[found.syntax] = self.unread.get(found.syntax, 0) + 1
+                    self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
+
+    def _merged_files(self, sources: Sequence[Source]) -> dict[str, str]:
+        children = [source for source in sources if source.syntax is Syntax.YAML and b"defaults:" in source.data]
+        if not children:
+            return {}
+        from cgmigrate.documents.yaml import YamlDocument
+        from cgmigrate.edits import decode
+        from cgmigrate.layers import merged_into
+
+        builds_on: dict[str, str] = {}
+        for child in children:
+            with suppress(UnicodeDecodeError):
+                builds_on[child.path] = YamlDocument(decode(child.data)[0]).builds_on
+        return merged_into({path: names for path, names in builds_on.items() if names}, [s.path for s in sources])
 
     def _check(self, source: Source) -> Checked:
         from cgmigrate.edits import apply, decode
@@ -113,7 +131,8 @@ class Run:
         from cgmigrate.engine import examine
 
         document = _document(path, text, syntax)
-        return document, examine(document, self._context(path))
+        context = replace(self._context(path), merged_into=self._merged.get(path, ""))
+        return document, examine(document, context)
 
     def _selected(self, rule: str) -> bool:
         selected = not self.options.select or rule.startswith(self.options.select)
@@ -122,13 +141,17 @@ class Run:
     def rules(self) -> dict[str, Rule]:
         """All rules by id, loaded once."""
         if not self._rules:
+            from pathlib import Path
+
             from cgmigrate.rules import load
 
-            self._rules = load(self.options.rule_folders)
+            self._rules = load(tuple(map(Path, self.options.rule_folders)))
         return self._rules
 
     def _context(self, path: str) -> Context:
         """Releases, rules and owners for a file; the project's pins are those nearest to it."""
+        from pathlib import Path
+
         from cgmigrate.engine import Context
         from cgmigrate.releases import resolve
 
@@ -159,7 +182,7 @@ def _document(path: str, text: str, syntax: Syntax) -> Document:
     if syntax is Syntax.PYTHON:
         from cgmigrate.documents.python import PythonDocument
 
-        return PythonDocument(text, str(Path(path).absolute()))
+        return PythonDocument(text, os.path.abspath(path))
     from cgmigrate.documents.yaml import YamlDocument
 
     return YamlDocument(text)

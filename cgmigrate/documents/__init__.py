@@ -191,7 +191,7 @@ class Add:
 
 Change = Rename | Revalue | Remove | Add
 
-_HEIRS = {
+_REPLACES = {
     # Which written names a new one replaces where it stands, best first.
     "cuda_graph_impl": ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope", "cuda_graph_modules"),
     "cuda_graph_modules": ("cuda_graph_scope",),
@@ -215,13 +215,13 @@ def changes(before: Settings, after: Settings) -> list[Change]:
     ):
         if new in before:
             continue
-        old = next((name for name in _HEIRS[new] if name in gone), None)
+        old = next((name for name in _REPLACES[new] if name in gone), None)
         if old is not None:
             gone.remove(old)
             result.append(Rename(old, new, after[new]))
             places[new] = old
         else:
-            candidates = [places.get(name, name) for name in (*_HEIRS[new], "cuda_graph_modules", "cuda_graph_impl")]
+            candidates = [places.get(name, name) for name in (*_REPLACES[new], "cuda_graph_modules", "cuda_graph_impl")]
             beside = next((name for name in candidates if name in before and name not in gone), None)
             result.append(Add(new, after[new], after=beside or list(before)[-1]))
     result += [Remove(name) for name in gone]

@@ -14,7 +14,7 @@ def rule_text(rule: Rule) -> str:
     facts = [f"Severity: {rule.severity}."]
     if rule.deprecated_in > OLDEST:
         facts.append(f"Deprecated in megatron-core {rule.deprecated_in}.")
-    facts.append(f"Fix: {_fix_in_words(rule)}")
+    facts.append(f"Fix: {fix_in_words(rule)}")
     parts += ["", " ".join(facts), "", rule.explanation.strip()]
     for example in rule.examples:
         parts += ["", *_example(example)]
@@ -22,7 +22,8 @@ def rule_text(rule: Rule) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _fix_in_words(rule: Rule) -> str:
+def fix_in_words(rule: Rule) -> str:
+    """Whether and when the rule's fix is applied."""
     fixes = [case.fix for case in rule.cases]
     if not any(fixes):
         return "none; it needs a person's decision."

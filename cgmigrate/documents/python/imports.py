@@ -96,7 +96,9 @@ def _dropped(source: Source, statement: ast.ImportFrom, at: int) -> Edit:
         end = text.find("\n", whole.end)
         alone = not text[first : whole.start].strip() and not text[whole.end : end].strip() and end >= 0
         if alone and not text[first : whole.start]:
-            return Edit(first, end + 1, "")
+            blank = re.compile(r"(?:[ \t]*\r?\n)*").match(text, end + 1)
+            # At the top of the file the blank lines behind it would now begin the file.
+            return Edit(first, blank.end() if blank and not first else end + 1, "")
         return Edit(whole.start, whole.end, "pass")
     first = text.rfind("\n", 0, spans[at].start) + 1
     tail = re.compile(r"[ \t]*,?[ \t]*\r?\n").match(text, spans[at].end)

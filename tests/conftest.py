@@ -1,0 +1,42 @@
+"""Shared: where the real configurations are, and a run of the command in a scratch project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cgmigrate.cli import main
+
+CORPUS = Path(__file__).parents[2] / "shared/corpus"
+
+
+@pytest.fixture
+def corpus() -> Path:
+    """The folder of real configurations; a test that needs it skips where it is absent."""
+    if not CORPUS.is_dir():
+        pytest.skip("the corpus is not beside the checkout")
+    return CORPUS
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is a project of its own (no pins from above), and the working directory."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cgmigrate() -> Callable[..., Result]:
+    """Run the command with these words; the result has exit_code, stdout and stderr."""
+
+    def run(*words: str) -> Result:
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return run
