@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.edits import apply
 from tests.python_tools import HEADER, check_fixed, check_noop, run
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
@@ -293,19 +295,9 @@ def test_local_with_full_iteration() -> None:
 
 
 def test_a_statement_that_goes_leaves_pass() -> None:
-    check_fixed(
-        """\
-        cfg.model.cuda_graph_impl = "transformer_engine"
-        if x:
-            cfg.model.enable_cuda_graph = False
-        """,
-        """\
-        cfg.model.cuda_graph_impl = "transformer_engine"
-        if x:
-            pass
-        """,
-        header=BRIDGE,
-    )
+    text = "if x:\n    cfg.model.external_cuda_graph = False  # off\nif y:\n    f()\n    cfg.b.external_cuda_graph = False  # off\n"
+    document = PythonDocument(text)
+    assert apply(text, document.edits({0: {}, 1: {}})) == "if x:\n    pass  # off\nif y:\n    f()\n"
 
 
 def test_half_of_a_pair_is_not_guessed() -> None:
