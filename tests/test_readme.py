@@ -120,7 +120,7 @@ def test_the_hook_runs_check_on_yaml_files(recipe: Path) -> None:
 
     program, *arguments = shlex.split(hook["entry"])
 
-    assert (program, hook["language"], hook["types"]) == ("cgmigrate", "system", ["yaml"])
+    assert (program, hook["language"], hook["types_or"]) == ("cgmigrate", "system", ["yaml", "python"])
     assert cgmigrate(*arguments, str(recipe)).exit_code == 1
     recipe.write_text(blocks("yaml")[1], encoding="utf-8")
     assert cgmigrate(*arguments, str(recipe)).exit_code == 0
@@ -139,7 +139,7 @@ def test_before_becomes_after(recipe: Path) -> None:
     assert result.exit_code == 0
 
 
-@pytest.mark.parametrize(("before", "after"), table("What it handles"))
+@pytest.mark.parametrize(("before", "after"), table("What it handles in YAML"))
 def test_what_it_handles(before: str, after: str, recipe: Path) -> None:
     recipe.write_text(model(before), encoding="utf-8")
 
@@ -190,9 +190,27 @@ def test_what_it_leaves_alone(text: str, recipe: Path) -> None:
 
 
 def test_other_syntaxes_are_counted(recipe: Path) -> None:
-    Path("train.py").write_text("config.enable_cuda_graph = True\n", encoding="utf-8")
+    Path("train.sh").write_text("torchrun pretrain_gpt.py --enable-cuda-graph\n", encoding="utf-8")
 
-    assert "1 python file with these names not read" in cgmigrate("check", ".").output
+    assert "1 command line file with these names not read" in cgmigrate("check", ".").output
+
+
+PYTHON = """\
+from megatron.bridge.recipes.common import _pretrain_common
+from megatron.core.transformer import TransformerConfig
+from megatron.core.transformer.enums import CudaGraphScope
+
+"""
+
+
+def test_python_becomes_what_the_table_says(recipe: Path) -> None:
+    rows = table("What it handles in Python")
+    assert len(rows) == 4
+    for before, after in ([cell.strip("`") for cell in row] for row in rows):
+        whole = "if {}:\n    pass\n" if before.startswith("cfg.cuda") else "{}\n"
+        Path("train.py").write_text(PYTHON + whole.format(before), encoding="utf-8")
+        assert cgmigrate("fix", "train.py").exit_code == 0, before
+        assert Path("train.py").read_text(encoding="utf-8").endswith("\n" + whole.format(after))
 
 
 def test_an_unknown_owner_is_a_finding(recipe: Path) -> None:

@@ -1,0 +1,110 @@
+"""Two readings of a file side by side: nothing but the wanted settings may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents import Add, Rename, same
+from cgmigrate.documents.yaml.planning import key_spelled, plan_changes
+from cgmigrate.documents.yaml.tree import Node
+from cgmigrate.documents.yaml.values import Place, settings_in, split_key, value_of
+from cgmigrate.settings import Settings
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.yaml import YamlDocument
+
+
+class Comparison:
+    """Two readings side by side, with everything in them: keys, values and their types, tags, anchors, aliases.
+
+    Only the settings of the sites in ``wanted`` may differ, and they must be what is wanted.
+    """
+
+    def __init__(
+        self, before: YamlDocument, after: YamlDocument, places: Sequence[Place], wanted: Mapping[int, Settings]
+    ) -> None:
+        self.before, self.after, self.places, self.wanted = before, after, places, wanted
+        self.touched: dict[int, list[int]] = {}
+        for index in wanted:
+            self.touched.setdefault(id(places[index].mapping), []).append(index)
+
+    def first_difference(self) -> int | None:
+        """Where the text before reads otherwise than the one after; None when nowhere."""
+        if self.before.anchors != self.after.anchors or len(self.before.roots) != len(self.after.roots):
+            return 0
+        counterparts: dict[int, Node] = {}
+        aliases: list[tuple[Node, Node]] = []
+        stack = list(zip(self.before.roots, self.after.roots, strict=True))
+        while stack:
+            left, right = stack.pop()
+            counterparts[id(left)] = right
+            inner = self._inside(left, right) if _alike(left, right) else None
+            if inner is None:
+                return left.outer
+            stack += inner
+            if left.kind == "alias":
+                aliases.append((left, right))
+        return next(
+            (left.outer for left, right in aliases if counterparts.get(id(left.target)) is not right.target), None
+        )
+
+    def _inside(self, left: Node, right: Node) -> list[tuple[Node, Node]] | None:
+        """The nodes inside of two that have to be alike; None when they cannot be paired or settings are wrong."""
+        indices = self.touched.get(id(left))
+        if indices is None:
+            return _paired(left.items, right.items)
+        prefixes = {self.places[index].prefix for index in indices}
+        result = _paired(_without_settings(left, prefixes), _without_settings(right, prefixes))
+        found = settings_in(right)
+        for index in indices:
+            inner = self._settings(index, found.get(self.places[index].prefix, []))
+            if result is None or inner is None:
+                return None
+            result += inner
+        return result
+
+    def _settings(self, index: int, found: Sequence[tuple[str, Node, Node]]) -> list[tuple[Node, Node]] | None:
+        own, after, place = self.before.sites[index].own, self.wanted[index], self.places[index]
+        now = {name: (key, value) for name, key, value in found}
+        if len(now) != len(found) or now.keys() != after.keys():
+            return None if after or found else []
+        plan = plan_changes(own, after, place)
+        renamed = {change.new: change.old for change in plan if isinstance(change, Rename)}
+        models = {change.name: change.after for change in plan if isinstance(change, Add)} | renamed
+        result: list[tuple[Node, Node]] = []
+        for name, (key, value) in now.items():
+            source = name if name in own else renamed.get(name)
+            if name in own:
+                result.append((place.pairs[name][0], key))
+            elif not self._is_spelled(name, key, place, models[name]):
+                return None
+            if source is not None and same(own[source], after[name]):
+                result.append((place.pairs[source][1], value))
+            elif not same(value_of(name, value, key.target.value.startswith("--")), after[name]):
+                return None
+        return result
+
+    @staticmethod
+    def _is_spelled(name: str, key: Node, place: Place, model: str) -> bool:
+        """Whether a new key is spelled as the one it stands for or beside."""
+        return (
+            model in place.pairs
+            and key.kind == "scalar"
+            and key_spelled(name, place, place.pairs[model][0]) == (key.value, key.style)
+        )
+
+
+def _alike(left: Node, right: Node) -> bool:
+    alike = (left.kind, left.anchor, left.tag) == (right.kind, right.anchor, right.tag)
+    return alike and (left.value, left.implicit) == (right.value, right.implicit)
+
+
+def _paired(left: Sequence[Node], right: Sequence[Node]) -> list[tuple[Node, Node]] | None:
+    return list(zip(left, right, strict=True)) if len(left) == len(right) else None
+
+
+def _without_settings(mapping: Node, prefixes: set[str]) -> list[Node]:
+    """Keys and values of a mapping but for the settings with one of the prefixes."""
+    kept = [pair for pair in mapping.pairs() if not ((split := split_key(pair[0])) and split[0] in prefixes)]
+    return [node for pair in kept for node in pair]

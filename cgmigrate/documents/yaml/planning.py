@@ -1,0 +1,212 @@
+"""From wanted settings to changes of pairs: how a person would write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from cgmigrate.documents import Add, CannotEditError, Change, Remove, Rename, Revalue, Site, changes, same
+from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
+from cgmigrate.documents.yaml.values import Place, scalar_value
+from cgmigrate.documents.yaml.writing import Writer, anchors_in, comma_behind, in_quotes, indent_of
+from cgmigrate.settings import Settings
+
+
+def plan_changes(own: Settings, after: Settings, place: Place) -> list[Change]:
+    """The changes from one to the other; what comes takes the place of what goes, where it would stand beside it."""
+    if not own:
+        # ``changes`` puts what is new beside what is there.
+        return [Add(name, value, after="") for name, value in after.items()]
+    planned = changes(own, after)
+    gone = [change.name for change in planned if isinstance(change, Remove)]
+    result: list[Change] = []
+    for change in planned:
+        # In a flow mapping the commas around both would have to agree.
+        heir = isinstance(change, Add) and (change.after in gone or (bool(gone) and place.mapping.flow))
+        if isinstance(change, Add) and heir:
+            old = change.after if change.after in gone else gone[0]
+            gone.remove(old)
+            change = Rename(old, change.name, change.value)
+        result.append(change)
+    return [change for change in result if not (isinstance(change, Remove) and change.name not in gone)]
+
+
+def key_spelled(name: str, place: Place, like: Node) -> tuple[str, str | None]:
+    """A key spelled as the one it stands for or beside, and its quotes."""
+    word = "--" + name.replace("_", "-") if like.value.startswith("--") else place.prefix + name
+    return word, like.style
+
+
+class SiteEditor:
+    """Turns wanted settings of one mapping into changes of its text, in the mapping's own style."""
+
+    def __init__(self, writer: Writer, site: Site, place: Place) -> None:
+        self.writer, self.text, self.lines = writer, writer.text, writer.lines
+        self.site, self.place = site, place
+        self.mapping = place.mapping
+
+    def write(self, after: Settings) -> None:
+        """Hand the writer what gives the site these own settings."""
+        planned = plan_changes(self.site.own, after, self.place)
+        if not planned:
+            return
+        if self.site.fixed_in_place:
+            self._refuse(self.site.fixed_in_place)
+        if not self.site.written:
+            self._refuse("the mapping only merges others, and the setting would have to be written there")
+        for change in planned:
+            self._check(change)
+            match change:
+                case Rename():
+                    self._rename(change)
+                case Revalue(name=name, value=value):
+                    self._new_value(*self.place.pairs[name], value)
+                case Add():
+                    self._add(change)
+                case Remove(name=name):
+                    self.writer.drop(self.mapping, self.place.pairs[name][0], self.site.index)
+
+    def _refuse(self, reason: str) -> None:
+        raise CannotEditError(self.site.index, reason)
+
+    def _check(self, change: Change) -> None:
+        """Refuse where more hangs on the text than the setting: an anchor may be used elsewhere."""
+        match change:
+            case Rename(old=name, value=value):
+                key, node = self.place.pairs[name]
+                replaced = [key] if same(value, self.site.own[name]) else [key, node]
+            case Add(after=name):
+                (key, node), replaced = self.place.pairs[name], []
+            case Revalue(name=name):
+                key, node = self.place.pairs[name]
+                replaced = [node]
+            case Remove(name=name):
+                key, node = self.place.pairs[name]
+                replaced = [key, node]
+        for anchor in anchors_in(replaced):
+            self._refuse(f"the anchor &{anchor} stands on what would be replaced")
+        if key.kind == "alias":
+            self._refuse("the key is an alias")
+        if key.outer != key.start:
+            self._refuse("the key carries an anchor or a tag")
+        if self._is_explicit(key):
+            self._refuse("the key is written with `?`")
+        if self.mapping.flow and not self.mapping.brackets and not isinstance(change, Remove):
+            self._refuse("the pair stands in a list without braces of its own")
+
+    def _is_explicit(self, key: Node) -> bool:
+        if self.text[self.mapping.start] == "?" or self.text[self.mapping.outer] == "?":
+            return True
+        _, before = self.writer.position(self.mapping, key)
+        return "?" in re.sub(r"#[^\n\r\x85\u2028\u2029]*", "", self.text[before : key.outer])
+
+    # -- renaming and values
+
+    def _rename(self, change: Rename) -> None:
+        key, node = self.place.pairs[change.old]
+        self.writer.replace(key.start, key.end, in_quotes(*key_spelled(change.new, self.place, key)))
+        if not same(change.value, self.site.own[change.old]):
+            self._new_value(key, node, change.value)
+
+    def _new_value(self, key: Node, node: Node, value: object) -> None:
+        if node.kind == "map" and not node.brackets:
+            self._refuse("the value is a mapping")
+        if node.style in ("|", ">"):
+            self._refuse("the value is a block of text")
+        if node.kind == "seq" and isinstance(value, list) and self._kept_items(node, value) is not None:
+            self._without_items(key, node, value)
+            return
+        text = self._literal(value, key, node.target, self.mapping.flow)
+        colon = colon_of(self.text, key)
+        if colon is None:
+            self.writer.replace(key.end, key.end, ": " + text)
+        elif node.outer == node.end:
+            self.writer.replace(colon, colon, " " + text)
+        elif node.kind == "seq" and not node.flow:
+            self._replace_block(colon, node, text)
+        else:
+            self.writer.replace(node.outer, node.end, text)
+
+    def _replace_block(self, colon: int, node: Node, text: str) -> None:
+        """Write a value behind the colon instead of a list in the lines below; a comment behind the colon stays."""
+        if node.outer < node.start:
+            self._refuse("the list carries an anchor or a tag")
+        self.writer.replace(colon, colon, " " + text)
+        self.writer.cut(self.lines.end(colon), self.lines.end(node.end))
+
+    def _literal(self, value: object, key: Node, like: Node, flow: bool) -> str:
+        """A value in the style of the one it replaces; quoted where the file is JSON at heart."""
+        if isinstance(value, list):
+            return "[" + ", ".join(self._literal(item, key, like, True) for item in value) + "]"
+        if isinstance(value, bool) or value is None:
+            return {True: "true", False: "false", None: "null"}[value]
+        sample = like.items[0].target if like.kind == "seq" and like.items else like
+        style = sample.style if sample.kind == "scalar" and sample.style in ("'", '"') else None
+        if style is None and not (sample.kind == "scalar" and isinstance(scalar_value(sample), str)):
+            style = key.style
+        word = str(value)
+        # Between brackets a comma ends a word.
+        plain = r"[A-Za-z_]\w*" if flow else r"[A-Za-z_](?:[\w ,]*\w)?"
+        if style is None and not (
+            re.fullmatch(plain, word, re.ASCII) and isinstance(scalar_value(plain_node(word)), str)
+        ):
+            style = '"'
+        return in_quotes(word, style)
+
+    # -- lists
+
+    @staticmethod
+    def _kept_items(node: Node, kept: Sequence[object]) -> list[int] | None:
+        """Positions of the items that make up ``kept``; None when they are not in the list in this order."""
+        positions: list[int] = []
+        for value in kept:
+            rest = range(positions[-1] + 1 if positions else 0, len(node.items))
+            at = next((at for at in rest if same(scalar_value(node.items[at].target), value)), None)
+            if at is None:
+                return None
+            positions.append(at)
+        return positions
+
+    def _without_items(self, key: Node, node: Node, kept: Sequence[object]) -> None:
+        """Take the items that are not kept out of a list, the others as written."""
+        staying = self._kept_items(node, kept) or []
+        gone = [at for at in range(len(node.items)) if at not in staying]
+        if node.flow and not staying:
+            self.writer.replace(node.start, node.end, "[]")
+        elif node.flow:
+            self.writer.drop_from_flow([(item.outer, item.end) for item in node.items], gone)
+        elif not staying:
+            self._replace_block(colon_of(self.text, key) or key.end, node, "[]")
+        else:
+            dash = node.start
+            for at, item in enumerate(node.items):
+                if at:
+                    dash = GAP.match(self.text, node.items[at - 1].end).end()  # type: ignore[union-attr]
+                if at in gone:
+                    self.writer.cut(self.lines.start(dash), self.lines.end(max(dash, item.end)))
+
+    # -- adding
+
+    def _add(self, add: Add) -> None:
+        key, node = self.place.pairs[add.after]
+        between = self.text[key.end : node.outer] if node.outer < node.end else ": "
+        if not re.fullmatch(r"[ \t]*:[ \t]*", between):
+            between = ": "
+        pair = (
+            in_quotes(*key_spelled(add.name, self.place, key))
+            + between
+            + self._literal(add.value, key, node.target, self.mapping.flow)
+        )
+        end = max(key.end, node.end)
+        if not self.mapping.flow:
+            self.writer.insert_line(self.lines.end(end), indent_of(self.text, self.lines.start(key.start), key) + pair)
+            return
+        comma = comma_behind(self.text, end)
+        if not self.writer.has_its_lines(key.outer, end if comma is None else comma + 1):
+            blanks = " " if comma is None or self.text[comma + 1] in " \t\r\n" else ""
+            self.writer.replace(end, end, "," + blanks + pair)
+            return
+        indent = self.text[self.lines.start(key.start) : key.start]
+        if comma is None:
+            self.writer.replace(end, end, ",")
+        self.writer.insert_line(self.lines.end(end if comma is None else comma), indent + pair + ("," if comma else ""))

@@ -1,0 +1,51 @@
+"""What a file says as a whole: what it is merged with, and why it cannot be read."""
+
+from __future__ import annotations
+
+import re
+
+from cgmigrate.documents import Problem, Span
+from cgmigrate.documents.yaml.tree import Node, marks_of_order
+
+_TEMPLATE = re.compile(r"\{\{|\{%|<%|\{#")
+
+
+def defaults_of(root: Node, text: str) -> str:
+    """The files named by a Hydra or OmegaConf ``defaults:``, empty when there is none but ``_self_``."""
+    for key, value in root.pairs():
+        if key.kind == "scalar" and key.value == "defaults":
+            value = value.target
+            items = value.items if value.kind == "seq" else [value]
+            named = [item for item in items if not (item.kind == "scalar" and item.value in ("_self_", ""))]
+            if value.kind in ("scalar", "seq") and named:
+                return ", ".join(" ".join(text[item.start : item.end].split()) for item in named)
+    return ""
+
+
+def unreadable(text: str, error: Exception) -> Problem:
+    """The finding for a file that YAML cannot be read from: where the parser stopped, and why."""
+    template = _TEMPLATE.search(text)
+    at = _position_of(text, error)
+    reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
+    context = getattr(error, "context", None)
+    if context:
+        reason = f"{reason} ({context})"
+    if template:
+        sign = template.group()
+        return Problem(
+            "CG002",
+            Span(template.start(), template.start() + len(sign)),
+            f"the file holds template markup (`{sign}`) and is no YAML before it is rendered: {reason}",
+        )
+    end = text.find("\n", at)
+    return Problem("CG001", Span(at, max(at + 1, len(text) if end < 0 else end)), f"this is not valid YAML: {reason}")
+
+
+def _position_of(text: str, error: Exception) -> int:
+    """Where in the text a reader's error is; libyaml counts bytes where it refuses a character."""
+    character, mark = getattr(error, "character", None), getattr(error, "problem_mark", None)
+    if isinstance(character, int):
+        return max(0, text.find(chr(character)))
+    if isinstance(error, UnicodeEncodeError):
+        return error.start
+    return min(mark.index + marks_of_order(text), len(text)) if mark else 0
