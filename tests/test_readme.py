@@ -178,14 +178,24 @@ def test_a_file_with_defaults_is_rewritten_with_unsafe_fixes_only(recipe: Path) 
         "policy:\n  generation:\n    mcore_generation_config:\n      enable_cuda_graph: true\n",
         "kernel_inject: true\nenable_cuda_graph: true\n",
         "model:\n  cuda_graph_impl: local  # was enable_cuda_graph\n",
-        'args: ["--cuda-graph-scope", "full"]\nrun: |\n  train --cuda-graph-scope full\n',
     ],
-    ids=["NeMo-RL's engine", "DeepSpeed", "a comment", "a command line"],
+    ids=["NeMo-RL's engine", "DeepSpeed", "a comment"],
 )
 def test_what_it_leaves_alone(text: str, recipe: Path) -> None:
     recipe.write_text(text, encoding="utf-8")
 
     assert cgmigrate("fix", str(recipe)).exit_code == 0
+    assert recipe.read_text(encoding="utf-8") == text
+
+
+def test_command_lines_in_yaml_are_reported_and_left(recipe: Path) -> None:
+    text = 'args: ["--cuda-graph-scope", "full"]\nrun: |\n  train --cuda-graph-scope full\n'
+    recipe.write_text(text, encoding="utf-8")
+
+    result = cgmigrate("fix", str(recipe))
+
+    assert result.exit_code == 1
+    assert result.output.count(" CG011 ") == 2
     assert recipe.read_text(encoding="utf-8") == text
 
 

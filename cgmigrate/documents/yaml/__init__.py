@@ -19,7 +19,7 @@ import yaml
 from cgmigrate.documents import CannotEditError, Problem, Site, Span, Written
 from cgmigrate.documents.yaml.comparing import Comparison
 from cgmigrate.documents.yaml.planning import SiteEditor
-from cgmigrate.documents.yaml.reading import defaults_of, unreadable
+from cgmigrate.documents.yaml.reading import command_lines, defaults_of, unreadable
 from cgmigrate.documents.yaml.tree import Node, Uses, closing_order, merges_in, parse_tree, trouble_of_merge
 from cgmigrate.documents.yaml.values import Place, neighbours_of, prefixes_of, settings_in, value_of
 from cgmigrate.documents.yaml.writing import Writer
@@ -56,6 +56,7 @@ class YamlDocument:
                 self.top_level += [key.value for key, _ in root.pairs() if key.kind == "scalar"]
                 self.builds_on = self.builds_on or defaults_of(root, self.text)
         closing = closing_order(self.roots)
+        self.problems += command_lines(closing, self.text)
         merged = merges_in(closing)
         prefixes = prefixes_of(closing, merged)
         neighbours = neighbours_of(closing, prefixes, merged)

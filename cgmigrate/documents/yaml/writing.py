@@ -193,8 +193,8 @@ class Writer:
             else:
                 self.replace(comma, comma + 1, "")
         for at in single:
-            comma = commas[at]
-            end = spans[at][1] if comma is None else comma + 1
+            behind_it = commas[at]
+            end = spans[at][1] if behind_it is None else behind_it + 1
             self._drop_item(spans[at][0], end, (pairs, at) if pairs else None)
 
     def _drop_item(self, start: int, end: int, pair: tuple[Sequence[tuple[Node, Node]], int] | None) -> None:
