@@ -253,10 +253,15 @@ def _tell_notes(run: Run, found: list[Checked]) -> None:
             f"note: {_count(count, f'{kind} file')} with these names not read; this version reads YAML and Python.",
             err=True,
         )
+    if not found:
+        return
+    from cgmigrate.documents import FOLLOWS_USES
+
     by_owner: dict[str, list[str]] = {}
     for checked in found:
         for line, key, owner in checked.left_alone:
-            by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
+            if owner != FOLLOWS_USES:
+                by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
     for owner, places in by_owner.items():
         click.echo(f"note: left alone, since the name belongs to {owner}:", err=True)
         for place in places[:MOST_LEFT_ALONE]:

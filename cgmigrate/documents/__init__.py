@@ -14,6 +14,9 @@ from typing import Protocol
 from cgmigrate.edits import Edit
 from cgmigrate.settings import Settings
 
+FOLLOWS_USES = "an import, which follows what the file uses"
+"""Owner of a name that needs no word of its own: it changes with what is written below it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.documents import Problem, Span, Written
+from cgmigrate.documents import FOLLOWS_USES, Problem, Span, Written
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import OLD_NAMES, guards_above
 from cgmigrate.documents.python.source import Source, dotted
@@ -286,7 +286,7 @@ class Readings:
                 why = guard or f"`{local}` is also defined in this file"
                 self._report("CG606", alias, f"the import of `{SCOPE_CLASS}` is left as it is: {why}")
             else:
-                self._left(alias, SCOPE_CLASS, f"the import of `{SCOPE_CLASS}`, which follows what the file uses")
+                self._left(alias, SCOPE_CLASS, FOLLOWS_USES)
 
     def _text(self, node: ast.Constant, text: str) -> None:
         if text in _OLD_FLAGS:
