@@ -1,15 +1,17 @@
 """How long cgmigrate takes, as whole processes, next to tools that read the same files.
 
-Every figure is of a process as a user starts it: elapsed time from start to end, and the peak of its resident
-memory as ``os.wait4`` reports it. The commands of a table take turns, round after round, so that what else the
-machine does falls on all of them alike; a table shows medians. How to run it: bench/README.md.
+Every figure is of a process as a user starts it: elapsed time from start to end, and its processor time and the peak
+of its resident memory as ``os.wait4`` reports them. The commands of a table take turns, round after round, so that
+what else the machine does falls on all of them alike; a table shows medians. How to run it: bench/README.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import platform
+import re
 import resource
 import shutil
 import stat
@@ -25,6 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT.parent / "shared" / "corpus" / "yaml"
+BRIDGE = ROOT / ".corpus" / "megatron-bridge-0.4.2"
 MIB = 1024 * 1024
 MAXRSS = 1 if sys.platform == "darwin" else 1024
 """What ``ru_maxrss`` counts in, in bytes."""
@@ -41,10 +44,11 @@ class Command:
     exits: tuple[int, ...] = (0,)
     prepare: Callable[[], None] | None = None
     seconds: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
     peaks: list[int] = field(default_factory=list)
 
     def run(self) -> None:
-        """Start the process once, and keep its elapsed time and peak memory."""
+        """Start the process once, and keep its elapsed time, processor time and peak memory."""
         if self.prepare:
             self.prepare()
         start = time.perf_counter()
@@ -60,21 +64,26 @@ class Command:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in self.exits:
             raise SystemExit(f"{self.name}: ended with {process.returncode}: {' '.join(self.arguments)}")
+        self.processor.append(usage.ru_utime + usage.ru_stime)
         self.peaks.append(usage.ru_maxrss * MAXRSS)
 
 
-def show(title: str, commands: Sequence[Command], rounds: int) -> None:
-    """Time the commands in turns and print a row for each."""
+def show(title: str, commands: Sequence[Command], rounds: int, size: int = 0) -> None:
+    """Time the commands in turns and print a row for each; with ``size``, also the processor time per MB of it."""
     for command in commands:
         command.run()
         command.seconds.clear()
+        command.processor.clear()
     for _ in range(rounds):
         for command in commands:
             command.run()
-    print(f"\n{title}\n{'':44}{'median':>10}{'fastest':>10}{'slowest':>10}{'peak':>12}")
+    per_mb = f"{'CPU per MB':>12}" if size else ""
+    print(f"\n{title}\n{'':44}{'median':>10}{'fastest':>10}{'slowest':>10}{'peak':>12}{'CPU':>10}{per_mb}")
     for command in commands:
         times = "".join(f"{t:9.3f}s" for t in (statistics.median(command.seconds), *_ends(command.seconds)))
-        print(f"{command.name:44}{times}{max(command.peaks) / MIB:8.1f} MiB", flush=True)
+        processor = statistics.median(command.processor)
+        per_mb = f"{processor / (size / 1e6) * 1000:9.1f} ms" if size else ""
+        print(f"{command.name:44}{times}{max(command.peaks) / MIB:8.1f} MiB{processor:9.3f}s{per_mb}", flush=True)
 
 
 def _ends(seconds: Sequence[float]) -> tuple[float, float]:
@@ -135,15 +144,73 @@ def count(folder: Path) -> str:
     return f"{len(files)} files, {sum(file.stat().st_size for file in files) / MIB:.1f} MiB"
 
 
+def python_size(folder: Path) -> tuple[str, int]:
+    """How many Python files a tree holds, how many of them old names, and their size; and the size alone."""
+    read = [file.read_bytes() for file in folder.rglob("*.py")]
+    named = [data for data in read if re.search(NAMES.encode(), data)]
+    size, of_named = sum(map(len, read)), sum(map(len, named))
+    words = f"{len(read)} Python files, {size / 1e6:.1f} MB"
+    return f"{words}; {len(named)} with old names, {of_named / 1e6:.2f} MB", size
+
+
+def python_without_names(work: Path, programs: Path) -> Path:
+    """A copy of Python files that no rule concerns: torch's compiler where torch is installed, else pip itself."""
+    torch = importlib.util.find_spec("torch")
+    if torch and torch.origin and (real := Path(torch.origin).parent / "_inductor").is_dir():
+        return copy(real, work / "inductor")
+    return copy(next(programs.parent.rglob("site-packages/pip")), work / "pip")
+
+
+def on_python(work: Path, programs: Path, rounds: int) -> None:
+    """The tables of Python files: a real package with old names, where it is at hand, and a tree without any."""
+    tool = str(programs / "cgmigrate")
+    scratch = work / "bridge-scratch"
+    if BRIDGE.is_dir():
+        bridge = copy(BRIDGE, work / "bridge")
+
+        def fresh_copy() -> None:
+            shutil.rmtree(scratch, ignore_errors=True)
+            copy(bridge, scratch)
+
+        words, size = python_size(bridge)
+        commands = [
+            Command("cgmigrate check --to 0.19", [tool, "check", "--to", "0.19", "."], bridge, (0, 1)),
+            Command(
+                "cgmigrate fix --to 0.19, on a fresh copy",
+                [tool, "fix", "--to", "0.19", str(scratch)],
+                work,
+                (0, 1),
+                fresh_copy,
+            ),
+            *others(bridge, found=True),
+        ]
+        show(f"{BRIDGE.name} ({words})", commands, rounds, size)
+    else:
+        print(f"\nmegatron-bridge 0.4.2: skipped, since {BRIDGE} is not there (shared/corpus/fetch.sh)")
+    clean = python_without_names(work, programs)
+    words, size = python_size(clean)
+    commands = [
+        Command("cgmigrate check --to 0.19", [tool, "check", "--to", "0.19", "."], clean),
+        *others(clean, found=False),
+    ]
+    show(f"Python without old names: {clean.name} ({words})", commands, rounds, size)
+
+
 def main() -> None:
     """Make the environment and the trees, then print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=15, help="runs of each command (default: 15)")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--python", action="store_true", help="the tables of Python files only")
+    arguments = parser.parse_args()
+    rounds = arguments.rounds
     with tempfile.TemporaryDirectory(prefix="cgmigrate-bench-") as name:
         work = Path(name)
         programs = install(work / "venv")
         tool, python = str(programs / "cgmigrate"), str(programs / "python")
+        print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} CPUs, {rounds} rounds")
+        if arguments.python:
+            on_python(work, programs, rounds)
+            return
         clean, dirty, scratch = clean_tree(work / "clean"), corpus(work / "corpus"), work / "scratch"
         without, holding = by_names(clean)
 
@@ -151,7 +218,6 @@ def main() -> None:
             shutil.rmtree(scratch, ignore_errors=True)
             copy(dirty, scratch)
 
-        print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} CPUs, {rounds} rounds")
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS / MIB
         print(f"A peak of {own:.1f} MiB is that of this program: a process starts as a copy of the one that starts it.")
         start = [
@@ -174,6 +240,7 @@ def main() -> None:
         on_dirty[-1].arguments = [tool, "fix", str(scratch)]
         on_dirty += others(dirty, found=True)
         show(f"tree with old names ({count(dirty)})", on_dirty, rounds)
+        on_python(work, programs, rounds)
 
 
 def others(folder: Path, found: bool) -> list[Command]:

@@ -35,7 +35,7 @@ from cgmigrate.settings import FIELDS, IMPL, LAST_OLD, LAYER_MODULES, MODULES, N
 from tests.python_tools import run as run_text
 
 RECIPES = Path(__file__).parents[1] / ".corpus/megatron-bridge-0.4.2/megatron/bridge/recipes"
-LAUNCHES: dict[str, tuple[dict[str, str], Reader]] = {
+LAUNCHES: dict[str, tuple[dict[str, Any], Reader]] = {
     "as written": ({}, Reader.BRIDGE),
     "turned on with Transformer Engine": ({IMPL: "transformer_engine"}, Reader.BRIDGE),
     # Bridge 0.6 refuses per-layer graphs with local, which is not the migration's doing; megatron-core does not.
@@ -207,7 +207,8 @@ def _assigns(node: ast.AST) -> bool:
 def execute(text: str, name: str, truth: bool, old: bool) -> Recorded:
     """Run one function of a module in which every import is a stub."""
     world = World(truth)
-    space: dict[str, Any] = {"__builtins__": {**vars(builtins), "__import__": _importer(world, old)}, "__name__": "m"}
+    provided = {**vars(builtins), "__import__": _importer(world, old), "_parts": _parts}
+    space: dict[str, Any] = {"__builtins__": provided, "__name__": "recipe"}
     exec(_compiled(text), space)
     function = space[name]
     if not isinstance(function, types.FunctionType):
@@ -223,7 +224,23 @@ def execute(text: str, name: str, truth: bool, old: bool) -> Recorded:
 @cache
 def _compiled(text: str) -> types.CodeType:
     # Annotations are not evaluated: a recipe's types are nobody's concern here.
-    return compile(text, "recipe", "exec", flags=__future__.annotations.compiler_flag)
+    tree = ast.fix_missing_locations(_Unpacking().visit(ast.parse(text)))
+    return compile(tree, "recipe", "exec", flags=__future__.annotations.compiler_flag)
+
+
+class _Unpacking(ast.NodeTransformer):
+    """``a, b = call()`` becomes ``a, b = _parts(call(), 2)``: a stub cannot know how many are wanted."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        target = node.targets[0]
+        if isinstance(target, ast.Tuple) and not any(isinstance(item, ast.Starred) for item in target.elts):
+            number = ast.Constant(len(target.elts))
+            node.value = ast.Call(ast.Name("_parts", ast.Load()), [node.value, number], [])
+        return node
+
+
+def _parts(value: Any, number: int) -> Any:
+    return [value[index] for index in range(number)] if isinstance(value, Stub) else value
 
 
 def _plain(value: Any) -> Any:
@@ -248,8 +265,9 @@ def validated(given: Settings) -> Settings | str:
                 num_layers=2,
                 hidden_size=8,
                 num_attention_heads=2,
-                # A mixture of experts that drops and pads admits all names of parts, moe too.
+                # One dense layer, and one of experts that drops and pads: so every name of a part is admitted.
                 num_moe_experts=4,
+                moe_layer_freq=[0, 1],
                 moe_expert_capacity_factor=1.0,
                 moe_pad_expert_input_to_capacity=True,
                 moe_token_dispatcher_type="alltoall",
@@ -290,15 +308,17 @@ def differences(before: Recorded, after: Recorded) -> list[str]:
         for launch, (laid_over, reader) in LAUNCHES.items():
             if laid_over and "full_iteration" in names_in(old.get(SCOPE)):
                 continue  # the implementation is part of what was migrated, so that no launcher may replace it alone
-            told += [f"{path}, {launch}: {d}" for d in _differ({**old, **laid_over}, {**new, **laid_over}, reader)]
+            told += [f"{path}, {launch}: {problem}" for problem in _differ(old, new, laid_over, reader)]
     return told
 
 
-def _differ(old: Settings, new: Settings, reader: Reader) -> Iterator[str]:
-    was, will = (capture_of(old, LAST_OLD, reader), capture_of(new, NEWEST, reader))
+def _differ(before: Settings, after: Settings, laid_over: Settings, reader: Reader) -> Iterator[str]:
+    old, new = {**before, **laid_over}, {**after, **laid_over}
+    was, will = capture_of(old, LAST_OLD, reader), capture_of(new, NEWEST, reader)
     if isinstance(was, Rejected):
-        if will != was and not isinstance(will, Rejected):
-            yield f"was refused ({was.reason}), is not refused"
+        # What was never accepted tells nothing, except that it must not become a job that runs by itself.
+        if not laid_over and not isinstance(will, Rejected):
+            yield f"was refused ({was.reason}), will capture {will}"
         return
     if was != will:
         yield f"captured {was}, will capture {will}"
@@ -447,7 +467,8 @@ def whole(size, *, other, flag=False):
         for layer in cfg.layers:
             layer.cuda_graph_scope = [CudaGraphScope.attn]
             layer.cuda_graph_impl = "transformer_engine"
-    cfg.model.enable_cuda_graph = True
+    cfg.model.external_cuda_graph = True
+    cfg.one, cfg.two = cfg.both()
     cfg.model.width = int(cfg.model.width) * 2 + cfg.other / 3
     return cfg
 
@@ -469,13 +490,14 @@ def test_the_stubs_record_what_a_function_does() -> None:
     assert assigning(SYNTHETIC) == ["whole", "branches"]
     assert execute(SYNTHETIC, "whole", True, old=True) == [
         ("somewhere.base().layers[*]", {"cuda_graph_scope": ["attn"], "cuda_graph_impl": "transformer_engine"}),
-        ("somewhere.base().model", {"enable_cuda_graph": True}),
+        ("somewhere.base().model", {"external_cuda_graph": True}),
     ]
     made = ("megatron.core.transformer.TransformerConfig()", {IMPL: "transformer_engine", SCOPE: "attn,mlp"})
-    taken = {"cuda_graph_impl": "local", "cuda_graph_scope": ["full_iteration"]}
-    assert execute(SYNTHETIC, "branches", True, old=True) == [("somewhere.base().model", taken), made]
+    on = {"cuda_graph_impl": "local", "cuda_graph_scope": ["full_iteration"]}
+    off = {"cuda_graph_impl": "none"}
+    assert execute(SYNTHETIC, "branches", True, old=True) == [("somewhere.base().model", on), made]
     assert execute(SYNTHETIC, "branches", False, old=True) == [
-        ("somewhere.base().model", {"cuda_graph_impl": "none"}),
+        ("somewhere.base().model", off),
         made,
     ]
 
