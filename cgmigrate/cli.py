@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,8 @@ def main() -> None:
     Without --from and --to the project's own pins of megatron-core decide (pyproject.toml, requirements, lock files);
     without pins, files are taken from 0.17 to the newest known release.
     """
+    # A run makes many objects and few cycles: collecting often costs a tenth of it and frees nothing.
+    gc.set_threshold(100_000, 50, 50)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the run.
         if isinstance(stream, io.TextIOWrapper):

@@ -22,7 +22,7 @@ from cgmigrate.documents.python.names import names_of
 from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
 from cgmigrate.documents.python.readings import Readings, function_of
 from cgmigrate.documents.python.runs import Runs
-from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.python.writing import SiteWriter, delete_statements
 from cgmigrate.edits import Edit, OverlapError, apply
 from cgmigrate.settings import Settings
@@ -117,7 +117,7 @@ class PythonDocument:
         dealt.sort(key=lambda span: span.start)
         starts = [span.start for span in dealt]
         reach = list(accumulate((span.end for span in dealt), max))
-        for found in _OLD.finditer(self.text):
+        for found in matches_near_names(_OLD, self.text):
             at = bisect_right(starts, found.start()) - 1
             if at < 0 or reach[at] < found.end():
                 written = Written(found.group(), found.group(), None, Span(found.start(), found.end()))
