@@ -7,10 +7,12 @@ keys) are fixed together or not at all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of
+from cgmigrate.choices import CannotChooseError, combined, first_branches, has_choice, undecided, variants
 from cgmigrate.documents import (
     Add,
     CannotEditError,
@@ -39,6 +41,7 @@ from cgmigrate.settings import (
     MODULES,
     SCOPE,
     SPLIT_IN,
+    Choice,
     Release,
     Settings,
     Undecided,
@@ -47,6 +50,8 @@ from cgmigrate.settings import (
 
 SAFE, UNSAFE = "safe", "unsafe"
 DEPRECATED = frozenset((ENABLE, EXTERNAL, SCOPE))
+_A_NAME = re.compile(r"[A-Za-z_][\w.]*")
+"""A variable, or an attribute of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,7 @@ def examine(document: Document, context: Context) -> Examination:
         owner_of(site, merged[site.index].keys(), document.top_level, context.ecosystems) for site in document.sites
     ]
     sites = _laid_over(document.sites, owners)
+    sites, chosen = _choose(document, sites, owners, context)
     merged = effective(sites)
     cases: dict[int, _Case] = {}
     for site, owner in zip(sites, owners, strict=True):
@@ -145,19 +151,25 @@ def examine(document: Document, context: Context) -> Examination:
         elif owner.ecosystem.reader is None and not owner.conflict:
             result.left_alone += [(written, owner.ecosystem.name) for written in site.written]
         else:
-            reader = owner.ecosystem.reader or Reader.CONFIG
-            case = _examine_site(site, reader, merged[site.index], owner.conflict, document, context)
-            if owner.ecosystem.laid_over and not site.inherits and _unsets(case):
-                case.risk("it is laid over settings that this file does not hold, and a false may undo one of them")
-            cases[site.index] = case
+            cases[site.index] = _case_of(site, owner, merged[site.index], document, context)
     problems = [(problem, rule) for problem in document.problems if (rule := _rule_of(problem, context))]
-    fine = _decide(document, sites, cases, context, result, {p.index: {} for p, _ in problems if p.becomes})
+    fine = _decide(document, sites, cases, chosen, context, result, {p.index: {} for p, _ in problems if p.becomes})
     for problem, rule in problems:
         result.findings.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
         result.findings += _findings_of(case, document, context, result)
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
     return result
+
+
+def _case_of(site: Site, owner: Owner, before: Settings, document: Document, context: Context) -> _Case:
+    """A site of a known owner under examination."""
+    assert owner.ecosystem is not None
+    reader = owner.ecosystem.reader or Reader.CONFIG
+    case = _examine_site(site, reader, before, owner.conflict, document, context)
+    if owner.ecosystem.laid_over and not site.inherits and _unsets(case):
+        case.risk("it is laid over settings that this file does not hold, and a false may undo one of them")
+    return case
 
 
 def _unsets(case: _Case) -> bool:
@@ -246,6 +258,7 @@ def _examine_site(
         case.hits = _hits_of_names(case, context)
         return case
     _apply_rules(case, context)
+    _name_none(case, document)
     if site.overrides:
         _keep_overriding(case, context)
     for code, merged_with in (("CG004", document.builds_on), ("CG010", context.merged_into)):
@@ -253,6 +266,17 @@ def _examine_site(
             case.told.append(_merged_finding(context.rules[code], merged_with, case))
             case.risk(case.told[-1].message, code)
     return case
+
+
+def _name_none(case: _Case, document: Document) -> None:
+    """Where a condition chooses between true and false, false needs a name, too: the implementation ``none``."""
+    written = document.sites[case.site.index].own
+    if IMPL in case.before or not any(isinstance(written.get(name), Choice) for name in (ENABLE, EXTERNAL)):
+        return
+    if case.final is not None and IMPL not in case.final:
+        case.final = {**case.final, IMPL: "none"}
+    if case.site.overrides:
+        case.risk("the implementation is set elsewhere, if at all: where it is, false left it on, and `none` does not")
 
 
 def _merged_finding(rule: Rule, other: str, case: _Case) -> Finding:
@@ -288,7 +312,11 @@ def _keep_overriding(case: _Case, context: Context) -> None:
 
 
 def _advice_for_undecided(written: Written, site: Site) -> str:
+    assert isinstance(written.value, Undecided)
     form = "an interpolation" if site.origin is None else "an expression"
+    if written.field in (ENABLE, EXTERNAL) and site.origin is not None and _A_NAME.fullmatch(written.value.text):
+        name = "local" if written.field == ENABLE else "transformer_engine"
+        return f'write `cuda_graph_impl = "{name}" if {written.value.text} else "none"`'
     new = {
         ENABLE: f"write `cuda_graph_impl` with {form} that yields none or local",
         EXTERNAL: f"write `cuda_graph_impl` with {form} that yields none or transformer_engine",
@@ -341,6 +369,71 @@ def _apply_rules(case: _Case, context: Context) -> None:
     case.final = current
 
 
+# --- values that are chosen by conditions ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What sites that share settings become, whichever branches of their values are taken."""
+
+    wanted: Mapping[int, Settings]
+    risks: Mapping[int, Sequence[_Reason]]
+
+
+def _choose(
+    document: Document, sites: list[Site], owners: Sequence[Owner], context: Context
+) -> tuple[list[Site], dict[int, _Chosen]]:
+    """Settle values with conditions: sites as for the first branches where all can be migrated alike, else undecided.
+
+    What the former become is returned by the index of each site.
+    """
+    chosen: dict[int, _Chosen] = {}
+    if not any(map(has_choice, sites)):
+        return sites, chosen
+    result = list(sites)
+    for component in components(sites):
+        if not any(has_choice(sites[index]) for index in component):
+            continue
+        try:
+            answer = _over_all_branches(document, sites, component, owners, context)
+        except CannotChooseError as error:
+            for index in component:
+                result[index] = undecided(sites[index], str(error))
+        else:
+            for index in component:
+                result[index] = first_branches(sites[index])
+                chosen[index] = answer
+    return result, chosen
+
+
+def _over_all_branches(
+    document: Document, sites: Sequence[Site], component: Sequence[int], owners: Sequence[Owner], context: Context
+) -> _Chosen:
+    """Examine sites once for each combination of branches. Raises CannotChooseError where these do not agree."""
+    if any((eco := owners[i].ecosystem) is None or eco.reader is None or owners[i].conflict for i in component):
+        raise CannotChooseError
+    if fixed := next(filter(None, (sites[index].fixed_in_place for index in component)), ""):
+        raise CannotChooseError(fixed)
+    found: list[dict[int, Settings]] = []
+    risks: dict[int, list[_Reason]] = {index: [] for index in component}
+    options = variants(sites, component)
+    for variant in options:
+        merged = effective(variant.sites)
+        cases = {i: _case_of(variant.sites[i], owners[i], merged[i], document, context) for i in component}
+        group = list(cases.values())
+        if blocked := next((case.blocked for case in group if case.blocked), None):
+            raise CannotChooseError(f"where {variant.told}: {blocked.text}")
+        if why := _order_matters(group):
+            raise CannotChooseError(why)
+        own = _proposed(variant.sites, component, group, context)
+        if blocked := next((case.blocked for case in group if case.blocked), None):
+            raise CannotChooseError(f"where {variant.told}: {blocked.text}")
+        found.append(own)
+        for index, case in cases.items():
+            risks[index] += [risk for risk in case.risks if risk not in risks[index]]
+    return _Chosen(combined(sites, component, options, found), risks)
+
+
 # --- all sites together ---------------------------------------------------------------------------
 
 
@@ -348,6 +441,7 @@ def _decide(
     document: Document,
     sites: Sequence[Site],
     cases: Mapping[int, _Case],
+    chosen: Mapping[int, _Chosen],
     context: Context,
     result: Examination,
     beside: Mapping[int, Settings],
@@ -360,7 +454,9 @@ def _decide(
     candidates: list[tuple[list[_Case], dict[int, Settings]]] = []
     for component in components(sites):
         group = [cases[index] for index in component if index in cases]
-        if not any(case.final is not None and _differs(case.final, case.before) for case in group):
+        answer = chosen.get(component[0])
+        changed = any(case.final is not None and _differs(case.final, case.before) for case in group)
+        if not changed and answer is None:
             continue
         strangers = [index for index in component if index not in cases]
         blocked = [case for case in group if case.blocked]
@@ -373,12 +469,12 @@ def _decide(
             for case in group:
                 case.block(why)
             continue
-        finals = {case.site.index: case.final for case in group if case.final is not None}
-        wanted = own_after(sites, component, finals)
-        after = effective_in(sites, component, wanted)
-        wanted = {index: own for index, own in wanted.items() if _differs(own, sites[index].own)}
-        for case in group:
-            _check_soundness(case, after[case.site.index], context)
+        wanted = _proposed(sites, component, group, context)
+        if answer is not None:
+            wanted = dict(answer.wanted)
+            for case in group:
+                case.risks += [risk for risk in answer.risks[case.site.index] if risk not in case.risks]
+        wanted = {index: own for index, own in wanted.items() if _differs(own, document.sites[index].own)}
         if not any(case.blocked for case in group):
             candidates.append((group, wanted))
     together = {**beside, **{index: own for _, wanted in candidates for index, own in wanted.items()}}
@@ -392,6 +488,18 @@ def _decide(
                 case.risk("it shares settings with a mapping whose rewrite is not safe")
         (result.safe if safe else result.unsafe).update(wanted)
     return fine
+
+
+def _proposed(
+    sites: Sequence[Site], component: Sequence[int], group: Sequence[_Case], context: Context
+) -> dict[int, Settings]:
+    """The own settings that the cases of one component ask for, each checked for what is captured then."""
+    finals = {case.site.index: case.final for case in group if case.final is not None}
+    wanted = own_after(sites, component, finals)
+    after = effective_in(sites, component, wanted)
+    for case in group:
+        _check_soundness(case, after[case.site.index], context)
+    return wanted
 
 
 def _order_matters(group: Sequence[_Case]) -> str:
@@ -477,7 +585,7 @@ def _findings_of(case: _Case, document: Document, context: Context, result: Exam
     safety = ""
     for kind, sites in ((SAFE, result.safe), (UNSAFE, result.unsafe)):
         if site.index in sites:
-            safety, planned = kind, changes(site.own, sites[site.index])
+            safety, planned = kind, changes(document.sites[site.index].own, sites[site.index])
     reasons = [] if safety == SAFE else [case.blocked] if case.blocked else case.risks
     hits = [(rule, hit, written) for rule, hit in case.hits if (written := _place(rule, site)) is not None]
     if not hits and planned:

@@ -63,6 +63,22 @@ class Undecided:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that code chooses between: ``["attn"] if moe else []``, nested ones flattened.
+
+    ``texts`` is what stands before, between and behind the ``branches``: the conditions.
+    """
+
+    texts: tuple[str, ...]
+    branches: tuple[object, ...]
+
+    def __str__(self) -> str:
+        shown = (f"[{', '.join(map(str, item))}]" if isinstance(item, list) else str(item) for item in self.branches)
+        pieces = (text + branch for text, branch in zip(self.texts, shown, strict=False))
+        return "".join(pieces) + self.texts[-1]
+
+
 Settings = Mapping[str, object]
 """Field name → value, as the reader receives it; a field that is not written is not in the mapping."""
 

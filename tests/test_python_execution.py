@@ -135,9 +135,19 @@ NAMES = st.sampled_from(["cuda_graph_impl", "cuda_graph_impl", "cuda_graph_scope
 
 
 @st.composite
+def values(draw: Any, name: str, depth: int = 0) -> str:
+    """A plain value, or one that a condition chooses."""
+    if depth > 1 or draw(st.integers(0, 3)):
+        return draw(st.sampled_from(VALUES[name]))
+    body, other = draw(values(name, depth + 1)), draw(values(name, depth + 1))
+    test = draw(st.sampled_from(["a", "b", "not a", "a and b"]))
+    return f"({body}) if {test} else {other}" if " if " in body else f"{body} if {test} else {other}"
+
+
+@st.composite
 def assignments(draw: Any, target: str) -> str:
     name = draw(NAMES)
-    value = draw(st.sampled_from(VALUES[name]))
+    value = draw(values(name))
     if draw(st.integers(0, 5)) == 0:
         return f'setattr({target}, "{name}", {value})'
     comment = draw(st.sampled_from(["", "", "  # a comment"]))
@@ -204,7 +214,7 @@ def test_mutated_objects(body: list[str], start: tuple[dict[str, Any], dict[str,
 @st.composite
 def calls(draw: Any) -> str:
     names = draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=4, unique=True))
-    pairs = [(name, draw(st.sampled_from(VALUES[name]))) for name in names]
+    pairs = [(name, draw(values(name))) for name in names]
     pairs.insert(draw(st.integers(0, len(pairs))), ("layers", "2"))
     form = draw(st.integers(0, 5))
     if form == 0:
@@ -224,3 +234,18 @@ def calls(draw: Any) -> str:
 @given(call=calls())
 def test_calls(call: str) -> None:
     _judge(HEADER + f"def build(a, b):\n    config = {call}\n    return config\n", ({}, {}))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_conditional_values(data: st.DataObject) -> None:
+    """The pairs that are written in practice, at least one of the two with a condition."""
+    impl = data.draw(st.sampled_from(["cuda_graph_impl", "enable_cuda_graph", "external_cuda_graph"]))
+    pairs = [(impl, data.draw(values(impl))), ("cuda_graph_scope", data.draw(values("cuda_graph_scope")))]
+    hypothesis.assume(any(" if " in value for _, value in pairs))
+    if data.draw(st.booleans()):
+        call = ", ".join(f"{name}={value}" for name, value in pairs)
+        body = [f"return TransformerConfig({call})"]
+    else:
+        body = ["cfg = base()", *(f"cfg.model.{name} = {value}" for name, value in pairs), "return cfg.model"]
+    _judge(HEADER + "def build(a, b):\n" + "".join(f"    {line}\n" for line in body), ({}, {}))

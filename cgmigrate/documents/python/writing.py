@@ -10,9 +10,9 @@ from cgmigrate.documents import Add, CannotEditError, Remove, Rename, Revalue, S
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.python.source import Source
-from cgmigrate.documents.python.values import enum_class, enum_member, rendered
+from cgmigrate.documents.python.values import branches_of, enum_class, enum_member, rendered
 from cgmigrate.edits import Edit
-from cgmigrate.settings import FLAGS, Settings
+from cgmigrate.settings import FLAGS, Choice, Settings
 
 _TAIL = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r?\n)")
 
@@ -69,6 +69,17 @@ class SiteWriter:
             case Form.OVERRIDES:
                 return self._new_override(item, value, old)
         (node,) = item.values
+        if not isinstance(value, Choice):
+            return self._new_expression(node, value, old)
+        if not isinstance(old, Choice) or old.texts != value.texts:
+            self._refuse("a condition would have to move to another setting")
+            return []
+        result: list[Edit] = []
+        for branch, new, was in zip(branches_of(node), value.branches, old.branches, strict=True):
+            result += self._new_expression(branch, new, was)
+        return result
+
+    def _new_expression(self, node: ast.expr, value: object, old: object) -> list[Edit]:
         span = self.source.span(node)
         if type(value) is type(old) and value == old:
             return self._with_new_class(node)
@@ -135,6 +146,8 @@ class SiteWriter:
     # --- adding and removing ----------------------------------------------------------------
 
     def _add(self, item: Item, name: str, value: object) -> Edit:
+        if isinstance(value, Choice):
+            self._refuse("a condition would have to be written twice")
         match self.place.form:
             case Form.RUN:
                 return self._add_statement(item, name, value)
