@@ -65,7 +65,8 @@ class Run:
     unread: dict[Syntax, int] = field(default_factory=dict)
     """Files that hold the names in a syntax that this release does not read yet."""
     _contexts: dict[Resolution, Context] = field(default_factory=dict)
-    _merged: dict[str, str] = field(default_factory=dict)
+    _sources: list[Source] = field(default_factory=list)
+    _merged: dict[str, str] | None = None
     _rules: dict[str, Rule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,7 +75,8 @@ class Run:
     def __iter__(self) -> Iterator[Checked | Trouble]:
         # Which file is merged into which is known only when all that hold settings are known.
         found = list(self.discovery)
-        self._merged = self._merged_files([item for item in found if isinstance(item, Source)])
+        self._sources = [item for item in found if isinstance(item, Source)]
+        self._merged = None
         for item in found:
             match item:
                 case Trouble():
@@ -87,7 +89,13 @@ class Run:
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
 
-    def _merged_files(self, sources: Sequence[Source]) -> dict[str, str]:
+    def _merged_files(self) -> dict[str, str]:
+        """Path → the file laid over it, for files of this run; worked out when something is to be rewritten."""
+        if self._merged is None:
+            self._merged = self._find_merged_files(self._sources)
+        return self._merged
+
+    def _find_merged_files(self, sources: Sequence[Source]) -> dict[str, str]:
         children = [source for source in sources if source.syntax is Syntax.YAML and b"defaults:" in source.data]
         if not children:
             return {}
@@ -136,8 +144,11 @@ class Run:
         from cgmigrate.engine import examine
 
         document = _document(path, text, syntax)
-        context = replace(self._context(path), merged_into=self._merged.get(path, ""))
-        return document, examine(document, context)
+        context = self._context(path)
+        examined = examine(document, context)
+        if (examined.safe or examined.unsafe) and (child := self._merged_files().get(path)):
+            examined = examine(document, replace(context, merged_into=child))
+        return document, examined
 
     def _selected(self, rule: str) -> bool:
         selected = not self.options.select or rule.startswith(self.options.select)
