@@ -8,33 +8,26 @@ keys) are fixed together or not at all.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of
 from cgmigrate.choices import CannotChooseError, combined, first_branches, has_choice, undecided, variants
 from cgmigrate.documents import (
-    Add,
     CannotEditError,
-    Change,
     Document,
     Problem,
-    Remove,
-    Rename,
-    Revalue,
     Site,
-    Span,
     Written,
-    changes,
     same,
 )
-from cgmigrate.ecosystems import Ecosystem, Owner, owner_of
+from cgmigrate.ecosystems import Owner, owner_of
+from cgmigrate.examination import SAFE, UNSAFE, Context, Examination, Finding, Reason, SiteCase, reader_name
 from cgmigrate.inheritance import components, effective, effective_in, own_after
 from cgmigrate.rules import Case, Rule, State, matching_case
 from cgmigrate.settings import (
     ENABLE,
     EXTERNAL,
-    FIELDS,
     IMPL,
     INFERENCE,
     LAST_OLD,
@@ -47,91 +40,11 @@ from cgmigrate.settings import (
     Undecided,
     names_in,
 )
+from cgmigrate.telling import findings_of, place_of
 
-SAFE, UNSAFE = "safe", "unsafe"
 DEPRECATED = frozenset((ENABLE, EXTERNAL, SCOPE))
 _A_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A variable, or an attribute of one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What holds for a whole run (of one project): releases, rules, owners."""
-
-    source: Release
-    target: Release
-    rules: Mapping[str, Rule]
-    ecosystems: Sequence[Ecosystem]
-    assumed_source: bool = True
-    """Whether the source release is only the default, neither given nor pinned."""
-    merged_into: str = ""
-    """A file with settings of its own that is merged over the one under examination."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing to tell the user.
-
-    ``fix`` is the result in short, ``safety`` whether it is applied (``safe``), applied only with
-    ``--unsafe-fixes`` (``unsafe``), or empty when there is none; ``why_not`` says why a fix is
-    held back or missing; ``notes`` say more.
-    """
-
-    rule: str
-    severity: str
-    span: Span
-    message: str
-    fix: str = ""
-    safety: str = ""
-    why_not: str = ""
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Examination:
-    """All findings of one document and the settings its sites should have.
-
-    ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
-    only what ``safe`` does not. ``left_alone`` names settings that belong to other systems.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    safe: dict[int, Settings] = field(default_factory=dict)
-    unsafe: dict[int, Settings] = field(default_factory=dict)
-    left_alone: list[tuple[Written, str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reason:
-    """Why a fix is held back; ``rule`` is the rule that says so, empty where it concerns the whole site."""
-
-    text: str
-    rule: str = ""
-
-
-@dataclass(slots=True)
-class _Case:
-    """A site under examination."""
-
-    site: Site
-    reader: Reader
-    before: Settings
-    source: Release
-    hits: list[tuple[Rule, Case]] = field(default_factory=list)
-    final: Settings | None = None
-    blocked: _Reason | None = None
-    """Why the site cannot be rewritten, with or without --unsafe-fixes."""
-    risks: list[_Reason] = field(default_factory=list)
-    """Why it is rewritten only with --unsafe-fixes."""
-    told: list[Finding] = field(default_factory=list)
-
-    def block(self, text: str, rule: str = "") -> None:
-        """Give the reason why the site cannot be rewritten; the first one given stays."""
-        self.blocked = self.blocked or _Reason(text, rule)
-
-    def risk(self, text: str, rule: str = "") -> None:
-        """Give a reason why the site is rewritten only when the user says so."""
-        self.risks.append(_Reason(text, rule))
 
 
 def examine(document: Document, context: Context) -> Examination:
@@ -144,7 +57,7 @@ def examine(document: Document, context: Context) -> Examination:
     sites = _laid_over(document.sites, owners)
     sites, chosen = _choose(document, sites, owners, context)
     merged = effective(sites)
-    cases: dict[int, _Case] = {}
+    cases: dict[int, SiteCase] = {}
     for site, owner in zip(sites, owners, strict=True):
         if owner.ecosystem is None:
             result.findings += _owner_unknown(site, context)
@@ -157,12 +70,12 @@ def examine(document: Document, context: Context) -> Examination:
     for problem, rule in problems:
         result.findings.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
-        result.findings += _findings_of(case, document, context, result)
+        result.findings += findings_of(case, document, context, result)
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
     return result
 
 
-def _case_of(site: Site, owner: Owner, before: Settings, document: Document, context: Context) -> _Case:
+def _case_of(site: Site, owner: Owner, before: Settings, document: Document, context: Context) -> SiteCase:
     """A site of a known owner under examination."""
     assert owner.ecosystem is not None
     reader = owner.ecosystem.reader or Reader.CONFIG
@@ -172,7 +85,7 @@ def _case_of(site: Site, owner: Owner, before: Settings, document: Document, con
     return case
 
 
-def _unsets(case: _Case) -> bool:
+def _unsets(case: SiteCase) -> bool:
     """Whether a boolean that is false would be deleted, which matters where something lies below."""
     final = case.final or case.before
     return any(case.before.get(name) is False and name not in final for name in (ENABLE, EXTERNAL))
@@ -238,8 +151,8 @@ def _owner_unknown(site: Site, context: Context) -> list[Finding]:
 
 def _examine_site(
     site: Site, reader: Reader, before: Settings, conflict: str, document: Document, context: Context
-) -> _Case:
-    case = _Case(site, reader, before, _source_for(before, context))
+) -> SiteCase:
+    case = SiteCase(site, reader, before, _source_for(before, context))
     for reason in filter(None, (conflict, site.fixed_in_place)):
         case.block(reason)
     undecided = [written for written in site.written if isinstance(written.value, Undecided)]
@@ -268,7 +181,7 @@ def _examine_site(
     return case
 
 
-def _name_none(case: _Case, document: Document) -> None:
+def _name_none(case: SiteCase, document: Document) -> None:
     """Where a condition chooses between true and false, false needs a name, too: the implementation ``none``."""
     written = document.sites[case.site.index].own
     if IMPL in case.before or not any(isinstance(written.get(name), Choice) for name in (ENABLE, EXTERNAL)):
@@ -279,16 +192,16 @@ def _name_none(case: _Case, document: Document) -> None:
         case.risk("the implementation is set elsewhere, if at all: where it is, false left it on, and `none` does not")
 
 
-def _merged_finding(rule: Rule, other: str, case: _Case) -> Finding:
+def _merged_finding(rule: Rule, other: str, case: SiteCase) -> Finding:
     """What to say of a site whose other half may stand in another file."""
-    written = _place(rule, case.site) or case.site.written[0]
+    written = place_of(rule, case.site) or case.site.written[0]
     direction = "is merged with" if rule.id == "CG004" else "is merged into"
     message = f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"
     advice = "migrate these files together by hand, or with --unsafe-fixes each as if it stood alone"
     return Finding(rule.id, rule.severity, written.span, message, why_not=advice)
 
 
-def _keep_overriding(case: _Case, context: Context) -> None:
+def _keep_overriding(case: SiteCase, context: Context) -> None:
     """A site that changes an object must go on saying what it said: leaving a setting out keeps an older value."""
     own, final = case.site.own, dict(case.final or {})
     if context.target < SPLIT_IN or case.blocked:
@@ -332,22 +245,17 @@ def _source_for(settings: Settings, context: Context) -> Release:
     return context.target if new and context.source < SPLIT_IN <= context.target else context.source
 
 
-def _hits_of_names(case: _Case, context: Context) -> list[tuple[Rule, Case]]:
+def _hits_of_names(case: SiteCase, context: Context) -> list[tuple[Rule, Case]]:
     """The deprecated names of a site that cannot be evaluated, so that none of them goes unsaid."""
     decided = {name: value for name, value in case.before.items() if not isinstance(value, Undecided)}
-    state = State(decided, _reader_name(case.reader), case.source, context.target)
+    state = State(decided, reader_name(case.reader), case.source, context.target)
     found = [(rule, matching_case(rule, state)) for rule in context.rules.values() if rule.id.startswith("CG1")]
     return [(rule, hit) for rule, hit in found if hit is not None]
 
 
-def _reader_name(reader: Reader) -> str:
-    """How rules name a reader: config, command-line, bridge."""
-    return reader.name.lower().replace("_", "-")
-
-
-def _apply_rules(case: _Case, context: Context) -> None:
+def _apply_rules(case: SiteCase, context: Context) -> None:
     """Let each migrating rule rewrite the settings once, in order, until none holds any more."""
-    reader = _reader_name(case.reader)
+    reader = reader_name(case.reader)
     current, done = dict(case.before), set[tuple[str, int]]()
     rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
     progress = True
@@ -377,7 +285,7 @@ class _Chosen:
     """What sites that share settings become, whichever branches of their values are taken."""
 
     wanted: Mapping[int, Settings]
-    risks: Mapping[int, Sequence[_Reason]]
+    risks: Mapping[int, Sequence[Reason]]
 
 
 def _choose(
@@ -415,7 +323,7 @@ def _over_all_branches(
     if fixed := next(filter(None, (sites[index].fixed_in_place for index in component)), ""):
         raise CannotChooseError(fixed)
     found: list[dict[int, Settings]] = []
-    risks: dict[int, list[_Reason]] = {index: [] for index in component}
+    risks: dict[int, list[Reason]] = {index: [] for index in component}
     options = variants(sites, component)
     for variant in options:
         merged = effective(variant.sites)
@@ -440,7 +348,7 @@ def _over_all_branches(
 def _decide(
     document: Document,
     sites: Sequence[Site],
-    cases: Mapping[int, _Case],
+    cases: Mapping[int, SiteCase],
     chosen: Mapping[int, _Chosen],
     context: Context,
     result: Examination,
@@ -451,7 +359,7 @@ def _decide(
     Returns whether all that is chosen, and what is written ``beside`` the sites, could be written together;
     else each was tried alone.
     """
-    candidates: list[tuple[list[_Case], dict[int, Settings]]] = []
+    candidates: list[tuple[list[SiteCase], dict[int, Settings]]] = []
     for component in components(sites):
         group = [cases[index] for index in component if index in cases]
         answer = chosen.get(component[0])
@@ -491,7 +399,7 @@ def _decide(
 
 
 def _proposed(
-    sites: Sequence[Site], component: Sequence[int], group: Sequence[_Case], context: Context
+    sites: Sequence[Site], component: Sequence[int], group: Sequence[SiteCase], context: Context
 ) -> dict[int, Settings]:
     """The own settings that the cases of one component ask for, each checked for what is captured then."""
     finals = {case.site.index: case.final for case in group if case.final is not None}
@@ -502,7 +410,7 @@ def _proposed(
     return wanted
 
 
-def _order_matters(group: Sequence[_Case]) -> str:
+def _order_matters(group: Sequence[SiteCase]) -> str:
     """Why sites between which branches lie cannot be rewritten one by one, empty when they can.
 
     They can where the old and the new settings correspond one to one, whichever sites ran: modules under
@@ -525,7 +433,7 @@ def _differs(left: Settings, right: Settings) -> bool:
     return left.keys() != right.keys() or any(not same(left[name], right[name]) for name in left)
 
 
-def _check_soundness(case: _Case, after: Settings, context: Context) -> None:
+def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
     """Compare captures; say in words what would change where they differ."""
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(after, context.target, case.reader)
@@ -544,7 +452,7 @@ def _check_soundness(case: _Case, after: Settings, context: Context) -> None:
         )
 
 
-def _older_meaning(case: _Case) -> Capture | Rejected | None:
+def _older_meaning(case: SiteCase) -> Capture | Rejected | None:
     """What 0.17 made of settings that only use names it knows; None for others."""
     if MODULES in case.before or INFERENCE in case.before or case.before.get(IMPL) == "full_iteration":
         return None
@@ -555,7 +463,7 @@ def _told(capture: Capture | Rejected) -> str:
     return str(capture) if isinstance(capture, Capture) else f"nothing: it was refused ({capture.reason})"
 
 
-def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group: Sequence[_Case]) -> bool:
+def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group: Sequence[SiteCase]) -> bool:
     """Try the edits of one group; on failure block it."""
     reason = _trouble(document, wanted)
     if reason:
@@ -574,196 +482,3 @@ def _trouble(document: Document, wanted: Mapping[int, Settings]) -> str:
         return str(error)
     except OverlapError as error:
         return f"two changes meet: {error}"
-
-
-# --- telling --------------------------------------------------------------------------------------
-
-
-def _findings_of(case: _Case, document: Document, context: Context, result: Examination) -> list[Finding]:
-    site = case.site
-    planned: list[Change] = []
-    safety = ""
-    for kind, sites in ((SAFE, result.safe), (UNSAFE, result.unsafe)):
-        if site.index in sites:
-            safety, planned = kind, changes(document.sites[site.index].own, sites[site.index])
-    reasons = [] if safety == SAFE else [case.blocked] if case.blocked else case.risks
-    hits = [(rule, hit, written) for rule, hit in case.hits if (written := _place(rule, site)) is not None]
-    if not hits and planned:
-        # What it inherits changes, and so must what it writes itself.
-        hits = [(rule, hit, _changed(site, planned)) for rule, hit in case.hits[:1]]
-    remarks = _remarks(case, safety, context)
-    if safety != SAFE:
-        hits, remarks = _without_repetition(hits, remarks)
-    main = next((rule.id for rule, _, _ in hits if any(reason.rule == rule.id for reason in reasons)), "")
-    told = next((finding for finding in case.told if any(reason.rule == finding.rule for reason in reasons)), None)
-    main = main or (hits[0][0].id if hits else "")
-    # What says only why a fix is held back is settled with it.
-    found = [replace(f, safety=safety) if any(r.rule == f.rule for r in case.risks) else f for f in case.told]
-    for rule, hit, written in hits:
-        why_not = "; ".join(_message(r.text, case, context) for r in reasons if rule.id == (r.rule or main))
-        explained = next((r.id for r, h, _ in remarks if "rejected" in h.when), "")
-        if explained and rule.id == main and case.blocked and not case.blocked.rule:
-            why_not = f"decided together with {explained}"
-        elif reasons and not why_not and told:
-            why_not = f"decided together with {told.rule} on line {_line(document, told.span.start)}"
-        elif reasons and not why_not:
-            why_not = _waits_for(main, hits, document)
-        notes = _notes(case, safety, context) if rule.id == main else ()
-        message = _message(hit.message, case, context)
-        fix = _in_short(site, written, planned) if planned else ""
-        found.append(Finding(rule.id, rule.severity, written.span, message, fix, safety, why_not, notes))
-    for rule, hit, _ in remarks:
-        place = _place(rule, site)
-        if place is not None:
-            message, advice = _message(hit.message, case, context), _message(hit.decide, case, context)
-            found.append(Finding(rule.id, rule.severity, place.span, message, why_not=advice))
-    return found + _unsaid(case, found, context)
-
-
-def _changed(site: Site, planned: Sequence[Change]) -> Written:
-    names = {name for change in planned for name in (getattr(change, "name", ""), getattr(change, "old", ""))}
-    return next((written for written in site.written if written.field in names), site.written[0])
-
-
-def _waits_for(main: str, hits: Sequence[tuple[Rule, Case, Written]], document: Document) -> str:
-    """What to say where another finding of the same site gives the reason."""
-    start = next((written.span.start for rule, _, written in hits if rule.id == main), 0)
-    return f"decided together with {main} on line {_line(document, start)}"
-
-
-def _line(document: Document, offset: int) -> int:
-    return document.text.count("\n", 0, offset) + 1
-
-
-def _without_repetition(
-    hits: list[tuple[Rule, Case, Written]], remarks: list[tuple[Rule, Case, tuple[str, ...]]]
-) -> tuple[list[tuple[Rule, Case, Written]], list[tuple[Rule, Case, tuple[str, ...]]]]:
-    """Where no fix is written, one finding a setting says what is wrong.
-
-    What a rule about this very trap says (CG3) goes before a refusal (CG2), and a refusal before
-    the plain deprecation (CG1).
-    """
-    trapped = {written.field for rule, _, written in hits if not rule.id.startswith("CG1")}
-    remarks = [r for r in remarks if "rejected" not in r[1].when or not trapped & set(r[2])]
-    refused = {name for _, hit, names in remarks if "rejected" in hit.when for name in names}
-    shown = [
-        (rule, hit, written)
-        for rule, hit, written in hits
-        if not rule.id.startswith("CG1") or written.field not in trapped | refused
-    ]
-    return shown, remarks
-
-
-def _unsaid(case: _Case, found: Sequence[Finding], context: Context) -> list[Finding]:
-    """Deprecated names of which no rule had anything to say: an omission would be silent."""
-    told = {finding.span for finding in found}
-    result = []
-    for written in case.site.written:
-        rule = next(
-            (r for r in context.rules.values() if r.id.startswith("CG1") and r.fields == (written.field,)), None
-        )
-        if rule is not None and written.span not in told and rule.deprecated_in <= context.target:
-            why_not = case.blocked.text if case.blocked else "no rule knows what is meant here; rewrite it by hand"
-            result.append(Finding(rule.id, rule.severity, written.span, rule.summary, why_not=why_not))
-    return result
-
-
-def _remarks(case: _Case, safety: str, context: Context) -> list[tuple[Rule, Case, tuple[str, ...]]]:
-    """Rules that only remark, on the settings as they will be when a safe fix is written, else as they are."""
-    settings = case.final if safety == SAFE and case.final is not None else case.before
-    if any(isinstance(value, Undecided) for value in settings.values()):
-        return []
-    if case.site.overrides and not {IMPL, ENABLE, EXTERNAL} & set(settings):
-        # The implementation is set elsewhere: what is missing here is not known to be missing.
-        return []
-    verdict = _refusal(case, context) if settings is case.before else None
-    state = State(settings, _reader_name(case.reader), case.source, context.target, verdict[0].code if verdict else "")
-    found: list[tuple[Rule, Case, tuple[str, ...]]] = []
-    explained = False
-    for rule in context.rules.values():
-        if rule.migrates or (hit := matching_case(rule, state)) is None:
-            continue
-        about_refusal = "rejected" in hit.when
-        if about_refusal and explained:
-            continue
-        explained = explained or about_refusal
-        fields = verdict[0].fields if about_refusal and verdict else rule.fields
-        found.append((replace(rule, fields=(*fields, *rule.fields)), hit, fields))
-    return found
-
-
-def _refusal(case: _Case, context: Context) -> tuple[Rejected, Release] | None:
-    """Who refuses a site as it is: the target, or else the source, and with what words."""
-    for release in (context.target, case.source):
-        verdict = capture_of(case.before, release, case.reader)
-        if isinstance(verdict, Rejected) and verdict.stage == "config":
-            return verdict, release
-    return None
-
-
-def _place(rule: Rule, site: Site) -> Written | None:
-    """Where a finding points: the first of the rule's settings that the site itself writes."""
-    by_name = {written.field: written for written in site.written}
-    heirs = {MODULES: SCOPE, IMPL: ENABLE}
-    for name in (*rule.fields, *(heirs[name] for name in rule.fields if name in heirs)):
-        if name in by_name:
-            return by_name[name]
-    return None
-
-
-def _in_short(site: Site, written: Written, planned: Iterable[Change]) -> str:
-    """The part of a fix that concerns one setting, in the site's own spelling."""
-    parts: list[str] = []
-    removes = False
-    for change in planned:
-        match change:
-            case Rename(old=old, new=new, value=value) if old == written.field:
-                parts.append(f"write `{_spelled(site, new, value)}`")
-            case Revalue(name=name, value=value):
-                parts.append(f"write `{_spelled(site, name, value)}`")
-            case Add(name=name, value=value, after=after) if after == written.field:
-                parts.append(f"add `{_spelled(site, name, value)}`")
-            case Remove(name=name) if name == written.field:
-                removes = True
-    if removes:
-        parts.append(f"delete `{written.key}`")
-    return ", ".join(parts)
-
-
-def _spelled(site: Site, name: str, value: object) -> str:
-    if isinstance(value, list):
-        shown = f"[{', '.join(map(str, value))}]"
-    else:
-        shown = str(value).lower() if isinstance(value, bool) else str(value)
-    return f"{site.written_as(name)}: {shown}"
-
-
-def _message(template: str, case: _Case, context: Context) -> str:
-    """Fill in how this site spells the settings, the releases, and the reader's refusal."""
-    if "{" not in template:
-        return template
-    filled = template
-    for name in FIELDS:
-        filled = filled.replace("{" + name + "}", case.site.written_as(name))
-    filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
-    if "{reason}" in filled or "{refuser}" in filled:
-        refusal = _refusal(case, context)
-        assert refusal is not None, "only rules about a refusal quote one"
-        filled = filled.replace("{reason}", refusal[0].reason.rstrip(".")).replace("{refuser}", str(refusal[1]))
-    return filled
-
-
-def _notes(case: _Case, safety: str, context: Context) -> tuple[str, ...]:
-    """What holds beside the finding: settings set too late, and what an older release made of them."""
-    if case.site.overrides and SCOPE in case.site.own and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
-        late = "since megatron-core 0.18 an assignment to `cuda_graph_scope` is silently ignored"
-        return (late if case.site.built else f"where the configuration is built already, {late}",)
-    if safety != SAFE or not context.assumed_source or case.source > LAST_OLD:
-        return ()
-    now = capture_of(case.before, case.source, case.reader)
-    for minor in (16, 15, 14):
-        older = Release(0, minor)
-        then = capture_of(case.before, older, case.reader)
-        if isinstance(then, Capture) and then != now:
-            return (f"in megatron-core {older} this captured {then}; if you come from there, run with --from {older}",)
-    return ()

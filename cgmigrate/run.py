@@ -13,7 +13,7 @@ from cgmigrate.settings import Release
 
 if TYPE_CHECKING:
     from cgmigrate.documents import Document
-    from cgmigrate.engine import Context, Examination, Finding
+    from cgmigrate.examination import Context, Examination, Finding
     from cgmigrate.releases import Resolution
     from cgmigrate.rules import Rule
 
@@ -168,7 +168,7 @@ class Run:
         """Releases, rules and owners for a file; the project's pins are those nearest to it."""
         from pathlib import Path
 
-        from cgmigrate.engine import Context
+        from cgmigrate.examination import Context
         from cgmigrate.releases import resolve
 
         resolution = resolve(Path(path).parent, self.options.source, self.options.target)
@@ -188,7 +188,7 @@ class Run:
 
     def _unreadable(self, path: str, data: bytes, rule: str, message: str) -> Checked:
         from cgmigrate.documents import Span
-        from cgmigrate.engine import Finding
+        from cgmigrate.examination import Finding
 
         finding = Finding(rule, self.rules()[rule].severity, Span(0, 0), message)
         return Checked(path, data, "", (finding,) if self._selected(rule) else ())

@@ -10,7 +10,8 @@ from textwrap import dedent
 from cgmigrate import ecosystems, rules
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.edits import apply
-from cgmigrate.engine import Context, Examination, examine
+from cgmigrate.engine import examine
+from cgmigrate.examination import Context, Examination
 from cgmigrate.settings import Release
 
 HEADER = "from megatron.core.transformer import TransformerConfig\n"

@@ -19,7 +19,8 @@ from ruamel.yaml import YAML
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.ecosystems import load as load_ecosystems
 from cgmigrate.edits import apply, decode
-from cgmigrate.engine import Context, examine
+from cgmigrate.engine import examine
+from cgmigrate.examination import Context
 from cgmigrate.inheritance import components, effective_in
 from cgmigrate.rules import load as load_rules
 from cgmigrate.settings import FIELDS, LAST_OLD, NEWEST, Settings, Undecided

@@ -14,7 +14,8 @@ import pytest
 
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.edits import apply
-from cgmigrate.engine import SAFE, Examination, examine
+from cgmigrate.engine import examine
+from cgmigrate.examination import SAFE, Examination
 from cgmigrate.run import Options, Run
 from cgmigrate.settings import Release
 

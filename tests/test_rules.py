@@ -13,7 +13,8 @@ from cgmigrate.documents import Document
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.edits import apply
-from cgmigrate.engine import Context, examine
+from cgmigrate.engine import examine
+from cgmigrate.examination import Context
 from cgmigrate.releases import parse_release
 from cgmigrate.rules import RuleError, load, load_yaml, read, rules_folder
 from cgmigrate.settings import FIELDS, LAST_OLD, NEWEST

@@ -14,7 +14,8 @@ from cgmigrate import ecosystems
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.edits import apply
-from cgmigrate.engine import Context, examine
+from cgmigrate.engine import examine
+from cgmigrate.examination import Context
 from cgmigrate.rules import load
 from cgmigrate.settings import NEWEST, Release
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cgmigrate.documents import Span
-from cgmigrate.engine import SAFE, UNSAFE, Finding
+from cgmigrate.examination import SAFE, UNSAFE, Finding
 
 WIDTH = 100
 """Columns of a source line that are shown; longer lines are cut around the underlined part."""

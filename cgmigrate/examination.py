@@ -1,0 +1,106 @@
+"""What is known of a run, a document and a site while it is examined; and findings, what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cgmigrate.capture import Reader
+from cgmigrate.documents import (
+    Site,
+    Span,
+    Written,
+)
+from cgmigrate.ecosystems import Ecosystem
+from cgmigrate.rules import Case, Rule
+from cgmigrate.settings import (
+    Release,
+    Settings,
+)
+
+SAFE, UNSAFE = "safe", "unsafe"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What holds for a whole run (of one project): releases, rules, owners."""
+
+    source: Release
+    target: Release
+    rules: Mapping[str, Rule]
+    ecosystems: Sequence[Ecosystem]
+    assumed_source: bool = True
+    """Whether the source release is only the default, neither given nor pinned."""
+    merged_into: str = ""
+    """A file with settings of its own that is merged over the one under examination."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to tell the user.
+
+    ``fix`` is the result in short, ``safety`` whether it is applied (``safe``), applied only with
+    ``--unsafe-fixes`` (``unsafe``), or empty when there is none; ``why_not`` says why a fix is
+    held back or missing; ``notes`` say more.
+    """
+
+    rule: str
+    severity: str
+    span: Span
+    message: str
+    fix: str = ""
+    safety: str = ""
+    why_not: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Examination:
+    """All findings of one document and the settings its sites should have.
+
+    ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
+    only what ``safe`` does not. ``left_alone`` names settings that belong to other systems.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    safe: dict[int, Settings] = field(default_factory=dict)
+    unsafe: dict[int, Settings] = field(default_factory=dict)
+    left_alone: list[tuple[Written, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a fix is held back; ``rule`` is the rule that says so, empty where it concerns the whole site."""
+
+    text: str
+    rule: str = ""
+
+
+@dataclass(slots=True)
+class SiteCase:
+    """A site under examination."""
+
+    site: Site
+    reader: Reader
+    before: Settings
+    source: Release
+    hits: list[tuple[Rule, Case]] = field(default_factory=list)
+    final: Settings | None = None
+    blocked: Reason | None = None
+    """Why the site cannot be rewritten, with or without --unsafe-fixes."""
+    risks: list[Reason] = field(default_factory=list)
+    """Why it is rewritten only with --unsafe-fixes."""
+    told: list[Finding] = field(default_factory=list)
+
+    def block(self, text: str, rule: str = "") -> None:
+        """Give the reason why the site cannot be rewritten; the first one given stays."""
+        self.blocked = self.blocked or Reason(text, rule)
+
+    def risk(self, text: str, rule: str = "") -> None:
+        """Give a reason why the site is rewritten only when the user says so."""
+        self.risks.append(Reason(text, rule))
+
+
+def reader_name(reader: Reader) -> str:
+    """How rules name a reader: config, command-line, bridge."""
+    return reader.name.lower().replace("_", "-")

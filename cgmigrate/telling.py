@@ -1,0 +1,224 @@
+"""Findings in words: where they point, what is said, the fix in short, and why it is held back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from cgmigrate.capture import Capture, Reader, Rejected, capture_of
+from cgmigrate.documents import (
+    Add,
+    Change,
+    Document,
+    Remove,
+    Rename,
+    Revalue,
+    Site,
+    Written,
+    changes,
+)
+from cgmigrate.examination import SAFE, UNSAFE, Context, Examination, Finding, SiteCase, reader_name
+from cgmigrate.rules import Case, Rule, State, matching_case
+from cgmigrate.settings import (
+    ENABLE,
+    EXTERNAL,
+    FIELDS,
+    IMPL,
+    LAST_OLD,
+    MODULES,
+    SCOPE,
+    SPLIT_IN,
+    Release,
+    Undecided,
+)
+
+
+def findings_of(case: SiteCase, document: Document, context: Context, result: Examination) -> list[Finding]:
+    """Return all there is to say of one site, now that it is decided what becomes of it."""
+    site = case.site
+    planned: list[Change] = []
+    safety = ""
+    for kind, sites in ((SAFE, result.safe), (UNSAFE, result.unsafe)):
+        if site.index in sites:
+            safety, planned = kind, changes(document.sites[site.index].own, sites[site.index])
+    reasons = [] if safety == SAFE else [case.blocked] if case.blocked else case.risks
+    hits = [(rule, hit, written) for rule, hit in case.hits if (written := place_of(rule, site)) is not None]
+    if not hits and planned:
+        # What it inherits changes, and so must what it writes itself.
+        hits = [(rule, hit, _changed(site, planned)) for rule, hit in case.hits[:1]]
+    remarks = _remarks(case, safety, context)
+    if safety != SAFE:
+        hits, remarks = _without_repetition(hits, remarks)
+    main = next((rule.id for rule, _, _ in hits if any(reason.rule == rule.id for reason in reasons)), "")
+    told = next((finding for finding in case.told if any(reason.rule == finding.rule for reason in reasons)), None)
+    main = main or (hits[0][0].id if hits else "")
+    # What says only why a fix is held back is settled with it.
+    found = [replace(f, safety=safety) if any(r.rule == f.rule for r in case.risks) else f for f in case.told]
+    for rule, hit, written in hits:
+        why_not = "; ".join(_message(r.text, case, context) for r in reasons if rule.id == (r.rule or main))
+        explained = next((r.id for r, h, _ in remarks if "rejected" in h.when), "")
+        if explained and rule.id == main and case.blocked and not case.blocked.rule:
+            why_not = f"decided together with {explained}"
+        elif reasons and not why_not and told:
+            why_not = f"decided together with {told.rule} on line {_line(document, told.span.start)}"
+        elif reasons and not why_not:
+            why_not = _waits_for(main, hits, document)
+        notes = _notes(case, safety, context) if rule.id == main else ()
+        message = _message(hit.message, case, context)
+        fix = _in_short(site, written, planned) if planned else ""
+        found.append(Finding(rule.id, rule.severity, written.span, message, fix, safety, why_not, notes))
+    for rule, hit, _ in remarks:
+        place = place_of(rule, site)
+        if place is not None:
+            message, advice = _message(hit.message, case, context), _message(hit.decide, case, context)
+            found.append(Finding(rule.id, rule.severity, place.span, message, why_not=advice))
+    return found + _unsaid(case, found, context)
+
+
+def _changed(site: Site, planned: Sequence[Change]) -> Written:
+    names = {name for change in planned for name in (getattr(change, "name", ""), getattr(change, "old", ""))}
+    return next((written for written in site.written if written.field in names), site.written[0])
+
+
+def _waits_for(main: str, hits: Sequence[tuple[Rule, Case, Written]], document: Document) -> str:
+    """What to say where another finding of the same site gives the reason."""
+    start = next((written.span.start for rule, _, written in hits if rule.id == main), 0)
+    return f"decided together with {main} on line {_line(document, start)}"
+
+
+def _line(document: Document, offset: int) -> int:
+    return document.text.count("\n", 0, offset) + 1
+
+
+def _without_repetition(
+    hits: list[tuple[Rule, Case, Written]], remarks: list[tuple[Rule, Case, tuple[str, ...]]]
+) -> tuple[list[tuple[Rule, Case, Written]], list[tuple[Rule, Case, tuple[str, ...]]]]:
+    """Where no fix is written, one finding a setting says what is wrong.
+
+    What a rule about this very trap says (CG3) goes before a refusal (CG2), and a refusal before
+    the plain deprecation (CG1).
+    """
+    trapped = {written.field for rule, _, written in hits if not rule.id.startswith("CG1")}
+    remarks = [r for r in remarks if "rejected" not in r[1].when or not trapped & set(r[2])]
+    refused = {name for _, hit, names in remarks if "rejected" in hit.when for name in names}
+    shown = [
+        (rule, hit, written)
+        for rule, hit, written in hits
+        if not rule.id.startswith("CG1") or written.field not in trapped | refused
+    ]
+    return shown, remarks
+
+
+def _unsaid(case: SiteCase, found: Sequence[Finding], context: Context) -> list[Finding]:
+    """Deprecated names of which no rule had anything to say: an omission would be silent."""
+    told = {finding.span for finding in found}
+    result = []
+    for written in case.site.written:
+        rule = next(
+            (r for r in context.rules.values() if r.id.startswith("CG1") and r.fields == (written.field,)), None
+        )
+        if rule is not None and written.span not in told and rule.deprecated_in <= context.target:
+            why_not = case.blocked.text if case.blocked else "no rule knows what is meant here; rewrite it by hand"
+            result.append(Finding(rule.id, rule.severity, written.span, rule.summary, why_not=why_not))
+    return result
+
+
+def _remarks(case: SiteCase, safety: str, context: Context) -> list[tuple[Rule, Case, tuple[str, ...]]]:
+    """Rules that only remark, on the settings as they will be when a safe fix is written, else as they are."""
+    settings = case.final if safety == SAFE and case.final is not None else case.before
+    if any(isinstance(value, Undecided) for value in settings.values()):
+        return []
+    if case.site.overrides and not {IMPL, ENABLE, EXTERNAL} & set(settings):
+        # The implementation is set elsewhere: what is missing here is not known to be missing.
+        return []
+    verdict = _refusal(case, context) if settings is case.before else None
+    state = State(settings, reader_name(case.reader), case.source, context.target, verdict[0].code if verdict else "")
+    found: list[tuple[Rule, Case, tuple[str, ...]]] = []
+    explained = False
+    for rule in context.rules.values():
+        if rule.migrates or (hit := matching_case(rule, state)) is None:
+            continue
+        about_refusal = "rejected" in hit.when
+        if about_refusal and explained:
+            continue
+        explained = explained or about_refusal
+        fields = verdict[0].fields if about_refusal and verdict else rule.fields
+        found.append((replace(rule, fields=(*fields, *rule.fields)), hit, fields))
+    return found
+
+
+def _refusal(case: SiteCase, context: Context) -> tuple[Rejected, Release] | None:
+    """Who refuses a site as it is: the target, or else the source, and with what words."""
+    for release in (context.target, case.source):
+        verdict = capture_of(case.before, release, case.reader)
+        if isinstance(verdict, Rejected) and verdict.stage == "config":
+            return verdict, release
+    return None
+
+
+def place_of(rule: Rule, site: Site) -> Written | None:
+    """Where a finding points: the first of the rule's settings that the site itself writes."""
+    by_name = {written.field: written for written in site.written}
+    heirs = {MODULES: SCOPE, IMPL: ENABLE}
+    for name in (*rule.fields, *(heirs[name] for name in rule.fields if name in heirs)):
+        if name in by_name:
+            return by_name[name]
+    return None
+
+
+def _in_short(site: Site, written: Written, planned: Iterable[Change]) -> str:
+    """The part of a fix that concerns one setting, in the site's own spelling."""
+    parts: list[str] = []
+    removes = False
+    for change in planned:
+        match change:
+            case Rename(old=old, new=new, value=value) if old == written.field:
+                parts.append(f"write `{_spelled(site, new, value)}`")
+            case Revalue(name=name, value=value):
+                parts.append(f"write `{_spelled(site, name, value)}`")
+            case Add(name=name, value=value, after=after) if after == written.field:
+                parts.append(f"add `{_spelled(site, name, value)}`")
+            case Remove(name=name) if name == written.field:
+                removes = True
+    if removes:
+        parts.append(f"delete `{written.key}`")
+    return ", ".join(parts)
+
+
+def _spelled(site: Site, name: str, value: object) -> str:
+    if isinstance(value, list):
+        shown = f"[{', '.join(map(str, value))}]"
+    else:
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{site.written_as(name)}: {shown}"
+
+
+def _message(template: str, case: SiteCase, context: Context) -> str:
+    """Fill in how this site spells the settings, the releases, and the reader's refusal."""
+    if "{" not in template:
+        return template
+    filled = template
+    for name in FIELDS:
+        filled = filled.replace("{" + name + "}", case.site.written_as(name))
+    filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
+    if "{reason}" in filled or "{refuser}" in filled:
+        refusal = _refusal(case, context)
+        assert refusal is not None, "only rules about a refusal quote one"
+        filled = filled.replace("{reason}", refusal[0].reason.rstrip(".")).replace("{refuser}", str(refusal[1]))
+    return filled
+
+
+def _notes(case: SiteCase, safety: str, context: Context) -> tuple[str, ...]:
+    """What holds beside the finding: settings set too late, and what an older release made of them."""
+    if case.site.overrides and SCOPE in case.site.own and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
+        late = "since megatron-core 0.18 an assignment to `cuda_graph_scope` is silently ignored"
+        return (late if case.site.built else f"where the configuration is built already, {late}",)
+    if safety != SAFE or not context.assumed_source or case.source > LAST_OLD:
+        return ()
+    now = capture_of(case.before, case.source, case.reader)
+    for minor in (16, 15, 14):
+        older = Release(0, minor)
+        then = capture_of(case.before, older, case.reader)
+        if isinstance(then, Capture) and then != now:
+            return (f"in megatron-core {older} this captured {then}; if you come from there, run with --from {older}",)
+    return ()
