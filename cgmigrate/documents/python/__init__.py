@@ -18,7 +18,7 @@ from cgmigrate.documents import CannotEditError, Origin, Problem, Site, Span, Wr
 from cgmigrate.documents.python.calls import places_in_calls
 from cgmigrate.documents.python.comparing import same_rest
 from cgmigrate.documents.python.imports import import_edits
-from cgmigrate.documents.python.names import names_of
+from cgmigrate.documents.python.names import MEGATRON, names_of
 from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
 from cgmigrate.documents.python.readings import Readings, function_of
 from cgmigrate.documents.python.runs import Runs
@@ -27,7 +27,6 @@ from cgmigrate.documents.python.writing import SiteWriter, delete_statements
 from cgmigrate.edits import Edit, OverlapError, apply
 from cgmigrate.settings import Settings
 
-MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron_fsdp")
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
 PROSE = "a comment, docstring or message"
 _OLD = re.compile(
@@ -60,6 +59,7 @@ class PythonDocument:
             return
         package = _package_of(path)
         self._names = names_of(self._source.tree, package)
+        self._names.path = path
         modules = tuple(dict.fromkeys([*self._names.modules, *([package] if package else [])]))
         self.top_level = list(modules)
         self._read(modules, sites_only)
@@ -183,7 +183,8 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         inherits=(index[id(place.inherits)],) if place.inherits is not None else (),
         linked=tuple(index[id(link)] for link in links),
         fixed_in_place=fixed,
-        origin=Origin(place.callee, place.object, modules),
+        # A callee found in another file brings that file's import along.
+        origin=Origin(place.callee, place.object, (*modules, place.callee) if place.callee else modules),
         overrides=place.overrides,
         built=place.built,
         uncertain=place.uncertain,

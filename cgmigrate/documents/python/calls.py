@@ -57,9 +57,9 @@ def _call(node: ast.Call, source: Source, names: Names) -> Place:
 def _name_callee(place: Place, node: ast.Call, source: Source, names: Names) -> None:
     """What the keywords go to: the callee, or what a wrapper will call, or what a dict is spread into."""
     written = dotted(node.func)
-    full = names.resolve(written)
+    full = names.owner(written)
     if full in _WRAPPERS and node.args:
-        place.callee = names.resolve(dotted(node.args[0]))
+        place.callee = names.owner(dotted(node.args[0]))
         place.owner = ast.unparse(node.args[0])[:60]
     elif full == "dataclasses.replace" and node.args:
         place.object = "replace " + (dotted(node.args[0]) or "?")
@@ -115,9 +115,9 @@ def _name_user(place: Place, node: ast.expr, source: Source, names: Names) -> No
             if isinstance(call, ast.Call):
                 place.overrides = False
                 place.owner = ast.unparse(call.func)[:60]
-                full = names.resolve(dotted(call.func))
+                full = names.owner(dotted(call.func))
                 if full in _WRAPPERS and call.args:
-                    full = names.resolve(dotted(call.args[0]))
+                    full = names.owner(dotted(call.args[0]))
                 place.callee = full
         case ast.Assign(targets=[target]):
             place.object = "dict " + (dotted(target) or "?")
@@ -145,7 +145,7 @@ def _spread_into(name: str, source: Source, names: Names) -> str:
             for keyword in node.keywords:
                 if keyword.arg is None and isinstance(keyword.value, ast.Name) and keyword.value.id == name:
                     spread += 1
-                    callees.add(names.resolve(dotted(node.func)))
+                    callees.add(names.owner(dotted(node.func)))
     return callees.pop() if stores == 1 and loads == spread and len(callees) == 1 else ""
 
 

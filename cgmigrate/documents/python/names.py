@@ -6,8 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.elsewhere import leads_to
 from cgmigrate.documents.python.source import dotted
 
+MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron_fsdp")
+"""Packages whose classes are known by name."""
 SCOPE_CLASS, MODULE_CLASS = "CudaGraphScope", "CudaGraphModule"
 
 
@@ -15,13 +18,14 @@ SCOPE_CLASS, MODULE_CLASS = "CudaGraphScope", "CudaGraphModule"
 class Names:
     """``full`` maps a local name to the full name that it was imported as, ``classes`` a class of the file to
     the names of its bases; ``modules`` are all modules that the file imports. ``shadowed`` are imported names
-    that the file also defines, assigns, or imports from elsewhere.
+    that the file also defines, assigns, or imports from elsewhere. ``path`` is the file's, empty when unknown.
     """
 
     full: dict[str, str] = field(default_factory=dict)
     classes: dict[str, list[str]] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)
     shadowed: set[str] = field(default_factory=set)
+    path: str = ""
 
     def resolve(self, name: str) -> str:
         """The full name of ``a.b.c`` as written here; a class of the file counts as its nearest imported base."""
@@ -35,6 +39,11 @@ class Names:
                 return name
             seen.add(name)
             name = next((base for base in bases if self._leads_out(base, seen)), bases[0])
+
+    def owner(self, name: str) -> str:
+        """The full name as ``resolve`` gives it, followed through the classes of the files around this one."""
+        full = self.resolve(name)
+        return leads_to(full, self.path, MEGATRON) if self.path else full
 
     def _leads_out(self, base: str, seen: set[str]) -> bool:
         return base.partition(".")[0] in self.full or (base in self.classes and base not in seen)

@@ -1,0 +1,75 @@
+"""Classes of the same package: what a name stands for that another file of the project defines.
+
+``from .configs import SmallConfig`` says nothing of Megatron; the file ``configs.py`` does, where
+``SmallConfig`` is a TransformerConfig. Files are found from the importing file upwards, as Python
+would find them from some folder above; they are read for their imports and classes, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from functools import lru_cache
+
+MAX_STEPS = 8
+"""Files that one name is followed through."""
+MAX_FOLDERS = 8
+"""Folders above a file in which its imports are looked for."""
+MAX_BYTES = 1024 * 1024
+
+
+def leads_to(full: str, path: str, known: tuple[str, ...]) -> str:
+    """Return the name that ``full`` leads to through classes of the files around ``path``.
+
+    Ends at a name of a package in ``known`` or at one that no file around defines; returns ``full``
+    when nothing is found.
+    """
+    seen: set[str] = set()
+    while full not in seen and len(seen) < MAX_STEPS and full.partition(".")[0] not in known:
+        seen.add(full)
+        module, _, name = full.rpartition(".")
+        # Classes begin with a capital; a function returns what nobody can tell from here.
+        if not module or not name[:1].isupper():
+            break
+        found = _module_file(module, os.path.dirname(os.path.abspath(path)))
+        following = _class_in(found, name) if found else ""
+        if not following:
+            break
+        full, path = following, found
+    return full
+
+
+@lru_cache(maxsize=1024)
+def _module_file(module: str, folder: str) -> str:
+    """The file of a module, looked for in a folder and those above it; empty when there is none."""
+    tail = os.path.join(*module.split("."))
+    for _ in range(MAX_FOLDERS):
+        for candidate in (os.path.join(folder, tail + ".py"), os.path.join(folder, tail, "__init__.py")):
+            if os.path.isfile(candidate):
+                return candidate
+        above = os.path.dirname(folder)
+        if above == folder or os.path.lexists(os.path.join(folder, ".git")):
+            break
+        folder = above
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _class_in(file: str, name: str) -> str:
+    """What a class of a file is made from, or an import of it leads to; empty when the file does not say."""
+    from cgmigrate.documents.python.names import names_of
+
+    try:
+        if os.path.getsize(file) > MAX_BYTES:
+            return ""
+        with open(file, "rb") as opened:
+            data = opened.read()
+        # A file that speaks of the settings may give its classes defaults of their own for them, and then
+        # a call that sets one of a pair does not show what the other is.
+        if name.encode() not in data or b"cuda_graph" in data:
+            return ""
+        names = names_of(ast.parse(data), "")
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return ""
+    found = names.resolve(name)
+    return found if found != name and name not in names.shadowed else ""

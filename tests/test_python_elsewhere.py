@@ -1,0 +1,81 @@
+"""Classes that another file of the project derives from Megatron's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CONFIGS = """\
+from dataclasses import dataclass
+from megatron.core.transformer import TransformerConfig
+
+
+@dataclass
+class SmallConfig(TransformerConfig):
+    hidden_size: int = 64
+
+
+class Engine:
+    pass
+"""
+CALL = "{}(enable_cuda_graph=True, hidden_size=8)\n"
+MIGRATED = '{}(cuda_graph_impl="local", hidden_size=8)\n'
+
+
+def package(project: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = project / (name.replace("__", "/") + ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("imports", "callee"),
+    [
+        ("from team.models.configs import SmallConfig", "SmallConfig"),
+        ("from .models.configs import SmallConfig as C", "C"),
+        ("from team.models import configs", "configs.SmallConfig"),
+        ("from team.api import SmallConfig", "SmallConfig"),
+        ("from team.tiny import TinyConfig", "TinyConfig"),
+    ],
+)
+def test_a_class_of_the_package_is_followed_to_megatron(project: Path, cgmigrate, imports: str, callee: str) -> None:
+    package(
+        project,
+        team__models__configs=CONFIGS,
+        team__api="from team.models.configs import SmallConfig\n",
+        team__tiny="from team.api import SmallConfig\n\n\nclass TinyConfig(SmallConfig):\n    pass\n",
+        team__train=f"{imports}\n" + CALL.format(callee),
+    )
+    cgmigrate("fix", ".")
+    assert (project / "team/train.py").read_text() == f"{imports}\n" + MIGRATED.format(callee)
+
+
+@pytest.mark.parametrize(
+    ("configs", "callee"),
+    [
+        (CONFIGS, "Engine"),
+        (CONFIGS.replace("    hidden_size: int = 64", '    cuda_graph_scope: str = "full_iteration"'), "SmallConfig"),
+        (
+            CONFIGS.replace("TransformerConfig", "Configuration").replace("megatron.core.transformer", "other"),
+            "SmallConfig",
+        ),
+        ("class SmallConfig(\n", "SmallConfig"),
+    ],
+    ids=["another class", "defaults of its own", "another base", "not Python"],
+)
+def test_what_does_not_lead_to_megatron_is_left(project: Path, cgmigrate, configs: str, callee: str) -> None:
+    text = f"from team.configs import {callee}\n" + CALL.format(callee)
+    package(project, team__configs=configs, team__train=text)
+    cgmigrate("fix", "team/train.py")
+    assert (project / "team/train.py").read_text() == text
+
+
+def test_imports_that_go_round_end(project: Path, cgmigrate) -> None:
+    text = "from team.a import LoopConfig\n" + CALL.format("LoopConfig")
+    package(
+        project, team__a="from team.b import LoopConfig\n", team__b="from team.a import LoopConfig\n", team__train=text
+    )
+    cgmigrate("fix", ".")
+    assert (project / "team/train.py").read_text() == text
