@@ -220,11 +220,11 @@ class TestNamedPaths:
 
     def test_a_path_elsewhere_is_shown_as_given(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         put("sub/a.yaml")
-        put("work/b.yaml")
-        monkeypatch.chdir("work")
+        put("inner/b.yaml")
+        monkeypatch.chdir("inner")
         assert names("../sub") == ["../sub/a.yaml"]
         assert names(str(here / "sub/a.yaml")) == [str(here / "sub/a.yaml")]
-        assert names("..") == ["../sub/a.yaml", "../work/b.yaml"]
+        assert names("..") == ["../inner/b.yaml", "../sub/a.yaml"]
 
     def test_dots_behind_a_link_are_followed_as_the_system_does(self) -> None:
         put("far/away/inner/x.yaml", MISS)
