@@ -83,7 +83,7 @@ def check(**given: Any) -> None:
 
             click.echo(render(checked.path, checked.text, finding, _style), nl=True)
 
-    run = _start(given, unsafe=False)
+    run = _start(given, rewrite=False)
     found, failed = _each(run, show)
     fixable = sum(finding.safety == "safe" for checked in found for finding in checked.findings)
     total = sum(len(checked.findings) for checked in found)
@@ -199,7 +199,7 @@ def _rules(folders: tuple[str, ...]) -> Any:
         raise _Unusable(str(error)) from error
 
 
-def _start(given: dict[str, Any], unsafe: bool) -> Run:
+def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True) -> Run:
     from cgmigrate.run import Options, Run
 
     source, target = given["source"], given["target"]
@@ -211,6 +211,7 @@ def _start(given: dict[str, Any], unsafe: bool) -> Run:
         select=tuple(code.upper() for code in given["select"]),
         ignore=tuple(code.upper() for code in given["ignore"]),
         unsafe=unsafe,
+        rewrite=rewrite,
         exclude=given["exclude"],
         rule_folders=given["folders"],
     )

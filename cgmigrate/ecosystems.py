@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 
 from cgmigrate.capture import Reader
@@ -48,8 +49,9 @@ class Owner:
     conflict: str = ""
 
 
+@cache
 def load() -> tuple[Ecosystem, ...]:
-    """Return the ecosystems in the order in which they are asked."""
+    """Return the ecosystems in the order in which they are asked; read once, whatever releases a run is about."""
     found = []
     for path in sorted((rules_folder() / "ecosystems").glob("*.yaml")):
         data = load_yaml(path.read_text(encoding="utf-8"), str(path))

@@ -60,12 +60,21 @@ def _resolve(at: str, name: str, known: Mapping[str, str]) -> list[str]:
     return [path for path in known if path.rpartition(".")[0].endswith(tail)]
 
 
-def _defaults_in(path: str) -> str:
+def builds_on(data: bytes) -> str:
+    """Return the ``defaults:`` of a file as its document gives them, empty when it has none or is no text."""
+    if b"defaults" not in data:
+        return ""
     from cgmigrate.documents.yaml import YamlDocument
 
     try:
+        return YamlDocument(decode(data)[0]).builds_on
+    except UnicodeDecodeError:
+        return ""
+
+
+def _defaults_in(path: str) -> str:
+    try:
         with open(path, "rb") as file:
-            data = file.read()
-        return YamlDocument(decode(data)[0]).builds_on if b"defaults" in data else ""
-    except (OSError, UnicodeDecodeError):
+            return builds_on(file.read())
+    except OSError:
         return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,8 @@ class Options:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     unsafe: bool = False
+    rewrite: bool = True
+    """Whether the rewritten text is wanted, or only what there is to say."""
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
 
@@ -96,18 +97,10 @@ class Run:
         return self._merged
 
     def _find_merged_files(self, sources: Sequence[Source]) -> dict[str, str]:
-        children = [source for source in sources if source.syntax is Syntax.YAML and b"defaults:" in source.data]
-        if not children:
-            return {}
-        from cgmigrate.documents.yaml import YamlDocument
-        from cgmigrate.edits import decode
-        from cgmigrate.layers import merged_into
+        from cgmigrate.layers import builds_on, merged_into
 
-        builds_on: dict[str, str] = {}
-        for child in children:
-            with suppress(UnicodeDecodeError):
-                builds_on[child.path] = YamlDocument(decode(child.data)[0]).builds_on
-        return merged_into({path: names for path, names in builds_on.items() if names}, [s.path for s in sources])
+        children = {source.path: builds_on(source.data) for source in sources if source.syntax is Syntax.YAML}
+        return merged_into({path: names for path, names in children.items() if names}, [s.path for s in sources])
 
     def _check(self, source: Source) -> Checked:
         from cgmigrate.documents import CannotEditError
@@ -126,7 +119,7 @@ class Run:
         )
         checked = Checked(source.path, source.data, text, findings, left_alone, bom=bom)
         wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
-        if not wanted:
+        if not wanted or not self.options.rewrite:
             return checked
         try:
             after = apply(text, document.edits(wanted))

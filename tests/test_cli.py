@@ -311,6 +311,7 @@ PARENT = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_grap
     [
         "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [attn, mlp]\n",
         "defaults:\n  - base\n  - _self_\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: none\n",
+        '"defaults": [base]\n"policy": {"megatron_cfg": {"cuda_graph_scope": ["mlp"]}}\n',
         "defaults: [../configs/base]\npolicy:\n  megatron_cfg:\n    external_cuda_graph: false\n",
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import guard_of
@@ -112,8 +111,3 @@ def rendered(value: object, quote: str) -> str:
     if isinstance(value, str):
         return f"{quote}{value}{quote}"
     return repr(value)
-
-
-def settings_text(settings: Mapping[str, object]) -> str:
-    """Settings in one line, for comparing."""
-    return ", ".join(f"{name}={value!r}" for name, value in sorted(settings.items()))
