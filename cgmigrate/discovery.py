@@ -72,6 +72,7 @@ _TRIGGERS_BY_MARK = tuple(
 # Without waiting: a name may have become a fifo since it was listed.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _PIECE = 1024 * 1024
+_UNKNOWN_KIND = "not a kind of file that cgmigrate reads (YAML, Python, shell, Markdown)"
 _OVERLAP = max(len(word) for _, words in _TRIGGERS_BY_MARK for word in words) - 1
 
 
@@ -240,6 +241,31 @@ class Discovery:
         return Source(path, syntax, data)
 
 
+@dataclass(slots=True)
+class Handed:
+    """A text that was handed over, under the name that the user gives it; else like `Discovery`."""
+
+    path: str
+    data: bytes
+    exclude: Sequence[str] = ()
+    files_listed: int = field(default=0, init=False)
+    files_seen: int = field(default=0, init=False)
+    hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
+
+    def __iter__(self) -> Iterator[Found]:
+        if _Exclusion(self.exclude).covers(self.path):
+            return
+        syntax = syntax_of(self.path)
+        if syntax is None:
+            yield Trouble(self.path, _UNKNOWN_KIND, missing=False)
+            return
+        self.files_listed = self.files_seen = 1
+        if has_trigger(self.data):
+            self.hits[syntax] += 1
+            large = len(self.data) > MAX_BYTES
+            yield TooLarge(self.path, len(self.data)) if large else Source(self.path, syntax, self.data)
+
+
 def _rest_holds_trigger(descriptor: int, piece: bytes) -> bool:
     words = _triggers_for(piece)
     while not _holds(piece, words):
@@ -291,14 +317,13 @@ class _Listing:
         elif not stat.S_ISREG(status.st_mode):
             self._trouble(path, "not a regular file, so cgmigrate does not open it", missing=True)
         elif (syntax := syntax_of(path)) is None:
-            reason = "not a kind of file that cgmigrate reads (YAML, Python, shell, Markdown)"
-            self._trouble(path, reason, missing=False)
+            self._trouble(path, _UNKNOWN_KIND, missing=False)
         else:
             names = self._links if os.path.islink(path) else self._files
             names[path] = _File(path, syntax, (status.st_dev, status.st_ino))
 
     def _add_directory(self, path: str) -> None:
-        top = _checkout_of(os.path.realpath(path))
+        top = checkout_of(os.path.realpath(path))
         if top is None or not self._add_from_git(path, top):
             self._walk(path)
 
@@ -510,7 +535,7 @@ def _git(folder: str, *arguments: str) -> tuple[bytes, str] | None:
     return done.stdout, os.fsdecode(done.stderr)
 
 
-def _checkout_of(folder: str) -> str | None:
+def checkout_of(folder: str) -> str | None:
     """The nearest folder, at or above an absolute one, that looks like the top of a git checkout."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)

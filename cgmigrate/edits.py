@@ -53,6 +53,17 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*pieces, text[done:]])
 
 
+def moved(offset: int, edits: Sequence[Edit]) -> int:
+    """Where a place of the text is once the edits are made; the start of a replacement for one inside it."""
+    shift = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.end <= offset:
+            shift += len(edit.text) - (edit.end - edit.start)
+        elif edit.start <= offset:
+            return edit.start + shift
+    return offset + shift
+
+
 def decode(data: bytes) -> tuple[str, bool]:
     """A file's UTF-8 bytes as text without the byte order mark, and whether there was one.
 

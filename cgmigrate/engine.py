@@ -115,7 +115,7 @@ def _told_problem(
 
     ``fine`` says that all that can be written was tried together and is right.
     """
-    told = Finding(rule.id, rule.severity, problem.span, problem.message, why_not=problem.advice)
+    told = Finding(rule.id, rule.severity, problem.span, problem.message, why_not=problem.advice, site=problem.index)
     if not problem.becomes:
         return told
     risk = problem.risk
@@ -395,6 +395,7 @@ def _decide(
             if not safe and not case.risks:
                 case.risk("it shares settings with a mapping whose rewrite is not safe")
         (result.safe if safe else result.unsafe).update(wanted)
+        result.together |= dict.fromkeys(wanted, tuple(wanted))
     return fine
 
 

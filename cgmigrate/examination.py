@@ -12,6 +12,7 @@ from cgmigrate.documents import (
     Written,
 )
 from cgmigrate.ecosystems import Ecosystem
+from cgmigrate.edits import Edit
 from cgmigrate.rules import Case, Rule
 from cgmigrate.settings import (
     Release,
@@ -41,7 +42,8 @@ class Finding:
 
     ``fix`` is the result in short, ``safety`` whether it is applied (``safe``), applied only with
     ``--unsafe-fixes`` (``unsafe``), or empty when there is none; ``why_not`` says why a fix is
-    held back or missing; ``notes`` say more.
+    held back or missing; ``notes`` say more. ``site`` is the index of what the fix rewrites, -1 when
+    nothing; ``edits`` are that fix as a whole, given only where a report asks for them.
     """
 
     rule: str
@@ -52,6 +54,8 @@ class Finding:
     safety: str = ""
     why_not: str = ""
     notes: tuple[str, ...] = ()
+    site: int = -1
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,12 +63,14 @@ class Examination:
     """All findings of one document and the settings its sites should have.
 
     ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
-    only what ``safe`` does not. ``left_alone`` names settings that belong to other systems.
+    only what ``safe`` does not. ``together`` maps such an index to all that are rewritten with it.
+    ``left_alone`` names settings that belong to other systems.
     """
 
     findings: list[Finding] = field(default_factory=list)
     safe: dict[int, Settings] = field(default_factory=dict)
     unsafe: dict[int, Settings] = field(default_factory=dict)
+    together: dict[int, tuple[int, ...]] = field(default_factory=dict)
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cgmigrate.discovery import Discovery, Source, Syntax, TooLarge, Trouble
+from cgmigrate.discovery import Discovery, Handed, Source, Syntax, TooLarge, Trouble
 from cgmigrate.settings import Release
 
 if TYPE_CHECKING:
     from cgmigrate.documents import Document
+    from cgmigrate.edits import Edit
     from cgmigrate.examination import Context, Examination, Finding
     from cgmigrate.releases import Resolution
     from cgmigrate.rules import Rule
@@ -28,6 +29,10 @@ class Options:
     unsafe: bool = False
     rewrite: bool = True
     """Whether the rewritten text is wanted, or only what there is to say."""
+    edits: bool = False
+    """Whether each finding is to carry the edits of its fix."""
+    stdin: tuple[str, bytes] | None = None
+    """A text that was handed over instead of a path, and the name to call it by."""
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
 
@@ -37,7 +42,8 @@ class Checked:
     """One file that holds settings: its findings, and its text before and after the fixes.
 
     ``after`` is None when nothing is to be rewritten. ``fixed`` are the findings that the rewrite
-    settles.
+    settles, ``edits`` what it changes. ``releases`` are those from and to which it goes, None for a
+    file that could not be read.
     """
 
     path: str
@@ -48,6 +54,8 @@ class Checked:
     after: str | None = None
     bom: bool = False
     fixed: tuple[Finding, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    releases: tuple[Release, Release] | None = None
 
     @property
     def remaining(self) -> tuple[Finding, ...]:
@@ -61,23 +69,30 @@ class Run:
 
     paths: Sequence[str]
     options: Options
-    discovery: Discovery = field(init=False)
+    discovery: Discovery | Handed = field(init=False)
     notes: list[str] = field(default_factory=list)
     unread: dict[Syntax, int] = field(default_factory=dict)
     """Files that hold the names in a syntax that this release does not read yet."""
+    to_examine: int = 0
+    """Files that hold the names, known once all were looked at; of these ``examined`` are done."""
+    examined: int = 0
     _contexts: dict[Resolution, Context] = field(default_factory=dict)
     _sources: list[Source] = field(default_factory=list)
     _merged: dict[str, str] | None = None
     _rules: dict[str, Rule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.discovery = Discovery(self.paths, self.options.exclude)
+        if self.options.stdin is not None:
+            self.discovery = Handed(*self.options.stdin, exclude=self.options.exclude)
+        else:
+            self.discovery = Discovery(self.paths, self.options.exclude)
 
     def __iter__(self) -> Iterator[Checked | Trouble]:
         # Which file is merged into which is known only when all that hold settings are known.
         found = list(self.discovery)
         self._sources = [item for item in found if isinstance(item, Source)]
         self._merged = None
+        self.to_examine, self.examined = len(found), 0
         for item in found:
             match item:
                 case Trouble():
@@ -89,6 +104,7 @@ class Run:
                     yield self._check(item)
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
+            self.examined += 1
 
     def _merged_files(self) -> dict[str, str]:
         """Path → the file laid over it, for files of this run; worked out when something is to be rewritten."""
@@ -112,17 +128,21 @@ class Run:
             line = source.data.count(b"\n", 0, error.start) + 1
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return self._unreadable(source.path, source.data, "CG007", message)
-        document, examined = self._examine(source.path, text, source.syntax)
+        document, examined, context = self._examine(source.path, text, source.syntax)
         findings = tuple(finding for finding in examined.findings if self._selected(finding.rule))
+        if self.options.edits:
+            findings = tuple(_with_edits(finding, document, examined) for finding in findings)
         left_alone = tuple(
             (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
         )
-        checked = Checked(source.path, source.data, text, findings, left_alone, bom=bom)
+        releases = (context.source, context.target)
+        checked = Checked(source.path, source.data, text, findings, left_alone, bom=bom, releases=releases)
         wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
         if not wanted or not self.options.rewrite:
             return checked
         try:
-            after = apply(text, document.edits(wanted))
+            edits = tuple(document.edits(wanted))
+            after = apply(text, edits)
             reason = document.check(after, wanted)
         except (CannotEditError, OverlapError) as error:
             reason = str(error)
@@ -131,9 +151,9 @@ class Run:
             self.notes.append(f"{source.path}: not rewritten, since {reason}; please report this")
             return checked
         applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
-        return replace(checked, after=after, fixed=tuple(f for f in findings if f.safety in applied))
+        return replace(checked, after=after, fixed=tuple(f for f in findings if f.safety in applied), edits=edits)
 
-    def _examine(self, path: str, text: str, syntax: Syntax) -> tuple[Document, Examination]:
+    def _examine(self, path: str, text: str, syntax: Syntax) -> tuple[Document, Examination, Context]:
         from cgmigrate.engine import examine
 
         document = _document(path, text, syntax)
@@ -141,11 +161,16 @@ class Run:
         examined = examine(document, context)
         if (examined.safe or examined.unsafe) and (child := self._merged_files().get(path)):
             examined = examine(document, replace(context, merged_into=child))
-        return document, examined
+        return document, examined, context
 
     def _selected(self, rule: str) -> bool:
         selected = not self.options.select or rule.startswith(self.options.select)
         return selected and not (self.options.ignore and rule.startswith(self.options.ignore))
+
+    @property
+    def resolutions(self) -> list[Resolution]:
+        """The releases that were decided on so far, each with how."""
+        return list(self._contexts)
 
     def rules(self) -> dict[str, Rule]:
         """All rules by id, loaded once."""
@@ -185,6 +210,25 @@ class Run:
 
         finding = Finding(rule, self.rules()[rule].severity, Span(0, 0), message)
         return Checked(path, data, "", (finding,) if self._selected(rule) else ())
+
+
+def _with_edits(finding: Finding, document: Document, examined: Examination) -> Finding:
+    """Give a finding the edits of its fix alone, with those of the sites that must go with it."""
+    from cgmigrate.documents import CannotEditError
+    from cgmigrate.edits import OverlapError, apply
+
+    together = examined.together.get(finding.site, (finding.site,))
+    planned = {**examined.unsafe, **examined.safe}
+    wanted = {index: planned[index] for index in together if index in planned}
+    if not finding.safety or not wanted:
+        return finding
+    try:
+        edits = document.edits(wanted)
+        # All fixes were tried together; one alone may, say, need an import that another brings.
+        unsound = document.check(apply(document.text, edits), wanted)
+    except (CannotEditError, OverlapError):
+        return finding
+    return finding if unsound else replace(finding, edits=tuple(edits))
 
 
 def _document(path: str, text: str, syntax: Syntax) -> Document:

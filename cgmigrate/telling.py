@@ -72,7 +72,7 @@ def findings_of(case: SiteCase, document: Document, context: Context, result: Ex
         if place is not None:
             message, advice = _message(hit.message, case, context), _message(hit.decide, case, context)
             found.append(Finding(rule.id, rule.severity, place.span, message, why_not=advice))
-    return found + _unsaid(case, found, context)
+    return [replace(finding, site=site.index) for finding in found + _unsaid(case, found, context)]
 
 
 def _changed(site: Site, planned: Sequence[Change]) -> Written:
