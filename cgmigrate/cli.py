@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cgmigrate import __version__
+from cgmigrate.output import FORMATS, WITH_EDITS, Output, colour_wanted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cgmigrate.examination import Finding
     from cgmigrate.run import Checked, Options, Run
 
 CLEAN, FINDINGS, ERROR = 0, 1, 2
@@ -20,6 +24,11 @@ MOST_LEFT_ALONE = 5
 
 class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
     name = "release"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+        from cgmigrate.completion import releases
+
+        return releases(ctx, param, incomplete)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from cgmigrate.releases import ReleaseError, parse_release
@@ -30,22 +39,62 @@ class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since clic
             self.fail(str(error), param, ctx)
 
 
+def _codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+    from cgmigrate.completion import codes
+
+    return codes(ctx, param, incomplete)
+
+
+# What is wrong with a path is said when it is looked at; the type is for shells that complete it.
+_PATH = click.Path(readable=False)
+
+
 def _common(command: Any) -> Any:
     """The options that check and fix share."""
     options = [
-        click.argument("paths", nargs=-1, required=True, type=str),
+        click.argument("paths", nargs=-1, required=True, type=_PATH),
         click.option("--from", "source", type=_Release(), help="megatron-core release the files were written for."),
         click.option("--to", "target", type=_Release(), help="megatron-core release that is to read them."),
-        click.option("--select", multiple=True, metavar="CODE", help="Only rules whose code begins so (CG1, CG301)."),
-        click.option("--ignore", multiple=True, metavar="CODE", help="Not the rules whose code begins so."),
+        click.option(
+            "--select",
+            multiple=True,
+            metavar="CODE",
+            shell_complete=_codes,
+            help="Only rules whose code begins so (CG1, CG301).",
+        ),
+        click.option(
+            "--ignore",
+            multiple=True,
+            metavar="CODE",
+            shell_complete=_codes,
+            help="Not the rules whose code begins so.",
+        ),
         click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, as .gitignore would."),
         click.option(
             "--rules",
             "folders",
             multiple=True,
             metavar="DIR",
-            type=str,
+            type=_PATH,
             help="A folder of your own rules, besides those that ship.",
+        ),
+        click.option("--format", type=click.Choice(FORMATS), default="text", help="How findings are written."),
+        click.option("--output-file", metavar="FILE", type=_PATH, help="Write the findings there, not to stdout."),
+        click.option(
+            "--fail-on",
+            type=click.Choice(["warning", "error"]),
+            default="warning",
+            help="The least severity that makes the exit status 1.",
+        ),
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings."),
+        click.option("--stdin-filename", metavar="NAME", type=_PATH, help="The name of what is read where PATHS is -."),
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing but findings and errors."),
+        click.option("-v", "--verbose", is_flag=True, help="Also say what was looked at, and how releases were found."),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            help="When to colour; auto heeds NO_COLOR and FORCE_COLOR.",
         ),
     ]
     for option in reversed(options):
@@ -71,98 +120,106 @@ def main() -> None:
 
 @main.command()
 @_common
-def check(**given: Any) -> None:
-    """Report deprecated, rejected and ineffective settings in PATHS.
+@click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of showing them.")
+def check(statistics: bool, **given: Any) -> None:
+    """Report deprecated, rejected and ineffective settings in PATHS (- for stdin).
 
     Exit status: 0 nothing found, 1 findings, 2 a path or option that cannot be used.
     """
-
-    def show(checked: Checked) -> None:
-        for finding in checked.findings:
-            from cgmigrate.report.text import render
-
-            click.echo(render(checked.path, checked.text, finding, _style), nl=True)
-
-    run = _start(given, rewrite=False)
-    found, failed = _each(run, show)
-    fixable = sum(finding.safety == "safe" for checked in found for finding in checked.findings)
-    total = sum(len(checked.findings) for checked in found)
-    if total:
-        files = sum(bool(checked.findings) for checked in found)
-        held = f", {fixable} of them ([*]) fixed by `cgmigrate fix`" if fixable else ""
-        click.echo(
-            f"Found {_count(total, 'finding')} in {files} of {_count(run.discovery.files_seen, 'file')}{held}.",
-            err=True,
-        )
-    elif run.discovery.files_seen or not failed:
-        click.echo(f"Checked {_count(run.discovery.files_seen, 'file')}: nothing found.", err=True)
-    _tell_notes(run, found)
-    sys.exit(ERROR if failed else FINDINGS if total else CLEAN)
+    if statistics and given["format"] not in ("text", "concise"):
+        raise click.UsageError(f"--statistics is for people: leave out --format {given['format']}")
+    run = _start(given, rewrite=False, edits=given["format"] in WITH_EDITS)
+    output = _output(run, given, statistics=statistics)
+    found, failed = _each(run, output, lambda checked: output.take(checked, checked.findings))
+    output.finish()
+    if output.found or run.discovery.files_seen or not failed:
+        output.tell(output.report().summary() if output.found else _clean(run, "nothing found"))
+    _tell_notes(run, found, output)
+    sys.exit(ERROR if failed else _status([reported.finding for reported in output.found], output, given))
 
 
 @main.command()
 @_common
 @click.option("--diff", is_flag=True, help="Show what would change instead of writing it.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that change what is captured; each says how.")
-def fix(diff: bool, unsafe_fixes: bool, **given: Any) -> None:
+@click.pass_context
+def fix(ctx: click.Context, /, diff: bool, unsafe_fixes: bool, **given: Any) -> None:
     """Rewrite the settings in PATHS so that exactly the same graphs are captured.
+
+    What is read from stdin (-) is written to stdout, and the findings that are left to stderr.
 
     Exit status: 0 nothing left to do, 1 findings that need a decision remain (with --diff also: something would
     change), 2 a path or option that cannot be used, a file that cannot be written.
     """
+    if diff and ctx.get_parameter_source("format") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("--diff prints a patch and no findings: leave out --format")
     problems: list[str] = []
     rewritten: list[Checked] = []
 
     def handle(checked: Checked) -> None:
+        done = checked.after is not None and (diff or _written(checked, run, output, problems))
+        if done:
+            rewritten.append(checked)
         if not diff:
-            for finding in checked.remaining:
-                from cgmigrate.report.text import render
-
-                click.echo(render(checked.path, checked.text, finding, _style), nl=True)
-        if checked.after is None:
-            return
-        if diff:
+            output.take(checked, checked.remaining, written=done)
+        elif checked.after is not None:
             from cgmigrate.edits import unified_diff
 
             mark = "\ufeff" if checked.bom else ""
-            shown = _coloured_diff(unified_diff(checked.path, mark + checked.text, mark + checked.after))
+            shown = unified_diff(checked.path, mark + checked.text, mark + checked.after)
             # As bytes: a patch must carry the file's own line ends and characters.
-            click.echo(shown.encode(), nl=False)
-            rewritten.append(checked)
-            return
-        from cgmigrate.edits import WriteError, encode, write
+            click.echo((_coloured_diff(shown) if output.coloured() else shown).encode(), nl=False)
 
-        try:
-            write(checked.path, checked.data, encode(checked.after, checked.bom))
-        except WriteError as error:
-            problems.append(str(error))
-        else:
-            rewritten.append(checked)
-            click.echo(f"rewrote {checked.path} ({_count(len(checked.fixed), 'finding')})", err=True)
+    run = _start(given, unsafe=unsafe_fixes, edits=given["format"] in WITH_EDITS)
+    output = _output(run, given, to_stderr=run.options.stdin is not None)
+    found, failed = _each(run, output, handle)
+    if run.options.stdin is not None and not diff:
+        from cgmigrate.edits import encode
 
-    run = _start(given, unsafe=unsafe_fixes)
-    found, failed = _each(run, handle)
+        texts = [encode(checked.after or "", checked.bom) for checked in rewritten]
+        click.echo(texts[0] if texts else run.options.stdin[1], nl=False)
+    if not diff:
+        output.finish()
     for problem in problems:
         click.echo(f"error: {problem}", err=True)
     fixed = sum(len(checked.fixed) for checked in rewritten)
-    remaining = sum(len(checked.remaining) for checked in found)
-    seen = _count(run.discovery.files_seen, "file")
+    left = [finding for checked in found for finding in checked.remaining]
+    remaining = len(left)
     if not fixed and not remaining:
         if run.discovery.files_seen or not failed:
-            click.echo(f"Checked {seen}: nothing to do.", err=True)
+            output.tell(_clean(run, "nothing to do"))
     else:
         verb = "Would fix" if diff else "Fixed"
+        seen = _count(run.discovery.files_seen, "file")
         text = f"{verb} {_count(fixed, 'finding')} in {_count(len(rewritten), 'file')} of {seen}"
         if remaining:
             text += f"; {_count(remaining, 'finding')} left for you to decide"
             text += " (see `cgmigrate check`)" if diff else ""
-        click.echo(text + ".", err=True)
-    _tell_notes(run, found)
-    sys.exit(ERROR if failed or problems else FINDINGS if remaining or (diff and fixed) else CLEAN)
+        output.tell(text + ".")
+    _tell_notes(run, found, output)
+    if failed or problems:
+        sys.exit(ERROR)
+    changing = diff and fixed and not given["exit_zero"]
+    sys.exit(FINDINGS if changing else _status(left, output, given))
+
+
+def _written(checked: Checked, run: Run, output: Output, problems: list[str]) -> bool:
+    """Write a file; what was read from stdin is written later."""
+    from cgmigrate.edits import WriteError, encode, write
+
+    if run.options.stdin is not None:
+        return True
+    try:
+        write(checked.path, checked.data, encode(checked.after or "", checked.bom))
+    except WriteError as error:
+        problems.append(str(error))
+        return False
+    output.tell(f"rewrote {checked.path} ({_count(len(checked.fixed), 'finding')})")
+    return True
 
 
 @main.command()
-@click.argument("code")
+@click.argument("code", shell_complete=_codes)
 @click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
 def explain(code: str, folders: tuple[str, ...]) -> None:
     """Explain the rule CODE: what it says, why, from where, with examples."""
@@ -199,7 +256,7 @@ def _rules(folders: tuple[str, ...]) -> Any:
         raise _Unusable(str(error)) from error
 
 
-def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True) -> Run:
+def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, edits: bool = False) -> Run:
     from cgmigrate.run import Options, Run
 
     source, target = given["source"], given["target"]
@@ -212,6 +269,8 @@ def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True) ->
         ignore=tuple(code.upper() for code in given["ignore"]),
         unsafe=unsafe,
         rewrite=rewrite,
+        edits=edits,
+        stdin=_stdin(given),
         exclude=given["exclude"],
         rule_folders=given["folders"],
     )
@@ -223,20 +282,62 @@ def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True) ->
     return run
 
 
-def _each(run: Run, handle: Any) -> tuple[list[Checked], bool]:
+def _stdin(given: dict[str, Any]) -> tuple[str, bytes] | None:
+    """What is read from stdin, where PATHS says so, and its name."""
+    name, paths = given["stdin_filename"], given["paths"]
+    if "-" not in paths:
+        if name is not None:
+            raise click.UsageError("--stdin-filename names what is read from stdin: give - as the only path")
+        return None
+    if len(paths) > 1:
+        raise click.UsageError("- reads from stdin and must be the only path (a file of this name is ./-)")
+    if name is None:
+        raise click.UsageError("- reads from stdin: give --stdin-filename, which tells the syntax and the project")
+    return name, sys.stdin.buffer.read()
+
+
+def _output(run: Run, given: dict[str, Any], statistics: bool = False, to_stderr: bool = False) -> Output:
+    """Where the report goes, as the options say."""
+    return Output(
+        run,
+        given["format"],
+        given["output_file"],
+        statistics,
+        quiet=given["quiet"],
+        verbose=given["verbose"],
+        to_stderr=to_stderr,
+        colour=colour_wanted(given["color"]),
+    )
+
+
+def _status(findings: Sequence[Finding], output: Output, given: dict[str, Any]) -> int:
+    """The exit status that findings mean."""
+    failing = [finding for finding in findings if given["fail_on"] == "warning" or finding.severity == "error"]
+    if findings and not failing:
+        output.tell("None of them is an error, so the exit status is 0 (--fail-on error).")
+    return FINDINGS if failing and not given["exit_zero"] else CLEAN
+
+
+def _clean(run: Run, what: str) -> str:
+    return f"Checked {_count(run.discovery.files_seen, 'file')}: {what}."
+
+
+def _each(run: Run, output: Output, handle: Any) -> tuple[list[Checked], bool]:
     """Handle every file; return those with something to say, and whether a path could not be used."""
     from cgmigrate.discovery import Trouble
 
     found: list[Checked] = []
     failed = False
     try:
-        for item in run:
-            if isinstance(item, Trouble):
-                failed = failed or item.missing
-                click.echo(f"{'error' if item.missing else 'warning'}: {item.path}: {item.reason}", err=True)
-            else:
-                handle(item)
-                found.append(item)
+        with output.progress() as away:
+            for item in run:
+                with away():
+                    if isinstance(item, Trouble):
+                        failed = failed or item.missing
+                        output.trouble(item)
+                    else:
+                        handle(item)
+                        found.append(item)
     except ValueError as error:  # a rule (RuleError) or a pattern that cannot be used
         raise _Unusable(str(error)) from error
     return found, failed
@@ -248,14 +349,14 @@ class _Unusable(click.ClickException):
     exit_code = ERROR
 
 
-def _tell_notes(run: Run, found: list[Checked]) -> None:
+def _tell_notes(run: Run, found: list[Checked], output: Output) -> None:
+    output.details()
     for note in run.notes:
-        click.echo(f"note: {note}", err=True)
+        output.tell(f"note: {note}")
     for syntax, count in run.unread.items():
         kind = syntax.name.lower().replace("_", " ")
-        click.echo(
-            f"note: {_count(count, f'{kind} file')} with these names not read; this version reads YAML and Python.",
-            err=True,
+        output.tell(
+            f"note: {_count(count, f'{kind} file')} with these names not read; this version reads YAML and Python."
         )
     if not found:
         return
@@ -267,35 +368,19 @@ def _tell_notes(run: Run, found: list[Checked]) -> None:
             if owner != FOLLOWS_USES:
                 by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
     for owner, places in by_owner.items():
-        click.echo(f"note: left alone, since the name belongs to {owner}:", err=True)
-        for place in places[:MOST_LEFT_ALONE]:
-            click.echo(f"  {place}", err=True)
-        if len(places) > MOST_LEFT_ALONE:
-            click.echo(f"  and {len(places) - MOST_LEFT_ALONE} more", err=True)
+        output.tell(f"note: left alone, since the name belongs to {owner}:")
+        most = len(places) if output.verbose else MOST_LEFT_ALONE
+        for place in places[:most]:
+            output.tell(f"  {place}")
+        if len(places) > most:
+            output.tell(f"  and {len(places) - most} more (--verbose shows all)")
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-_COLOURS = {"path": {"bold": True}, "rule": {"fg": "red", "bold": True}, "mark": {"fg": "red"}}
-_COLOURS |= {"fix": {"fg": "green"}, "decide": {"fg": "yellow"}, "note": {"fg": "cyan"}}
-
-
-def _style(text: str, kind: str) -> str:
-    """Colour for a terminal; click takes it away when output goes elsewhere."""
-    return text if _no_colour() else click.style(text, **_COLOURS[kind])  # type: ignore[arg-type]
-
-
-def _no_colour() -> bool:
-    import os
-
-    return bool(os.environ.get("NO_COLOR")) or not sys.stdout.isatty()
-
-
 def _coloured_diff(text: str) -> str:
-    if _no_colour():
-        return text
     colours = {"+": "green", "-": "red", "@": "cyan"}
     return "".join(click.style(line, fg=colours.get(line[:1])) for line in text.splitlines(keepends=True))
 

@@ -1,1 +1,191 @@
-"""Reports: findings in the forms that people and programs read."""
+"""Reports: findings in the forms that people and programs read.
+
+Each format is a module with ``render(report) -> str``. What they share is here: places as editors count them,
+paths as repositories name them, and fingerprints that stay when lines move.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cgmigrate.discovery import Trouble
+    from cgmigrate.edits import Edit
+    from cgmigrate.examination import Finding
+    from cgmigrate.rules import Rule
+    from cgmigrate.run import Checked
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Line and column, both from 1, in code points; only ``\\n`` ends a line, as in editors."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Replace what is from ``start`` to ``end`` (exclusive) by ``text``."""
+
+    start: Place
+    end: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One finding and where it is.
+
+    ``path`` is the file as the user named it, ``in_repository`` its path from the root of the repository
+    with ``/`` between folders, or None for a file outside of it. ``text`` is the file's. ``end`` is exclusive.
+    ``fingerprint`` names the finding for good: it holds no line number, and no two findings of a report share one.
+    """
+
+    finding: Finding
+    path: str
+    in_repository: str | None
+    text: str
+    start: Place
+    end: Place
+    fingerprint: str
+    replacements: tuple[Replacement, ...] = ()
+    releases: tuple[str, str] | None = None
+    """From and to; None where a file could not be read."""
+
+    @property
+    def named(self) -> str:
+        """The path that a service knows the file by: in the repository, else as the user named it."""
+        return self.in_repository or self.path
+
+    @property
+    def applied(self) -> bool:
+        """Whether `cgmigrate fix` settles the finding without being asked twice."""
+        return self.finding.safety == "safe"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole run. ``files`` counts those that were looked at; ``rules`` are those that the findings name."""
+
+    files: int
+    findings: Sequence[Reported] = ()
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    troubles: Sequence[Trouble] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether something that the user named could not be looked at."""
+        return any(trouble.missing for trouble in self.troubles)
+
+    @property
+    def files_with_findings(self) -> int:
+        """How many files the findings are in."""
+        return len({reported.path for reported in self.findings})
+
+    def count(self, severity: str) -> int:
+        """How many findings have a severity."""
+        return sum(reported.finding.severity == severity for reported in self.findings)
+
+    def summary(self) -> str:
+        """The run in a sentence."""
+        seen = counted(self.files, "file")
+        if not self.findings:
+            return f"Checked {seen}: nothing found."
+        fixable = sum(reported.applied for reported in self.findings)
+        held = f", {fixable} of them ([*]) fixed by `cgmigrate fix`" if fixable else ""
+        return f"Found {counted(len(self.findings), 'finding')} in {self.files_with_findings} of {seen}{held}."
+
+
+def renderer(name: str) -> Callable[[Report], str]:
+    """The function that writes a format."""
+    from importlib import import_module
+
+    found: Callable[[Report], str] = import_module(f"cgmigrate.report.{name}").render
+    return found
+
+
+def counted(number: int, what: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def place(text: str, offset: int) -> Place:
+    """The place of an offset of the text."""
+    return Place(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+
+def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bool = False) -> tuple[Reported, ...]:
+    """Some of the findings of a file, as a report has them.
+
+    ``root`` is the folder that repository paths start from. Where the file's rewrite was ``written``, places are
+    those of the text that it has now.
+    """
+    from cgmigrate.edits import moved
+
+    after = checked.after if written else None
+    text = checked.text if after is None else after
+    edits = () if after is None else checked.edits
+    inside = in_repository(checked.path, root)
+    seen: Counter[tuple[str, str]] = Counter()
+    result = []
+    for finding in checked.findings:
+        start, end = (moved(offset, edits) for offset in (finding.span.start, finding.span.end))
+        about = (finding.rule, " ".join(checked.text[finding.span.start : finding.span.end].split()))
+        seen[about] += 1
+        if finding not in wanted:
+            continue
+        result.append(
+            Reported(
+                finding,
+                readable(checked.path),
+                inside,
+                text,
+                place(text, start),
+                place(text, max(start, end)),
+                fingerprint(inside or readable(checked.path), *about, seen[about]),
+                # The edits of a fix were made for the text as it was.
+                () if after is not None else tuple(_replacement(text, edit) for edit in finding.edits),
+                checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
+            )
+        )
+    return tuple(result)
+
+
+def _replacement(text: str, edit: Edit) -> Replacement:
+    return Replacement(place(text, edit.start), place(text, edit.end), edit.text)
+
+
+def fingerprint(path: str, rule: str, words: str, number: int) -> str:
+    """A name for the ``number``-th finding of a rule about these words in a file."""
+    import hashlib
+
+    return hashlib.sha256("\0".join((path, rule, words, str(number))).encode()).hexdigest()[:32]
+
+
+def repository_root(paths: Sequence[str]) -> str:
+    """The folder that a repository's paths start from: of the checkout we are in, else of the first path."""
+    from cgmigrate.discovery import checkout_of
+
+    here = os.getcwd()
+    first = os.path.realpath(paths[0]) if paths else here
+    return checkout_of(here) or checkout_of(first) or here
+
+
+def in_repository(path: str, root: str) -> str | None:
+    """A path from the root, with ``/``; None for one outside."""
+    for whole, top in ((os.path.abspath(path), root), (os.path.realpath(path), os.path.realpath(root))):
+        below = os.path.relpath(whole, top)
+        if below.split(os.sep, 1)[0] != os.pardir:
+            return readable(below).replace(os.sep, "/")
+    return None
+
+
+def readable(path: str) -> str:
+    """A path as text that every encoding of Unicode can write: bytes that are none become question marks."""
+    return os.fsencode(path).decode("utf-8", "replace")

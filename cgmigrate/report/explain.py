@@ -50,3 +50,16 @@ def _example(example: object) -> list[str]:
 
 def _indented(text: str) -> list[str]:
     return textwrap.indent(text.rstrip("\n"), "    ").split("\n")
+
+
+def rule_markdown(rule: Rule) -> str:
+    """The rule as `rule_text` tells it, for a reader that shows Markdown."""
+    parts = [f"**{rule.summary}**", f"Severity: {rule.severity}. Fix: {fix_in_words(rule)}", rule.explanation.strip()]
+    for example in rule.examples:
+        first, *rest = _example(example)
+        block = "\n".join([first, "", *rest])
+        for told in ("After:", "After, with --unsafe-fixes:", "Nothing is rewritten."):
+            block = block.replace(f"\n{told}", f"\n\n{told}\n")
+        parts.append(block.rstrip("\n"))
+    parts.append("\n".join(["Sources:", "", *(f"- {source}" for source in rule.sources)]))
+    return "\n\n".join(parts) + "\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cgmigrate.documents import Span
-from cgmigrate.examination import SAFE, UNSAFE, Finding
+from cgmigrate.examination import SAFE, UNSAFE
+from cgmigrate.report import Report, Reported
 
 WIDTH = 100
 """Columns of a source line that are shown; longer lines are cut around the underlined part."""
@@ -19,12 +19,15 @@ def plain(text: str, kind: str) -> str:
     return text
 
 
-def render(path: str, text: str, finding: Finding, style: Style = plain) -> str:
-    """Return one finding as lines of text, with a line break at the end."""
-    line, column = position(text, finding.span.start)
-    mark = " [*]" if finding.safety == SAFE else ""
-    out = [f"{style(path, 'path')}:{line}:{column}: {style(finding.rule, 'rule')}{mark} {finding.message}"]
-    out += _excerpt(text, finding.span, line, style)
+def render(report: Report) -> str:
+    """All findings, an empty line after each."""
+    return "".join(map(one, report.findings))
+
+
+def one(reported: Reported, style: Style = plain) -> str:
+    """One finding as lines of text, with an empty line at the end."""
+    finding = reported.finding
+    out = [headline(reported, style), *_excerpt(reported, style)]
     if finding.fix:
         label = "fix" if finding.safety == SAFE else "fix with --unsafe-fixes"
         out.append(f"    {style(label, 'fix')}: {finding.fix}")
@@ -32,29 +35,31 @@ def render(path: str, text: str, finding: Finding, style: Style = plain) -> str:
         label = "risk" if finding.safety == UNSAFE else "to decide"
         out.append(f"    {style(label, 'decide')}: {finding.why_not}")
     out += [f"    {style('note', 'note')}: {note}" for note in finding.notes]
-    return "\n".join(out) + "\n"
+    return "\n".join(out) + "\n\n"
 
 
-def position(text: str, offset: int) -> tuple[int, int]:
-    """Line and column, both from 1, as editors count them (only ``\\n`` ends a line)."""
-    start = text.rfind("\n", 0, offset) + 1
-    return text.count("\n", 0, offset) + 1, offset - start + 1
+def headline(reported: Reported, style: Style = plain) -> str:
+    """Where, which rule, whether `cgmigrate fix` settles it, and what is wrong."""
+    finding, at = reported.finding, reported.start
+    mark = " [*]" if finding.safety == SAFE else ""
+    place = f"{style(reported.path, 'path')}:{at.line}:{at.column}"
+    return f"{place}: {style(finding.rule, 'rule')}{mark} {finding.message}"
 
 
-def _excerpt(text: str, span: Span, line: int, style: Style) -> list[str]:
-    if not text:
+def _excerpt(reported: Reported, style: Style) -> list[str]:
+    if not reported.text:
         return []
-    start = text.rfind("\n", 0, span.start) + 1
-    end = text.find("\n", span.start)
-    source = text[start : len(text) if end < 0 else end].rstrip("\r")
-    first = span.start - start
-    last = min(max(span.end - start, first + 1), max(len(source), first + 1))
+    start, end = reported.start, reported.end
+    source = reported.text.split("\n", start.line)[start.line - 1].rstrip("\r")
+    first = start.column - 1
+    last = end.column - 1 if end.line == start.line else len(source)
+    last = min(max(last, first + 1), max(len(source), first + 1))
     cut = max(0, first - WIDTH // 2) if len(source) > WIDTH else 0
     shown = source[cut : cut + WIDTH]
     dots = ("…" if cut else "", "…" if len(source) > cut + WIDTH else "")
     # Tabs stay tabs in the underline, or it would not stand below the text.
     lead = "".join(char if char == "\t" else " " for char in dots[0] + source[cut:first])
-    number = f"{line:>5}"
+    number = f"{start.line:>5}"
     return [
         f"{number} | {dots[0]}{shown}{dots[1]}".rstrip(),
         f"{' ' * len(number)} | {lead}{style('^' * max(1, min(last, cut + WIDTH) - first), 'mark')}",

@@ -1,0 +1,31 @@
+"""What a shell offers when a person presses Tab: rule codes and releases. The rest click knows by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+    from click.shell_completion import CompletionItem
+
+
+def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The codes of rules that begin so, each with what it says."""
+    from click.shell_completion import CompletionItem
+
+    from cgmigrate.rules import RuleError, load
+
+    try:
+        rules = load()
+    except RuleError:
+        return []
+    return [CompletionItem(r.id, help=r.summary) for r in rules.values() if r.id.startswith(incomplete.upper())]
+
+
+def releases(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The known releases of megatron-core that begin so."""
+    from click.shell_completion import CompletionItem
+
+    from cgmigrate.settings import KNOWN
+
+    return [CompletionItem(str(release)) for release in KNOWN if str(release).startswith(incomplete)]

@@ -1,0 +1,51 @@
+"""Workflow commands that GitHub Actions shows as annotations beside the changed lines.
+
+The form and its escapes: actions/toolkit, ``packages/core/src/command.ts``. GitHub shows ten annotations of each
+level a step and drops the rest without a word, so a first line says how many there are.
+"""
+
+from __future__ import annotations
+
+from cgmigrate.report import Report, Reported
+from cgmigrate.report.text import headline
+
+SHOWN = 10
+"""Annotations of one level that GitHub shows for one step."""
+
+
+def render(report: Report) -> str:
+    """The summary and a command for each finding; nothing when there is none."""
+    if not report.findings:
+        return ""
+    summary = report.summary()
+    if max(report.count("error"), report.count("warning")) > SHOWN:
+        summary += f" GitHub shows {SHOWN} errors and {SHOWN} warnings of a step; the log has them all."
+    first = f"::notice title=cgmigrate::{_data(summary)}\n"
+    return first + "".join(map(_command, report.findings))
+
+
+def _command(reported: Reported) -> str:
+    finding, start, end = reported.finding, reported.start, reported.end
+    properties = {"title": f"cgmigrate ({finding.rule})", "file": reported.named, "line": start.line}
+    if start.line == end.line:
+        # GitHub takes columns only where a finding stays in its line.
+        properties |= {"col": start.column, "endLine": end.line, "endColumn": end.column}
+    else:
+        properties |= {"endLine": end.line}
+    # The log shows a command's message only, so it says the place again.
+    said = [headline(reported)]
+    if finding.fix:
+        said.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {finding.fix}")
+    if finding.why_not:
+        said.append(f"{'to decide' if not finding.safety else 'risk'}: {finding.why_not}")
+    level = "error" if finding.severity == "error" else "warning"
+    told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+    return f"::{level} {told}::{_data(chr(10).join(said))}\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,37 @@
+"""GitLab's Code Quality report: an array, empty when all is well.
+
+GitLab compares the fingerprints of two pipelines to say what is new and what is settled.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from cgmigrate.report import Report, Reported
+
+_SEVERITY = {"error": "major", "warning": "minor"}
+
+
+def render(report: Report) -> str:
+    """The array, indented."""
+    return json.dumps([_issue(reported) for reported in report.findings], indent=2, ensure_ascii=False) + "\n"
+
+
+def _issue(reported: Reported) -> dict[str, Any]:
+    finding, start, end = reported.finding, reported.start, reported.end
+    return {
+        # GitLab does not show the name of the check.
+        "description": f"{finding.rule}: {finding.message}",
+        "check_name": finding.rule,
+        "fingerprint": reported.fingerprint,
+        "severity": _SEVERITY[finding.severity],
+        "location": {
+            "path": reported.named,
+            "lines": {"begin": start.line, "end": end.line},
+            "positions": {
+                "begin": {"line": start.line, "column": start.column},
+                "end": {"line": end.line, "column": end.column},
+            },
+        },
+    }

@@ -1,0 +1,14 @@
+"""One JSON object a line for each finding, for tools that read as it comes; nothing when there is none."""
+
+from __future__ import annotations
+
+import json
+
+from cgmigrate.report import Report
+from cgmigrate.report.json import as_data
+
+
+def render(report: Report) -> str:
+    """The findings of the JSON format, a line each."""
+    lines = (json.dumps(as_data(reported, report), ensure_ascii=False) for reported in report.findings)
+    return "".join(line + "\n" for line in lines)

@@ -1,0 +1,74 @@
+"""JUnit XML as Jenkins and GitLab read it: a suite for each file with findings, a failed case for each finding.
+
+A report without cases fails in many pipelines, so a clean run is one suite with one case that passes. A path that
+could not be looked at is a case with an error, so that a run that saw nothing does not look clean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from cgmigrate.report import Report, Reported
+from cgmigrate.report.text import one
+
+if TYPE_CHECKING:
+    from cgmigrate.discovery import Trouble
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(report: Report) -> str:
+    """The document."""
+    suites = [_suite(path, list(found)) for path, found in groupby(report.findings, lambda r: r.named)]
+    unseen = [trouble for trouble in report.troubles if trouble.missing]
+    if unseen:
+        suites.append(_unseen(unseen))
+    if not suites:
+        suites = [_counts("testsuite", "cgmigrate", 1, 0, 0)]
+        ElementTree.SubElement(suites[0], "testcase", name="No findings", classname="cgmigrate")
+    total = [sum(int(suite.attrib[key]) for suite in suites) for key in ("tests", "failures", "errors")]
+    root = _counts("testsuites", "cgmigrate", *total)
+    root.extend(suites)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _counts(tag: str, name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
+    counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors)}
+    return ElementTree.Element(tag, {"name": _legal(name), **counts})
+
+
+def _suite(path: str, found: Sequence[Reported]) -> ElementTree.Element:
+    suite = _counts("testsuite", path, len(found), len(found), 0)
+    suite.set("package", "org.cgmigrate")
+    seen: Counter[str] = Counter()
+    for reported in found:
+        rule = reported.finding.rule
+        seen[rule] += 1
+        # GitLab keeps only the first of the cases that share a name.
+        name = rule if seen[rule] == 1 else f"{rule} ({seen[rule]})"
+        classname = re.sub(r"\.\w+$", "", path)
+        case = ElementTree.SubElement(suite, "testcase", name=f"org.cgmigrate.{name}", classname=_legal(classname))
+        place = f"line {reported.start.line}, column {reported.start.column}"
+        message = _legal(f"{place}, {reported.finding.message}")
+        failure = ElementTree.SubElement(case, "failure", type=reported.finding.severity, message=message)
+        failure.text = _legal(one(reported).rstrip("\n"))
+    return suite
+
+
+def _unseen(troubles: Sequence[Trouble]) -> ElementTree.Element:
+    suite = _counts("testsuite", "paths that could not be looked at", len(troubles), 0, len(troubles))
+    for trouble in troubles:
+        case = ElementTree.SubElement(suite, "testcase", name=_legal(trouble.path), classname="cgmigrate")
+        ElementTree.SubElement(case, "error", type="error", message=_legal(trouble.reason))
+    return suite
+
+
+def _legal(text: str) -> str:
+    """XML has no way to write most control characters."""
+    return _NOT_XML.sub("\ufffd", text)

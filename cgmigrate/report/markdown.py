@@ -1,0 +1,78 @@
+"""A table for a pull request's comment or the summary of a GitHub job (``$GITHUB_STEP_SUMMARY``)."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import quote
+
+from cgmigrate.report import Report, Reported
+
+LONGEST = 60_000
+"""Characters of rows that are shown: GitHub refuses comments over 65,536."""
+
+_HEAD = "| | where | rule | what | then |\n|---|---|---|---|---|\n"
+_SIGN = {"error": "❌", "warning": "⚠️"}
+
+
+def render(report: Report) -> str:
+    """A heading, the run in a sentence, and a row a finding."""
+    head = f"### cgmigrate\n\n{report.summary().replace('[*]', '🔧')}\n"
+    head += "".join(f"\n- could not look at {_code(t.path)}: {_cell(t.reason)}" for t in report.troubles if t.missing)
+    head = head.rstrip("\n") + "\n"
+    if not report.findings:
+        return head
+    rows: list[str] = []
+    room = LONGEST - len(head)
+    for reported in report.findings:
+        row = _row(reported)
+        room -= len(row)
+        if room < 0:
+            break
+        rows.append(row)
+    left = len(report.findings) - len(rows)
+    return head + "\n" + _HEAD + "".join(rows) + (f"\n… and {left} more.\n" if left else "")
+
+
+def _row(reported: Reported) -> str:
+    finding = reported.finding
+    then = []
+    if finding.fix:
+        then.append(finding.fix if reported.applied else f"with `--unsafe-fixes`: {finding.fix}")
+    if finding.why_not:
+        then.append(f"{'risk' if finding.safety else 'to decide'}: {finding.why_not}")
+    mark = "🔧 " if reported.applied else ""
+    cells = [
+        _SIGN[finding.severity],
+        _place(reported),
+        finding.rule,
+        _cell(finding.message),
+        mark + "<br>".join(map(_cell, then)),
+    ]
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _place(reported: Reported) -> str:
+    """Where it is; in a GitHub job, a link to the line of the commit."""
+    shown = _code(f"{reported.named}:{reported.start.line}")
+    parts = [os.environ.get(name) for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")]
+    if reported.in_repository is None or not all(parts):
+        return shown
+    server, repository, commit = parts
+    url = f"{server}/{repository}/blob/{commit}/{quote(reported.in_repository)}#L{reported.start.line}"
+    return f"[{shown}]({url})"
+
+
+def _code(text: str) -> str:
+    """A code span; one that holds backticks has longer ones around it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return _cell(f"{fence}{pad}{text}{pad}{fence}")
+
+
+def _cell(text: str) -> str:
+    """Text for one cell: what stands in code spans as it is, HTML and emphasis outside of them as plain text."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    parts[::2] = [re.sub(r"([\\*_\[\]<>])", r"\\\1", part) for part in parts[::2]]
+    return "".join(parts).replace("|", r"\|")

@@ -1,0 +1,109 @@
+"""SARIF 2.1.0, as GitHub's code scanning and editors read it.
+
+Paths are relative to the root of the repository, since GitHub shows no finding whose file it cannot match. Of the
+fixes only those that `cgmigrate fix` applies by itself are given: a reader of SARIF may apply what it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from cgmigrate import __version__
+from cgmigrate.report import Place, Report, Reported
+from cgmigrate.report.explain import rule_markdown, rule_text
+
+if TYPE_CHECKING:
+    from cgmigrate.discovery import Trouble
+    from cgmigrate.rules import Rule
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_ROOT = "%SRCROOT%"
+
+
+def render(report: Report) -> str:
+    """The document, with a single run."""
+    codes = sorted({reported.finding.rule for reported in report.findings})
+    driver = {"name": "cgmigrate", "version": __version__, "semanticVersion": __version__}
+    run = {
+        "tool": {"driver": {**driver, "rules": [_rule(report.rules[code]) for code in codes]}},
+        "invocations": [_invocation(report)],
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository"}}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(reported, codes) for reported in report.findings],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": rule.explanation.strip()},
+        "help": {"text": rule_text(rule), "markdown": rule_markdown(rule)},
+        "defaultConfiguration": {"level": rule.severity},
+        "properties": {
+            "problem.severity": rule.severity,
+            "precision": "high",
+            "tags": ["cuda-graphs", "megatron-core"],
+        },
+    }
+
+
+def _invocation(report: Report) -> dict[str, Any]:
+    invocation: dict[str, Any] = {"executionSuccessful": not report.failed}
+    if report.troubles:
+        invocation["toolExecutionNotifications"] = [_notification(trouble) for trouble in report.troubles]
+    return invocation
+
+
+def _notification(trouble: Trouble) -> dict[str, Any]:
+    return {
+        "level": "error" if trouble.missing else "warning",
+        "message": {"text": f"{trouble.path}: {trouble.reason}"},
+    }
+
+
+def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
+    finding, file = reported.finding, _file(reported)
+    said = [finding.message]
+    if finding.why_not:
+        said.append(f"{'Risk of the fix' if finding.safety else 'To decide'}: {finding.why_not}")
+    said += [f"Note: {note}" for note in finding.notes]
+    result = {
+        "ruleId": finding.rule,
+        "ruleIndex": codes.index(finding.rule),
+        "level": finding.severity,
+        "message": {"text": "\n".join(said)},
+        "locations": [{"physicalLocation": {"artifactLocation": file, "region": _region(reported)}}],
+        "partialFingerprints": {"cgmigrate/v1": reported.fingerprint},
+    }
+    if reported.applied and reported.replacements:
+        replacements = [
+            {"deletedRegion": _between(r.start, r.end)} | ({"insertedContent": {"text": r.text}} if r.text else {})
+            for r in reported.replacements
+        ]
+        change = {"artifactLocation": file, "replacements": replacements}
+        result["fixes"] = [{"description": {"text": finding.fix}, "artifactChanges": [change]}]
+    return result
+
+
+def _file(reported: Reported) -> dict[str, str]:
+    if reported.in_repository is None:
+        return {"uri": Path(os.path.abspath(reported.path)).as_uri()}
+    return {"uri": quote(reported.in_repository), "uriBaseId": _ROOT}
+
+
+def _region(reported: Reported) -> dict[str, int]:
+    if reported.start == reported.end:
+        return {"startLine": reported.start.line}
+    return _between(reported.start, reported.end)
+
+
+def _between(start: Place, end: Place) -> dict[str, int]:
+    return {"startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column}

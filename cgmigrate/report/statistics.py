@@ -1,0 +1,18 @@
+"""How many findings each rule has, the most frequent first."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cgmigrate.report import Report
+
+
+def render(report: Report) -> str:
+    """A line a rule: count, code, whether `cgmigrate fix` settles some, name."""
+    counts = Counter(reported.finding.rule for reported in report.findings)
+    fixable = {reported.finding.rule for reported in report.findings if reported.applied}
+    lines = [
+        f"{count:>5}  {code}  {'[*]' if code in fixable else '   '}  {report.rules[code].name}\n"
+        for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return "".join(lines)
