@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
@@ -31,24 +30,30 @@ FOR_PEOPLE = ("text", "concise")
 """The formats that may have colours and are written as findings are found."""
 
 
-@dataclass(slots=True)
 class Output:
     """Where the report of one run goes, and in which form.
 
     ``to_stderr`` is for a run whose stdout carries a rewritten text. ``colour`` is None where the stream decides.
+    (No dataclass: making one takes as long as checking a small tree.)
     """
 
-    run: Run
-    format: str = "text"
-    file: str | None = None
-    statistics: bool = False
-    quiet: bool = False
-    verbose: bool = False
-    to_stderr: bool = False
-    colour: bool | None = None
-    found: list[Reported] = field(default_factory=list)
-    troubles: list[Trouble] = field(default_factory=list)
-    _root: str | None = None
+    def __init__(
+        self,
+        run: Run,
+        format: str = "text",
+        file: str | None = None,
+        statistics: bool = False,
+        quiet: bool = False,
+        verbose: bool = False,
+        to_stderr: bool = False,
+        colour: bool | None = None,
+    ) -> None:
+        self.run, self.format, self.file = run, format, file
+        self.statistics, self.quiet, self.verbose = statistics, quiet, verbose
+        self.to_stderr, self.colour = to_stderr, colour
+        self.found: list[Reported] = []
+        self.troubles: list[Trouble] = []
+        self._root: str | None = None
 
     @property
     def _streams(self) -> bool:
