@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.discovery import Discovery, Handed, Source, Syntax, TooLarge, Trouble
-from cgmigrate.settings import Release
+from cgmigrate.settings import Release, Settings
 
 if TYPE_CHECKING:
     from cgmigrate.documents import Document
@@ -131,7 +131,7 @@ class Run:
         document, examined, context = self._examine(source.path, text, source.syntax)
         findings = tuple(finding for finding in examined.findings if self._selected(finding.rule))
         if self.options.edits:
-            findings = tuple(_with_edits(finding, document, examined) for finding in findings)
+            findings = _with_edits(findings, document, examined)
         left_alone = tuple(
             (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
         )
@@ -212,23 +212,36 @@ class Run:
         return Checked(path, data, "", (finding,) if self._selected(rule) else ())
 
 
-def _with_edits(finding: Finding, document: Document, examined: Examination) -> Finding:
-    """Give a finding the edits of its fix alone, with those of the sites that must go with it."""
+def _with_edits(findings: Sequence[Finding], document: Document, examined: Examination) -> tuple[Finding, ...]:
+    """Give each finding the edits of its fix alone, with those of the sites that must go with it."""
+    from cgmigrate.documents import CannotEditError
+
+    planned = {**examined.unsafe, **examined.safe}
+    try:
+        known = set(document.edits(planned))
+    except CannotEditError:
+        known = set()
+    result = []
+    for finding in findings:
+        together = examined.together.get(finding.site, (finding.site,))
+        wanted = {index: planned[index] for index in together if index in planned}
+        edits = _edits_alone(document, wanted, known) if finding.safety and wanted else ()
+        result.append(replace(finding, edits=edits) if edits else finding)
+    return tuple(result)
+
+
+def _edits_alone(document: Document, wanted: Mapping[int, Settings], known: Set[Edit]) -> tuple[Edit, ...]:
+    """The edits that write these settings and no others; empty where they cannot be written alone."""
     from cgmigrate.documents import CannotEditError
     from cgmigrate.edits import OverlapError, apply
 
-    together = examined.together.get(finding.site, (finding.site,))
-    planned = {**examined.unsafe, **examined.safe}
-    wanted = {index: planned[index] for index in together if index in planned}
-    if not finding.safety or not wanted:
-        return finding
     try:
         edits = document.edits(wanted)
-        # All fixes were tried together; one alone may, say, need an import that another brings.
-        unsound = document.check(apply(document.text, edits), wanted)
+        # The engine has read the text with all edits. What is none of them (an import, say) is tried here.
+        unsound = not known >= set(edits) and document.check(apply(document.text, edits), wanted)
     except (CannotEditError, OverlapError):
-        return finding
-    return finding if unsound else replace(finding, edits=tuple(edits))
+        return ()
+    return () if unsound else tuple(edits)
 
 
 def _document(path: str, text: str, syntax: Syntax) -> Document:

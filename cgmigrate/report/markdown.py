@@ -68,7 +68,7 @@ def _code(text: str) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return _cell(f"{fence}{pad}{text}{pad}{fence}")
+    return f"{fence}{pad}{' '.join(text.split())}{pad}{fence}".replace("|", r"\|")
 
 
 def _cell(text: str) -> str:
