@@ -1,0 +1,339 @@
+"""The options of a gate: what it exits with, what it says, where it reads from, what it looks like."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cgmigrate.cli import main
+
+ROOT = Path(__file__).parents[1]
+Run = Callable[..., Result]
+
+WARNINGS = "model:\n  hidden_size: 8\n  external_cuda_graph: true\n  cuda_graph_scope: attn\n"
+FIXED = "model:\n  hidden_size: 8\n  cuda_graph_impl: transformer_engine\n  cuda_graph_modules: attn\n"
+ERROR = "draft:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
+
+
+def write(path: str, text: str) -> Path:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(text.encode())
+    return target
+
+
+def piped(*words: str, text: str | bytes) -> Result:
+    result = CliRunner().invoke(main, list(words), input=text)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+# --- exit status ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "status"),
+    [
+        (WARNINGS, [], 1),
+        (WARNINGS, ["--fail-on", "warning"], 1),
+        (WARNINGS, ["--fail-on", "error"], 0),
+        (WARNINGS + ERROR, ["--fail-on", "error"], 1),
+        (WARNINGS + ERROR, ["--fail-on", "error", "--ignore", "CG2"], 0),
+        (WARNINGS + ERROR, ["--exit-zero"], 0),
+        ("x: 1\n", ["--fail-on", "error"], 0),
+    ],
+)
+def test_which_findings_fail_a_check(project: Path, cgmigrate: Run, text: str, options: list[str], status: int) -> None:
+    write("a.yaml", text)
+    assert cgmigrate("check", *options, "a.yaml").exit_code == status
+
+
+def test_findings_that_do_not_fail_are_shown_and_the_status_explained(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", WARNINGS)
+    result = cgmigrate("check", "--fail-on", "error", "a.yaml")
+    assert " CG102 " in result.stdout
+    assert result.stderr.endswith("None of them is an error, so the exit status is 0 (--fail-on error).\n")
+    assert "None of them" not in cgmigrate("check", "--fail-on", "error", "--select", "CG2", "a.yaml").stderr
+
+
+def test_a_path_that_is_missing_is_status_2_whatever_the_options(project: Path, cgmigrate: Run) -> None:
+    for command in ("check", "fix"):
+        assert cgmigrate(command, "--exit-zero", "--fail-on", "error", "--quiet", "nowhere.yaml").exit_code == 2
+
+
+def test_fix_with_what_is_left(project: Path, cgmigrate: Run) -> None:
+    path = write("a.yaml", WARNINGS + ERROR)
+    assert cgmigrate("fix", "--diff", "--exit-zero", "a.yaml").exit_code == 0
+    assert cgmigrate("fix", "--diff", "--fail-on", "error", "a.yaml").exit_code == 1
+    assert cgmigrate("fix", "--exit-zero", "a.yaml").exit_code == 0
+    assert path.read_text() == FIXED + ERROR
+    assert cgmigrate("fix", "a.yaml").exit_code == 1
+    assert cgmigrate("fix", "--fail-on", "error", "--select", "CG1", "a.yaml").exit_code == 0
+
+
+# --- what is said ---------------------------------------------------------------------------------------
+
+
+def test_statistics_count_instead_of_showing(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", WARNINGS + ERROR)
+    write("b.yaml", WARNINGS)
+    result = cgmigrate("check", "--statistics", ".")
+    assert result.stdout == (
+        "    3  CG102  [*]  external-cuda-graph\n"
+        "    2  CG106  [*]  cuda-graph-scope\n"
+        "    1  CG202       both-booleans\n"
+    )
+    assert result.exit_code == 1
+    assert cgmigrate("check", "--statistics", "--output-file", "counts", ".").stdout == ""
+    assert Path("counts").read_text() == result.stdout
+    write("a.yaml", "x: 1\n")
+    assert cgmigrate("check", "--statistics", "a.yaml").stdout == ""
+
+
+def test_statistics_have_no_machine_format(project: Path, cgmigrate: Run) -> None:
+    result = cgmigrate("check", "--statistics", "--format", "sarif", ".")
+    assert result.exit_code == 2 and "leave out --format sarif" in result.stderr
+
+
+def test_quiet_says_findings_and_errors_only(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", WARNINGS)
+    write("run.sh", "torchrun pretrain_gpt.py --enable-cuda-graph\n")
+    (project / "dead.yaml").symlink_to("gone.yaml")
+    loud, quiet = cgmigrate("check", "nowhere", "."), cgmigrate("check", "-q", "nowhere", ".")
+    assert quiet.stdout == loud.stdout != ""
+    assert quiet.stderr == "error: nowhere: no such file or directory\n"
+    for told in ("warning: dead.yaml", "note: 1 command line file", "Found 2 findings"):
+        assert told in loud.stderr
+    assert cgmigrate("fix", "-q", "a.yaml").stderr == ""
+
+
+def test_verbose_says_what_was_looked_at_and_why_these_releases(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", WARNINGS)
+    write("b.yaml", "x: 1\n")
+    write("requirements.txt", "megatron-core==0.18.1\n")
+    others = "policy:\n  generation:\n    mcore_generation_config:\n      enable_cuda_graph: true\n"
+    write("d.yaml", "---\n".join([others] * 9))
+    told = cgmigrate("check", "--verbose", "--from", "0.16", ".").stderr
+    assert "Looked at 3 of 3 files; with CUDA-graph settings: 2 YAML.\n" in told
+    assert "From 0.16 (--from) to 0.18 (requirements.txt:1 (megatron-core==0.18.1)).\n" in told
+    assert told.count("d.yaml:") == 9
+    assert "and 4 more (--verbose shows all)" in cgmigrate("check", ".").stderr
+
+
+# --- colour ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "environment", "coloured"),
+    [
+        ("auto", {}, False),
+        ("auto", {"FORCE_COLOR": "1"}, True),
+        ("auto", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ("auto", {"NO_COLOR": "", "FORCE_COLOR": "1"}, True),
+        ("always", {"NO_COLOR": "1"}, True),
+        ("never", {"FORCE_COLOR": "1"}, False),
+    ],
+)
+@pytest.mark.parametrize("command", [["check"], ["check", "--format", "concise"], ["fix", "--diff"]])
+def test_when_there_are_colours(
+    project: Path, cgmigrate: Run, monkeypatch, option: str, environment: dict[str, str], coloured: bool, command
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    write("a.yaml", WARNINGS)
+    assert ("\x1b[" in cgmigrate(*command, "--color", option, "a.yaml").stdout) is coloured
+
+
+def test_what_programs_read_has_no_colours(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", WARNINGS)
+    for name in ("json", "sarif", "github", "junit", "markdown"):
+        assert "\x1b" not in cgmigrate("check", "--color", "always", "--format", name, "a.yaml").stdout
+    cgmigrate("check", "--color", "always", "--output-file", "report.txt", "a.yaml")
+    assert "\x1b" not in Path("report.txt").read_text()
+
+
+# --- stdin ----------------------------------------------------------------------------------------------
+
+
+def test_check_reads_stdin_under_the_name_that_is_given(project: Path) -> None:
+    write("conf/requirements.txt", "megatron-core==0.17.1\n")
+    result = piped("check", "-", "--stdin-filename", "conf/new.yaml", text=WARNINGS)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("conf/new.yaml:3:3: CG102 [*]")
+    # The pins beside it decide, as if it stood there: 0.17 does not know the new name of the scope.
+    assert "CG106" not in result.stdout and "conf/requirements.txt:1 pins megatron-core==0.17.1" in result.stderr
+    assert not Path("conf/new.yaml").exists()
+    assert piped("check", "-", "--stdin-filename", "a.yaml", text="x: 1\n").stderr == "Checked 1 file: nothing found.\n"
+
+
+@pytest.mark.parametrize("text", [WARNINGS, WARNINGS.replace("\n", "\r\n"), "\ufeff" + WARNINGS])
+def test_fix_writes_the_text_to_stdout_and_what_is_left_to_stderr(project: Path, text: str) -> None:
+    ends = "\r\n" if "\r" in text else "\n"
+    result = piped("fix", "-", "--stdin-filename", "a.yaml", text=(text + ERROR.replace("\n", ends)).encode())
+    fixed = text.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine")
+    fixed = fixed.replace("cuda_graph_scope", "cuda_graph_modules")
+    assert result.stdout_bytes == (fixed + ERROR.replace("\n", ends)).encode()
+    assert "a.yaml:7:3: CG202 " in result.stderr and "Fixed 2 findings" in result.stderr
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("text", [b"x: 1\n", b"", b"# enable_cuda_graph \xff\n", b"a: [\nenable_cuda_graph: 1\n"])
+def test_fix_gives_back_what_it_does_not_rewrite(project: Path, text: bytes) -> None:
+    assert piped("fix", "-", "--stdin-filename", "a.yaml", text=text).stdout_bytes == text
+    assert piped("fix", "-", "--stdin-filename", "a.toml", text=text).stdout_bytes == text
+    assert piped("fix", "-", "--stdin-filename", "a.yaml", "--exclude", "*.yaml", text=text).stdout_bytes == text
+
+
+def test_a_diff_of_stdin_is_a_diff(project: Path) -> None:
+    result = piped("fix", "--diff", "-", "--stdin-filename", "conf/a.yaml", text=WARNINGS)
+    assert result.stdout.startswith("--- a/conf/a.yaml\n+++ b/conf/a.yaml\n")
+    assert result.exit_code == 1
+
+
+def test_excludes_hold_for_stdin(project: Path) -> None:
+    words = ("--stdin-filename", str(project / "old/a.yaml"), "--exclude", "old/")
+    assert piped("check", "-", *words, text=WARNINGS).exit_code == 0
+    result = piped("fix", "-", *words, text=WARNINGS)
+    assert (result.exit_code, result.stdout) == (0, WARNINGS)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-"], "give --stdin-filename"),
+        (["-", "a.yaml", "--stdin-filename", "b.yaml"], "must be the only path"),
+        (["a.yaml", "--stdin-filename", "b.yaml"], "give - as the only path"),
+    ],
+)
+def test_stdin_is_used_as_it_is_meant(project: Path, words: list[str], told: str) -> None:
+    result = piped("check", *words, text=WARNINGS)
+    assert result.exit_code == 2 and told in result.stderr
+
+
+# --- completion -----------------------------------------------------------------------------------------
+
+
+def completed(line: str) -> list[str]:
+    """What bash would offer at the end of a line."""
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "_CGMIGRATE_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
+    }
+    code = "from cgmigrate.cli import main; main(prog_name='cgmigrate')"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return [offer.split(",", 1)[1] for offer in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("cgmigrate ch", ["check"]),
+        ("cgmigrate check --format g", ["github", "gitlab"]),
+        ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 10)]),
+        ("cgmigrate check --to 0.19", ["0.19"]),
+        ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 8)]),
+        ("cgmigrate fix --stdin", ["--stdin-filename"]),
+    ],
+)
+def test_a_shell_completes(line: str, offered: list[str]) -> None:
+    assert completed(line) == offered
+
+
+def test_the_script_that_the_readme_evaluates_is_there() -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "_CGMIGRATE_COMPLETE": "zsh_source"}
+    code = "from cgmigrate.cli import main; main(prog_name='cgmigrate')"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("#compdef cgmigrate")
+
+
+# --- progress -------------------------------------------------------------------------------------------
+
+SLOW = """\
+import sys, time
+from cgmigrate.discovery import Discovery
+search = Discovery._search
+def slowly(*given):
+    time.sleep(pause)
+    return search(*given)
+pause = float(sys.argv.pop(1))
+Discovery._search = slowly
+from cgmigrate.cli import main
+main()
+"""
+
+
+def watched(pause: float, *words: str, **environment: str) -> tuple[str, str]:
+    """stdout and what a person sees on stderr, a terminal, of a run that takes ``pause`` seconds a file."""
+    master, slave = pty.openpty()
+    command = [sys.executable, "-c", SLOW, str(pause), *words]
+    settings = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=settings, text=True) as process:
+        os.close(slave)
+        seen = b""
+        while chunk := _read(master):
+            seen += chunk
+        out = process.stdout.read() if process.stdout else ""
+    os.close(master)
+    return out, seen.decode().replace("\r\n", "\n")
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # how Linux says that the other end is closed
+        return b""
+
+
+def test_a_long_run_shows_how_far_it_is(project: Path) -> None:
+    for number in range(4):
+        write(f"{number}.yaml", WARNINGS)
+    out, seen = watched(0.4, "check", "--format", "concise", ".")
+    assert re.search("█+░+ [123] of 4 files looked at", seen)
+    # The line is gone when the run is over, and nothing of it is in the report.
+    assert seen.rpartition("\r\x1b[K")[2] == (
+        "Found 8 findings in 4 of 4 files, 8 of them ([*]) fixed by `cgmigrate fix`.\n"
+    )
+    assert len(out.splitlines()) == 8 and "█" not in out
+
+
+@pytest.mark.parametrize(
+    ("pause", "words", "environment"),
+    [(0.0, [], {}), (0.4, ["--quiet"], {}), (0.4, [], {"TERM": "dumb"})],
+    ids=["a short run", "quiet", "a terminal without control"],
+)
+def test_where_nothing_is_drawn(project: Path, pause: float, words: list[str], environment: dict[str, str]) -> None:
+    for number in range(4):
+        write(f"{number}.yaml", "x: 1\n")
+    _, seen = watched(pause, "check", *words, ".", **environment)
+    assert seen == ("" if words else "Checked 4 files: nothing found.\n")
+
+
+def test_what_is_drawn_fits_a_terminal_without_unicode(project: Path) -> None:
+    for number in range(4):
+        write(f"{number}.yaml", "x: 1\n")
+    _, seen = watched(0.4, "check", ".", PYTHONIOENCODING="ascii")
+    assert re.search(r"#+\.+ [123] of 4 files looked at", seen)
+
+
+def test_clean_runs_import_nothing_of_this(project: Path) -> None:
+    write("a.yaml", "model:\n  num_cuda_graphs: 3\n")
+    code = (
+        "import sys\nfrom cgmigrate.cli import main\n"
+        "try: main(['check', 'a.yaml'])\nexcept SystemExit: pass\n"
+        "print([m for m in sys.modules if m.startswith(('cgmigrate.report', 'cgmigrate.progress', 'json', 'xml'))])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
