@@ -21,6 +21,7 @@ from cgmigrate.edits import (
     apply,
     decode,
     encode,
+    moved,
     unified_diff,
     write,
 )
@@ -106,6 +107,18 @@ class TestDecode:
     def test_the_round_trip_gives_the_same_bytes(self, text: str, bom: bool) -> None:
         data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
         assert encode(*decode(data)) == data
+
+
+class TestMoved:
+    def test_every_letter_outside_the_edits_is_found_again(self) -> None:
+        text, edits = "abcdefghi", [Edit(9, 9, "!"), Edit(0, 1, "xyz"), Edit(3, 6, ""), Edit(7, 7, "--")]
+        after = apply(text, edits)
+        for offset in (1, 2, 6, 7, 8):
+            assert after[moved(offset, edits)] == text[offset]
+
+    def test_a_place_inside_a_replacement_is_where_that_begins(self) -> None:
+        edits = [Edit(0, 1, "xyz"), Edit(3, 6, "-")]
+        assert apply("abcdefghi", edits)[moved(4, edits)] == "-"
 
 
 @pytest.fixture

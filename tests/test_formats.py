@@ -218,6 +218,23 @@ def test_each_fix_is_whole_by_itself(examples: Path, cgmigrate: Run) -> None:
     ).replace("cuda_graph_scope=[CudaGraphScope.attn]", "cuda_graph_modules=[CudaGraphModule.attn]")
 
 
+def test_json_fits_the_schema_that_we_publish(examples: Path, cgmigrate: Run) -> None:
+    write("conf/a.py", PYTHON)
+    write("conf/large.yaml", "#" * 5_000_000 + "\nenable_cuda_graph: true\n")
+    schema = jsonschema.Draft202012Validator(json.loads((ROOT / "docs/report.schema.json").read_text()))
+    documents = [
+        json.loads(cgmigrate(*words, "--format", "json").stdout)
+        for words in (["check", "nowhere", "."], ["check", "conf/requirements.txt"], ["fix", "."])
+    ]
+    for document in documents:
+        assert [error.message for error in schema.iter_errors(document)] == []
+    # Nothing is left undescribed.
+    described = json.loads((ROOT / "docs/report.schema.json").read_text())
+    finding = described["$defs"]["finding"]["properties"] | described["$defs"]["range"]["properties"]
+    assert documents[0].keys() == described["properties"].keys()
+    assert documents[0]["findings"][0].keys() == finding.keys()
+
+
 def test_jsonlines_are_the_findings_of_json(examples: Path, cgmigrate: Run) -> None:
     lines = cgmigrate("check", "--format", "jsonlines", ".").stdout.splitlines()
     assert list(map(json.loads, lines)) == json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]

@@ -70,7 +70,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run. ``files`` counts those that were looked at; ``rules`` are those that the findings name."""
+    """A whole run. ``files`` counts those that were looked at; ``rules`` holds all that the findings name."""
 
     files: int
     findings: Sequence[Reported] = ()

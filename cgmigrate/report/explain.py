@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
+from typing import Any
 
 from cgmigrate.rules import Rule
 from cgmigrate.settings import OLDEST
@@ -34,32 +36,31 @@ def fix_in_words(rule: Rule) -> str:
     return f"applied where the same graphs are captured before and after{rest}."
 
 
-def _example(example: object) -> list[str]:
-    assert isinstance(example, dict)
-    releases = "".join(f" {word} {example[word]}" for word in ("from", "to") if word in example)
-    why = f" ({example['why']})" if "why" in example else ""
-    lines = [f"Before{releases}{why}:", *_indented(example["before"])]
-    if "after" in example:
-        lines += ["After:", *_indented(example["after"])]
-    elif "unsafe-after" in example:
-        lines += ["After, with --unsafe-fixes:", *_indented(example["unsafe-after"])]
-    else:
-        lines.append("Nothing is rewritten.")
-    return lines
-
-
-def _indented(text: str) -> list[str]:
-    return textwrap.indent(text.rstrip("\n"), "    ").split("\n")
-
-
 def rule_markdown(rule: Rule) -> str:
     """The rule as `rule_text` tells it, for a reader that shows Markdown."""
     parts = [f"**{rule.summary}**", f"Severity: {rule.severity}. Fix: {fix_in_words(rule)}", rule.explanation.strip()]
     for example in rule.examples:
-        first, *rest = _example(example)
-        block = "\n".join([first, "", *rest])
-        for told in ("After:", "After, with --unsafe-fixes:", "Nothing is rewritten."):
-            block = block.replace(f"\n{told}", f"\n\n{told}\n")
-        parts.append(block.rstrip("\n"))
+        for told, code in _blocks(example):
+            parts += [told, f"```{example['syntax']}\n{code.rstrip()}\n```"] if code else [told]
     parts.append("\n".join(["Sources:", "", *(f"- {source}" for source in rule.sources)]))
     return "\n\n".join(parts) + "\n"
+
+
+def _example(example: Mapping[str, Any]) -> list[str]:
+    return [line for told, code in _blocks(example) for line in ([told, *_indented(code)] if code else [told])]
+
+
+def _blocks(example: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is said of each text of an example, and the text."""
+    releases = "".join(f" {word} {example[word]}" for word in ("from", "to") if word in example)
+    why = f" ({example['why']})" if "why" in example else ""
+    before = (f"Before{releases}{why}:", example["before"])
+    if "after" in example:
+        return [before, ("After:", example["after"])]
+    if "unsafe-after" in example:
+        return [before, ("After, with --unsafe-fixes:", example["unsafe-after"])]
+    return [before, ("Nothing is rewritten.", "")]
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.indent(text.rstrip("\n"), "    ").split("\n")
