@@ -43,7 +43,7 @@ class Reported:
 
     ``path`` is the file as the user named it, ``in_repository`` its path from the root of the repository
     with ``/`` between folders, or None for a file outside of it. ``text`` is the file's. ``end`` is exclusive.
-    ``fingerprint`` names the finding for good: it holds no line number, and no two findings of a report share one.
+    ``identity`` is what tells the finding from every other, in words.
     """
 
     finding: Finding
@@ -52,7 +52,7 @@ class Reported:
     text: str
     start: Place
     end: Place
-    fingerprint: str
+    identity: tuple[str, ...]
     replacements: tuple[Replacement, ...] = ()
     releases: tuple[str, str] | None = None
     """From and to; None where a file could not be read."""
@@ -61,6 +61,13 @@ class Reported:
     def named(self) -> str:
         """The path that a service knows the file by: in the repository, else as the user named it."""
         return self.in_repository or self.path
+
+    @property
+    def fingerprint(self) -> str:
+        """A name of the finding for good: it holds no line number, and no two findings of a report share one."""
+        import hashlib
+
+        return hashlib.sha256("\0".join(self.identity).encode()).hexdigest()[:32]
 
     @property
     def applied(self) -> bool:
@@ -132,13 +139,14 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
     text = checked.text if after is None else after
     edits = () if after is None else checked.edits
     inside = in_repository(checked.path, root)
+    chosen = set(wanted)
     seen: Counter[tuple[str, str]] = Counter()
     result = []
     for finding in checked.findings:
         start, end = (moved(offset, edits) for offset in (finding.span.start, finding.span.end))
         about = (finding.rule, " ".join(checked.text[finding.span.start : finding.span.end].split()))
         seen[about] += 1
-        if finding not in wanted:
+        if finding not in chosen:
             continue
         result.append(
             Reported(
@@ -148,7 +156,7 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
                 text,
                 place(text, start),
                 place(text, max(start, end)),
-                fingerprint(inside or readable(checked.path), *about, seen[about]),
+                (inside or readable(checked.path), *about, str(seen[about])),
                 # The edits of a fix were made for the text as it was.
                 () if after is not None else tuple(_replacement(text, edit) for edit in finding.edits),
                 checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
@@ -159,13 +167,6 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
 
 def _replacement(text: str, edit: Edit) -> Replacement:
     return Replacement(place(text, edit.start), place(text, edit.end), edit.text)
-
-
-def fingerprint(path: str, rule: str, words: str, number: int) -> str:
-    """A name for the ``number``-th finding of a rule about these words in a file."""
-    import hashlib
-
-    return hashlib.sha256("\0".join((path, rule, words, str(number))).encode()).hexdigest()[:32]
 
 
 def repository_root(paths: Sequence[str]) -> str:
