@@ -253,17 +253,18 @@ class Handed:
     hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
 
     def __iter__(self) -> Iterator[Found]:
-        if _Exclusion(self.exclude).covers(self.path):
+        path = _shown(self.path, os.getcwd())
+        if _Exclusion(self.exclude).covers(path):
             return
-        syntax = syntax_of(self.path)
+        syntax = syntax_of(path)
         if syntax is None:
-            yield Trouble(self.path, _UNKNOWN_KIND, missing=False)
+            yield Trouble(path, _UNKNOWN_KIND, missing=False)
             return
         self.files_listed = self.files_seen = 1
         if has_trigger(self.data):
             self.hits[syntax] += 1
             large = len(self.data) > MAX_BYTES
-            yield TooLarge(self.path, len(self.data)) if large else Source(self.path, syntax, self.data)
+            yield TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)
 
 
 def _rest_holds_trigger(descriptor: int, piece: bytes) -> bool:
