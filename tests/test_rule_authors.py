@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import textwrap
 from pathlib import Path
 
@@ -162,25 +161,6 @@ def test_rules_are_still_listed(team: Path, cgmigrate) -> None:
 
 
 # --- the page -------------------------------------------------------------------------------------
-
-
-def test_the_page_is_followed_to_the_letter(project: Path, cgmigrate) -> None:
-    """Files are written where the page says; commands print what stands below them."""
-    steps = r"Write `(?P<path>[^`]+)`:\n\n```yaml\n(?P<file>.*?)```|```console\n(?P<shell>.*?)```"
-    commands = []
-    for step in re.finditer(steps, PAGE, re.DOTALL):
-        if step["path"]:
-            path = project / step["path"]
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(step["file"], encoding="utf-8")
-            continue
-        command, _, output = step["shell"].partition("\n")
-        dollar, program, *words = shlex.split(command)
-        assert (dollar, program) == ("$", "cgmigrate")
-        result = cgmigrate(*words)
-        assert result.output.strip() == output.strip(), command
-        commands.append(result.exit_code)
-    assert commands == [0, 1, 0, 1, 0, 2]
 
 
 def test_the_page_names_all_that_the_schema_knows() -> None:
