@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from identify import identify
 from cgmigrate import discovery
 from cgmigrate.cli import main
 from cgmigrate.discovery import Syntax, syntax_of
+from tests.installing import copy_of_checkout, skip_without_registry
 
 ROOT = Path(__file__).parents[1]
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
@@ -99,11 +99,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory, env: dict[str, str]) -> tuple[Path, str]:
     """This working tree as a repository with one commit, as pre-commit would clone it: its path and the commit."""
-    folder = tmp_path_factory.mktemp("release")
-    for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
-        shutil.copy(ROOT / name, folder / name)
-    for name in ("cgmigrate", "rules"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    folder = copy_of_checkout(tmp_path_factory.mktemp("release"))
     done("git", "init", "-q", cwd=folder, env=env)
     done("git", "add", ".", cwd=folder, env=env)
     done("git", "commit", "-qm", "release", cwd=folder, env=env)
@@ -137,20 +133,12 @@ def guarded(tmp_path: Path, release: tuple[Path, str], env: dict[str, str], requ
     repo = {"repo": str(release[0]), "rev": release[1], "hooks": [{"id": request.param}]}
     project.write(".pre-commit-config.yaml", yaml.safe_dump({"repos": [repo]}))
     installed = run(sys.executable, "-m", "pre_commit", "install", "--install-hooks", cwd=tmp_path, env=env)
-    if installed.returncode != 0 and not registry_answers(tmp_path, env):
-        pytest.skip("pip reaches no registry, so pre-commit cannot build the hook's environment")
+    if installed.returncode != 0:
+        skip_without_registry(tmp_path, env)
     assert installed.returncode == 0, installed.stdout + installed.stderr
     project.git("add", ".")
     project.git("commit", "-qm", "start")
     return project
-
-
-def registry_answers(folder: Path, env: dict[str, str]) -> bool:
-    """Whether pip can download what building the hook's environment needs first."""
-    probe = folder / "probe"
-    done(sys.executable, "-m", "virtualenv", "-q", str(probe), cwd=folder, env=env)
-    pip = (str(probe / "bin/pip"), "download", "-q", "--no-deps", "-d", str(probe), "hatchling")
-    return run(*pip, cwd=folder, env=env).returncode == 0
 
 
 @pytest.mark.parametrize("guarded", ["cgmigrate-check"], indirect=True)
