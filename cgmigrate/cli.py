@@ -214,7 +214,7 @@ def test_rules(folder: str) -> None:
     tested = []
     try:
         for result in run_folder(Path(folder)):
-            click.echo(tested_text(result, _style), nl=False)
+            click.echo(tested_text(result), nl=False)
             tested.append(result)
     except RuleError as error:
         raise _Unusable(str(error)) from error

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgmigrate.report.text import Style, plain
 from cgmigrate.rule_tests import Tested
 
 
-def tested_text(tested: Tested, style: Style = plain) -> str:
+def tested_text(tested: Tested) -> str:
     """One line for a rule whose examples hold; for another, what is wrong, one place after the other."""
     if not tested.failures:
-        return f"{style('ok', 'fix')}    {tested.title} ({_count(tested.examples, 'example')})\n"
-    lines = [f"{style('FAIL', 'rule')}  {tested.title}", *(f"  {failure}" for failure in tested.failures)]
+        return f"ok    {tested.title} ({_count(tested.examples, 'example')})\n"
+    lines = [f"FAIL  {tested.title}", *(f"  {failure}" for failure in tested.failures)]
     return "\n".join(line.replace("\n", "\n  ") for line in lines) + "\n"
 
 
