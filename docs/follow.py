@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shlex
 import tempfile
@@ -44,18 +43,8 @@ def follow(page: str) -> Followed:
         statuses.append(result.exit_code)
         return f"```console\n$ cgmigrate {found['words']}\n{result.output.rstrip()}\n```"
 
-    with tempfile.TemporaryDirectory() as folder, _inside(folder):
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         # A project of its own: nothing above it is asked for pins.
         Path(".git").mkdir()
         Path(".git/HEAD").write_text("ref: refs/heads/main\n")
         return Followed(_STEP.sub(step, page), tuple(statuses))
-
-
-@contextlib.contextmanager
-def _inside(folder: str):  # type: ignore[no-untyped-def]
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)

@@ -68,6 +68,16 @@ def test_the_manifest_is_one_that_pre_commit_reads() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_what_the_readme_gives_to_copy_is_valid(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```yaml\n(repos:.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    path = tmp_path / ".pre-commit-config.yaml"
+    path.write_text(block)
+    done = subprocess.run(
+        [sys.executable, "-m", "pre_commit", "validate-config", str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 # --- the real pre-commit --------------------------------------------------------------------------
 
 

@@ -142,6 +142,13 @@ def test_a_code_that_is_taken_twice_is_told(team: Path, cgmigrate) -> None:
     assert "ok    TEAM001" in result.stdout and result.exit_code == 1
 
 
+def test_a_file_that_check_would_not_read_is_told(team: Path, cgmigrate) -> None:
+    (team / "a.yaml").write_text(GOOD)
+    (team / "b.yml").write_text(GOOD)
+    result = cgmigrate("rules", "test", "team")
+    assert "team/b.yml:1: not read, since rules are named *.yaml" in result.stdout and result.exit_code == 1
+
+
 @pytest.mark.parametrize("made", [False, True], ids=["missing", "empty"])
 def test_a_folder_that_cannot_be_used_is_status_2(project: Path, cgmigrate, made: bool) -> None:
     if made:
