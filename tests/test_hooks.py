@@ -201,3 +201,16 @@ def test_the_fix_hook_refuses_what_needs_a_decision_and_changes_nothing(guarded:
     assert refused.returncode == 1 and "train.yaml:3:3: CG" in refused.stderr
     assert "files were modified" not in refused.stderr
     assert path.read_text() == UNDECIDED
+
+
+@pytest.mark.parametrize("guarded", ["cgmigrate-fix"], indirect=True)
+def test_the_fix_hook_does_not_rewrite_a_parent_whose_child_is_not_staged(guarded: Project) -> None:
+    guarded.write("child.yaml", "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [mlp]\n")
+    guarded.git("add", "child.yaml")
+    guarded.git("commit", "-qm", "child", "--no-verify")
+    text = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
+    parent = guarded.write("base.yaml", text)
+    refused = guarded.commit("base.yaml")
+    assert refused.returncode == 1
+    assert "CG010 the file is merged into `child.yaml`" in refused.stderr
+    assert parent.read_text() == text
