@@ -298,7 +298,7 @@ class _Listing:
             names[path] = _File(path, syntax, (status.st_dev, status.st_ino))
 
     def _add_directory(self, path: str) -> None:
-        top = _checkout_of(os.path.realpath(path))
+        top = checkout_of(os.path.realpath(path))
         if top is None or not self._add_from_git(path, top):
             self._walk(path)
 
@@ -510,7 +510,7 @@ def _git(folder: str, *arguments: str) -> tuple[bytes, str] | None:
     return done.stdout, os.fsdecode(done.stderr)
 
 
-def _checkout_of(folder: str) -> str | None:
+def checkout_of(folder: str) -> str | None:
     """The nearest folder, at or above an absolute one, that looks like the top of a git checkout."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
@@ -527,7 +527,7 @@ def tracked_yaml(folders: Iterable[str], *words: str) -> list[str]:
     """
     patterns = [part for word in words for part in ("-e", word)]
     found: list[str] = []
-    for top in sorted({top for folder in folders if (top := _checkout_of(os.path.realpath(folder)))}):
+    for top in sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))}):
         listed = _git(top, "grep", "-lzF", "--all-match", *patterns, "--", "*.yaml", "*.yml")
         names = listed[0].split(b"\0") if listed else []
         found += [_shown(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
