@@ -237,10 +237,49 @@ def explain(code: str, folders: tuple[str, ...]) -> None:
     click.echo(rule_text(rule), nl=False)
 
 
-@main.command(name="rules")
+@main.group(name="rules", invoke_without_command=True)
 @click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
-def list_rules(folders: tuple[str, ...]) -> None:
+@click.pass_context
+def rules_group(ctx: click.Context, folders: tuple[str, ...]) -> None:
+    """List all rules, one a line, or test your own."""
+    if ctx.invoked_subcommand is None:
+        _list_rules(folders)
+
+
+@rules_group.command(name="list")
+@click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
+@click.pass_context
+def list_rules(ctx: click.Context, folders: tuple[str, ...]) -> None:
     """List all rules, one a line."""
+    given = ctx.parent.params["folders"] if ctx.parent else ()
+    _list_rules(given + folders)
+
+
+@rules_group.command(name="test")
+@click.argument("folder", metavar="DIR")
+def test_rules(folder: str) -> None:
+    """Test your own rules in DIR: each file against the schema, each example by running it.
+
+    Exit status: 0 all hold, 1 a rule or an example fails, 2 a folder without rules.
+    """
+    from pathlib import Path
+
+    from cgmigrate.report.rule_tests import tested_text, totals
+    from cgmigrate.rule_tests import run_folder
+    from cgmigrate.rules import RuleError
+
+    tested = []
+    try:
+        for result in run_folder(Path(folder)):
+            click.echo(tested_text(result), nl=False)
+            tested.append(result)
+    except RuleError as error:
+        raise _Unusable(str(error)) from error
+    click.echo(totals(tested), err=True)
+    sys.exit(FINDINGS if any(result.failures for result in tested) else CLEAN)
+
+
+def _list_rules(folders: tuple[str, ...]) -> None:
     for rule in _rules(folders).values():
         click.echo(f"{rule.id}  {rule.name:44} {rule.summary}")
 

@@ -546,6 +546,20 @@ def checkout_of(folder: str) -> str | None:
     return folder
 
 
+def tracked_yaml(folders: Iterable[str], *words: str) -> list[str]:
+    """The YAML files tracked by the git checkouts around these folders that hold all of the words.
+
+    Paths are as `Discovery` gives them; where git does not answer, there are none.
+    """
+    patterns = [part for word in words for part in ("-e", word)]
+    found: list[str] = []
+    for top in sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))}):
+        listed = _git(top, "grep", "-lzF", "--all-match", *patterns, "--", "*.yaml", "*.yml")
+        names = listed[0].split(b"\0") if listed else []
+        found += [_shown(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
+    return found
+
+
 def _shown(given: str, here: str) -> str:
     """A path as users read it and as it can be opened: relative to ``here`` when below it, else as given."""
     if not given:

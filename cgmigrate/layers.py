@@ -41,6 +41,17 @@ def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, 
     return found
 
 
+def children_around(paths: Iterable[str]) -> dict[str, str]:
+    """Return ``defaults:`` by path for the files with settings that are tracked in the checkouts of these.
+
+    A hook names staged files only, and a file must not be rewritten because its children were not staged.
+    """
+    from cgmigrate.discovery import has_trigger, tracked_yaml
+
+    found = tracked_yaml({os.path.dirname(path) for path in paths}, "defaults", "cuda")
+    return {path: builds_on(data) for path in found if has_trigger(data := _read(path))}
+
+
 def _entries(builds_on: str) -> list[str]:
     """``../base.yaml, model: gpt, override /optim: adam`` → paths without suffix."""
     result = []
@@ -73,8 +84,13 @@ def builds_on(data: bytes) -> str:
 
 
 def _defaults_in(path: str) -> str:
+    return builds_on(_read(path))
+
+
+def _read(path: str) -> bytes:
+    """The bytes of a file, none where it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return builds_on(file.read())
+            return file.read()
     except OSError:
-        return ""
+        return b""

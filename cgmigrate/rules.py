@@ -7,13 +7,16 @@ against ``rules/schema.json`` when they are loaded, with file, line and what is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.settings import OLDEST, Release, names_in, without_name
+from cgmigrate.settings import FIELDS, OLDEST, Release, names_in, without_name
 
+_PLACEHOLDER = re.compile(r"{(\w+)}")
+_FILLED_IN = (*FIELDS, "source", "target", "reason", "refuser")
 ABSENT = "absent"
 """In a condition: the setting is not written."""
 
@@ -192,6 +195,7 @@ def read(path: Path, checked: bool = True) -> Rule:
     data = load_yaml(text, str(path))
     if checked:
         check(data, text, str(path))
+        _check_messages(data, text, str(path))
     cases = data.get("cases")
     if cases is None:
         cases = [data] if "when" in data else []
@@ -256,8 +260,22 @@ def check(data: Any, text: str, path: str) -> None:
     if errors:
         error = jsonschema.exceptions.best_match(errors)
         where = ".".join(map(str, error.absolute_path)) or "the rule"
-        line = _line_of(text, list(error.absolute_path))
+        line = line_of(text, list(error.absolute_path))
         raise RuleError(f"{path}:{line}: {where}: {_expectation(error)}")
+
+
+def _check_messages(data: Mapping[str, Any], text: str, path: str) -> None:
+    """See that whatever stands in braces in a message will be filled in. Raises RuleError."""
+    cases = data.get("cases")
+    for number, case in enumerate(cases or [data]):
+        place: list[str | int] = ["cases", number] if cases else []
+        for key in ("message", "decide"):
+            line = line_of(text, [*place, key])
+            for name in _PLACEHOLDER.findall(case.get(key, "")):
+                if name not in _FILLED_IN:
+                    raise RuleError(f"{path}:{line}: nothing fills in `{{{name}}}`; there are {', '.join(_FILLED_IN)}")
+                if name in ("reason", "refuser") and "rejected" not in case.get("when", {}):
+                    raise RuleError(f"{path}:{line}: `{{{name}}}` quotes a refusal, so `when` must ask for `rejected`")
 
 
 def _expectation(error: Any) -> str:
@@ -273,7 +291,7 @@ def _expectation(error: Any) -> str:
             return f"{error.message}{f'; expected {expected}' if expected else ''}"
 
 
-def _line_of(text: str, path: Sequence[str | int]) -> int:
+def line_of(text: str, path: Sequence[str | int]) -> int:
     """The line of the value at a path of keys and positions, or of the nearest thing around it."""
     import yaml
 

@@ -113,9 +113,10 @@ class Run:
         return self._merged
 
     def _find_merged_files(self, sources: Sequence[Source]) -> dict[str, str]:
-        from cgmigrate.layers import builds_on, merged_into
+        from cgmigrate.layers import builds_on, children_around, merged_into
 
         children = {source.path: builds_on(source.data) for source in sources if source.syntax is Syntax.YAML}
+        children |= {path: names for path, names in children_around(children).items() if path not in children}
         return merged_into({path: names for path, names in children.items() if names}, [s.path for s in sources])
 
     def _check(self, source: Source) -> Checked:

@@ -1,21 +1,26 @@
-"""Write docs/rules/: one page a rule and an index by release, from rules/*.yaml.
+"""Write what is generated under docs/: a page a rule, two indexes, and the output in pages that show commands.
 
-Run ``python docs/build.py`` after changing a rule; ``python docs/build.py --check`` (in the tests)
-says which pages are out of date and exits with 1.
+Run ``python docs/build.py`` after changing a rule or what the command prints; ``python docs/build.py --check``
+(in the tests) says which pages are out of date and exits with 1.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.report.explain import fix_in_words
-from cgmigrate.rules import Rule, load
-from cgmigrate.settings import OLDEST
+from follow import follow
 
-PAGES = Path(__file__).parent / "rules"
+from cgmigrate.report.explain import fix_in_words, since_in_words
+from cgmigrate.rules import Case, Rule, load
+from cgmigrate.settings import FIELDS, KNOWN, OLDEST, Release
+
+DOCS = Path(__file__).parent
+PAGES = DOCS / "rules"
+WORKED = (DOCS / "migrate.md", DOCS / "writing-rules.md")
+"""Pages that are written by hand and show commands with what they print."""
 FAMILIES = {
     "CG0": "Files and values that cannot be read",
     "CG1": "Deprecated names and values",
@@ -24,32 +29,68 @@ FAMILIES = {
     "CG5": "One ecosystem's own constraints",
     "CG6": "Code that reads the old names",
 }
+GENERATED = "Generated from the rule's file by `docs/build.py`; change it there."
+
+
+# --- a rule's page ----------------------------------------------------------------------------------
 
 
 def page(rule: Rule) -> str:
     """One rule's page."""
-    facts = [f"Severity: {rule.severity}."]
-    if rule.deprecated_in > OLDEST:
-        facts.append(f"Deprecated in megatron-core {rule.deprecated_in}.")
-    facts.append(f"Fix: {fix_in_words(rule)}")
-    parts = [f"# {rule.id}: {rule.name}", rule.summary + ".", " ".join(facts), rule.explanation.strip()]
-    for example in rule.examples:
-        parts += _example(example)
-    parts += ["## Sources", "\n".join(f"- {source}" for source in rule.sources)]
-    parts.append("Generated from the rule's file by `docs/build.py`; change it there.")
+    parts = [f"# {rule.id}: {rule.name}", rule.summary + "."]
+    parts.append(f"Severity: {rule.severity}. {since_in_words(rule)}")
+    if rule.cases:
+        parts += ["## What it says", _bullets(_plain(case.message) for case in rule.cases)]
+    parts += ["## Why", rule.explanation.strip(), "## Fix safety", *_safety(rule)]
+    if rule.examples:
+        parts.append("## Before and after")
+    for number, example in enumerate(rule.examples, 1):
+        parts += _example(number, example)
+    parts += ["## Sources", _bullets(rule.sources), GENERATED]
     return "\n\n".join(parts) + "\n"
 
 
-def _example(example: Mapping[str, Any]) -> list[str]:
+def _safety(rule: Rule) -> list[str]:
+    """Whether the fix is applied, and the reason of each case in which it is not."""
+    words = fix_in_words(rule)
+    parts = [words[0].upper() + words[1:]]
+    if words.startswith("applied"):
+        parts[0] += (
+            " Both are computed for every place; where they differ, the fix is held back and the finding says how."
+        )
+    if any("rejected" in case.when for case in rule.cases):
+        parts[0] += " What is refused captures nothing that a rewrite could keep."
+    reasons = [_reason(case) for case in rule.cases if (case.fix and case.fix.unsafe) or case.decide]
+    return [*parts, _bullets(reasons)] if reasons else parts
+
+
+def _reason(case: Case) -> str:
+    if case.fix and case.fix.unsafe:
+        return f"{_plain(case.message)}: with `--unsafe-fixes` only, since {case.fix.unsafe}."
+    return f"{_plain(case.message)}: to decide; {case.decide}."
+
+
+def _plain(message: str) -> str:
+    """A message without a file: settings by their plain names, the reader's own words left out."""
+    for name in FIELDS:
+        message = message.replace("{" + name + "}", name)
+    return message.replace(" {refuser}", "").replace("{reason}", "…")
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in dict.fromkeys(lines))
+
+
+def _example(number: int, example: Mapping[str, Any]) -> list[str]:
     releases = "".join(f", {word} {example[word]}" for word in ("from", "to") if word in example)
     why = f": {example['why']}" if "why" in example else ""
-    parts = [f"## Example{releases}{why}", _code(example, example["before"])]
+    parts = [f"### Example {number}{releases}{why}", _code(example, example["before"])]
     if "after" in example:
         parts += ["becomes", _code(example, example["after"])]
     if "unsafe-after" in example:
         parts += ["becomes, with `--unsafe-fixes`", _code(example, example["unsafe-after"])]
     if len(parts) == 2:
-        parts.append("Nothing is rewritten.")
+        parts.append("Nothing is rewritten." if example.get("reported", True) else "Nothing is reported.")
     return parts
 
 
@@ -57,31 +98,63 @@ def _code(example: Mapping[str, Any], text: str) -> str:
     return f"```{example['syntax']}\n{text.rstrip()}\n```"
 
 
+# --- indexes ----------------------------------------------------------------------------------------
+
+
 def index(rules: Mapping[str, Rule]) -> str:
-    """The table of contents, by family, and the deprecations by release."""
-    parts = ["# Rules"]
+    """The table of contents, by family."""
+    parts = ["# Rules", "By what they are about; there is also an [index by release](by-release.md)."]
     for prefix, title in FAMILIES.items():
-        rows = [f"| [{r.id}]({r.id}.md) | {r.name} | {r.summary} |" for r in rules.values() if r.id.startswith(prefix)]
-        parts += [f"## {title}", "\n".join(["| code | name | what it says |", "|---|---|---|", *rows])]
-    parts.append("## By release")
-    by_release: dict[str, list[str]] = {}
-    for rule in rules.values():
-        if rule.deprecated_in > OLDEST:
-            by_release.setdefault(str(rule.deprecated_in), []).append(f"[{rule.id}]({rule.id}.md)")
-    parts.append("\n".join(f"- deprecated in {release}: {', '.join(ids)}" for release, ids in by_release.items()))
+        parts += [f"## {title}", _table(rule for rule in rules.values() if rule.id.startswith(prefix))]
     return "\n\n".join(parts) + "\n"
+
+
+def by_release(rules: Mapping[str, Rule]) -> str:
+    """The rules by the release of megatron-core from which they hold."""
+    parts = [
+        "# Rules by release",
+        "From which release of megatron-core a rule holds. A rule is silent where the target (`--to`, or the project's "
+        "pin) is older, and its fix waits until the target has the replacement.",
+    ]
+    for release in KNOWN:
+        begins = [rule for rule in rules.values() if rule.deprecated_in == release > OLDEST]
+        if begins:
+            parts += [f"## Deprecated in {release}", _table(begins, since=True)]
+    parts += ["## In every release", _table(rule for rule in rules.values() if rule.deprecated_in == OLDEST)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(rules: Iterable[Rule], since: bool = False) -> str:
+    head = ["| code | name | what it says |", "|---|---|---|"]
+    if since:
+        head = [head[0] + " replacement since |", head[1] + "---|"]
+    rows = [
+        f"| [{rule.id}]({rule.id}.md) | {rule.name} | {rule.summary} |"
+        + (f" {_since(rule.available_in)} |" if since else "")
+        for rule in rules
+    ]
+    return "\n".join([*head, *rows])
+
+
+def _since(release: Release) -> str:
+    return str(release) if release > OLDEST else ""
+
+
+# --- writing them -----------------------------------------------------------------------------------
 
 
 def wanted() -> dict[Path, str]:
     """Every page with the text that it should have."""
     rules = load()
-    return {PAGES / "README.md": index(rules)} | {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
+    pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
+    pages |= {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
+    return pages | {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
 
 
 def main() -> int:
     """Write the pages, or with --check say which differ."""
     pages = wanted()
-    stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
+    stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stale += [path for path in PAGES.glob("*.md") if path not in pages]
     if "--check" in sys.argv:
         for path in stale:
@@ -89,9 +162,10 @@ def main() -> int:
         return bool(stale)
     PAGES.mkdir(exist_ok=True)
     for path in stale:
-        path.unlink(missing_ok=True)
         if path in pages:
-            path.write_text(pages[path])
+            path.write_text(pages[path], encoding="utf-8")
+        else:
+            path.unlink()
     return 0
 
 

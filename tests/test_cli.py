@@ -333,6 +333,24 @@ def test_a_grandparent_is_found_through_a_file_without_settings(project: Path, c
     assert parent.read_text() == PARENT
 
 
+def test_a_child_that_is_not_named_is_found_in_the_checkout(tmp_path: Path, cgmigrate, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    parent = write(tmp_path / "configs/base.yaml", PARENT)
+    write(
+        tmp_path / "other/child.yaml",
+        "defaults: ../configs/base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: mlp\n",
+    )
+    subprocess.run(["git", "init", "-q"], check=True)
+    subprocess.run(["git", "add", "other"], check=True)
+    monkeypatch.chdir(tmp_path / "configs")
+    result = cgmigrate("fix", "base.yaml")
+    assert (result.exit_code, parent.read_text()) == (1, PARENT)
+    assert "base.yaml:3:5: CG010 the file is merged into `" in result.stdout and "other/child.yaml`" in result.stdout
+    (tmp_path / "other/child.yaml").unlink()
+    assert cgmigrate("fix", "base.yaml").exit_code == 0
+    assert "cuda_graph_impl: transformer_engine" in parent.read_text()
+
+
 def test_a_parent_whose_children_have_no_settings_is_rewritten(project: Path, cgmigrate) -> None:
     parent = write(project / "base.yaml", PARENT)
     write(project / "child.yaml", "defaults: base.yaml\npolicy:\n  lr: 1\n")

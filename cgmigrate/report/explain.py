@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cgmigrate.rules import Rule
-from cgmigrate.settings import OLDEST
+from cgmigrate.settings import NEWEST, OLDEST
 
 
 def rule_text(rule: Rule) -> str:
     """Return the rule: what it says, since when, why, its examples and sources."""
     parts = [f"{rule.id} {rule.name}", "", rule.summary]
-    facts = [f"Severity: {rule.severity}."]
-    if rule.deprecated_in > OLDEST:
-        facts.append(f"Deprecated in megatron-core {rule.deprecated_in}.")
-    facts.append(f"Fix: {fix_in_words(rule)}")
+    facts = [f"Severity: {rule.severity}.", since_in_words(rule), f"Fix: {fix_in_words(rule)}"]
     parts += ["", " ".join(facts), "", rule.explanation.strip()]
     for example in rule.examples:
         parts += ["", *_example(example)]
@@ -24,16 +21,32 @@ def rule_text(rule: Rule) -> str:
     return "\n".join(parts) + "\n"
 
 
+def since_in_words(rule: Rule) -> str:
+    """From which release of megatron-core the rule holds, and from which there is a replacement."""
+    if rule.deprecated_in == OLDEST:
+        return f"Holds for every release ({OLDEST} to {NEWEST})."
+    since = f"Deprecated in megatron-core {rule.deprecated_in}"
+    return (
+        f"{since}; the replacement is there since {rule.available_in}." if rule.available_in > OLDEST else f"{since}."
+    )
+
+
 def fix_in_words(rule: Rule) -> str:
     """Whether and when the rule's fix is applied."""
-    fixes = [case.fix for case in rule.cases]
-    if not any(fixes):
-        return "none; it needs a person's decision."
-    unsafe = [fix for fix in fixes if fix and fix.unsafe]
-    if len(unsafe) == len([fix for fix in fixes if fix]):
-        return "with --unsafe-fixes."
-    rest = " (some cases only with --unsafe-fixes)" if unsafe else ""
-    return f"applied where the same graphs are captured before and after{rest}."
+    safe, unsafe = _kinds_of_fix(rule)
+    if safe:
+        rest = " (some cases only with --unsafe-fixes)" if unsafe else ""
+        return f"applied where the same graphs are captured before and after{rest}."
+    return "with --unsafe-fixes." if unsafe else "none; it needs a person's decision."
+
+
+def _kinds_of_fix(rule: Rule) -> tuple[bool, bool]:
+    """Whether the rule has fixes that are safe, and such that are not."""
+    if rule.cases:
+        fixes = [case.fix for case in rule.cases if case.fix]
+        return any(not fix.unsafe for fix in fixes), any(fix.unsafe for fix in fixes)
+    # Its finding and its fix are worked out in code: the examples, which are tests, tell.
+    return any("after" in e for e in rule.examples), any("unsafe-after" in e for e in rule.examples)
 
 
 def rule_markdown(rule: Rule) -> str:
@@ -59,7 +72,7 @@ def _blocks(example: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [before, ("After:", example["after"])]
     if "unsafe-after" in example:
         return [before, ("After, with --unsafe-fixes:", example["unsafe-after"])]
-    return [before, ("Nothing is rewritten.", "")]
+    return [before, ("Nothing is rewritten." if example.get("reported", True) else "Nothing is reported.", "")]
 
 
 def _indented(text: str) -> list[str]:

@@ -1,0 +1,50 @@
+"""Follow a page to the letter: write the files that it shows, run its commands, put in what they print."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from cgmigrate.cli import main
+
+_STEP = re.compile(
+    r"Write `(?P<path>[^`]+)`:\n\n```\w+\n(?P<file>.*?)```|```console\n\$ cgmigrate (?P<words>[^\n]*)\n.*?```",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The page with what its commands printed, and the status with which each of them ended."""
+
+    text: str
+    statuses: tuple[int, ...]
+
+
+def follow(page: str) -> Followed:
+    """Do in an empty project what a page says, step by step."""
+    statuses: list[int] = []
+
+    def step(found: re.Match[str]) -> str:
+        if found["path"]:
+            path = Path(found["path"])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(found["file"], encoding="utf-8")
+            return found[0]
+        result = CliRunner().invoke(main, shlex.split(found["words"]))
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        statuses.append(result.exit_code)
+        return f"```console\n$ cgmigrate {found['words']}\n{result.output.rstrip()}\n```"
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        # A project of its own: nothing above it is asked for pins.
+        Path(".git").mkdir()
+        Path(".git/HEAD").write_text("ref: refs/heads/main\n")
+        return Followed(_STEP.sub(step, page), tuple(statuses))
