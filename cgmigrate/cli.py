@@ -12,6 +12,7 @@ import click
 from cgmigrate import __version__
 
 if TYPE_CHECKING:
+    from cgmigrate.configuration import Configurations
     from cgmigrate.run import Checked, Options, Run
 
 CLEAN, FINDINGS, ERROR = 0, 1, 2
@@ -47,6 +48,8 @@ def _common(command: Any) -> Any:
             type=str,
             help="A folder of your own rules, besides those that ship.",
         ),
+        click.option("--config", metavar="FILE", type=str, help="This configuration for all files, not the nearest."),
+        click.option("--isolated", is_flag=True, help="Read no configuration file."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -71,7 +74,9 @@ def main() -> None:
 
 @main.command()
 @_common
-def check(**given: Any) -> None:
+@click.option("--show-settings", is_flag=True, help="Show what holds for PATHS, and from where; check nothing.")
+@click.option("--show-files", is_flag=True, help="Show which files would be looked at; check nothing.")
+def check(show_settings: bool, show_files: bool, **given: Any) -> None:
     """Report deprecated, rejected and ineffective settings in PATHS.
 
     Exit status: 0 nothing found, 1 findings, 2 a path or option that cannot be used.
@@ -84,6 +89,10 @@ def check(**given: Any) -> None:
             click.echo(render(checked.path, checked.text, finding, _style), nl=True)
 
     run = _start(given, rewrite=False)
+    if show_settings or show_files:
+        from cgmigrate.showing import show_files_of, show_settings_of
+
+        sys.exit(ERROR if (show_settings_of if show_settings else show_files_of)(run) else CLEAN)
     found, failed = _each(run, show)
     fixable = sum(finding.safety == "safe" for checked in found for finding in checked.findings)
     total = sum(len(checked.findings) for checked in found)
@@ -215,12 +224,28 @@ def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True) ->
         exclude=given["exclude"],
         rule_folders=given["folders"],
     )
-    run = Run(given["paths"], options)
+    configurations = _configurations(given)
+    run = Run(given["paths"], options, configurations)
     for code in options.select + options.ignore:
         # A code that selects nothing would turn a gate off unnoticed.
-        if not any(rule.startswith(code) for rule in _rules(given["folders"])):
+        folders = configurations.here().extend_rules + given["folders"]
+        if not any(rule.startswith(code) for rule in _rules(folders)):
             raise click.UsageError(f"no rule's code begins with {code} (`cgmigrate rules` lists them)")
     return run
+
+
+def _configurations(given: dict[str, Any]) -> Configurations:
+    """The configuration files; the one that decides on the run as a whole is read at once."""
+    from cgmigrate.configuration import ConfigurationError, Configurations
+
+    if given["config"] and given["isolated"]:
+        raise click.UsageError("--config and --isolated contradict each other")
+    found = Configurations(given["config"] or "", given["isolated"], bool(given["exclude"]), given["folders"])
+    try:
+        found.here()
+    except ConfigurationError as error:
+        raise _Unusable(str(error)) from error
+    return found
 
 
 def _each(run: Run, handle: Any) -> tuple[list[Checked], bool]:

@@ -11,6 +11,7 @@ from cgmigrate.discovery import Discovery, Source, Syntax, TooLarge, Trouble
 from cgmigrate.settings import Release
 
 if TYPE_CHECKING:
+    from cgmigrate.configuration import Configurations, Governing
     from cgmigrate.documents import Document
     from cgmigrate.examination import Context, Examination, Finding
     from cgmigrate.releases import Resolution
@@ -30,6 +31,7 @@ class Options:
     """Whether the rewritten text is wanted, or only what there is to say."""
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
+    baseline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +63,20 @@ class Run:
 
     paths: Sequence[str]
     options: Options
+    configurations: Configurations | None = None
     discovery: Discovery = field(init=False)
     notes: list[str] = field(default_factory=list)
     unread: dict[Syntax, int] = field(default_factory=dict)
     """Files that hold the names in a syntax that this release does not read yet."""
-    _contexts: dict[Resolution, Context] = field(default_factory=dict)
+    _contexts: dict[tuple[Resolution, Governing], Context] = field(default_factory=dict)
+    _governing: dict[str, Governing] = field(default_factory=dict)
     _sources: list[Source] = field(default_factory=list)
     _merged: dict[str, str] | None = None
-    _rules: dict[str, Rule] = field(default_factory=dict)
+    _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.discovery = Discovery(self.paths, self.options.exclude)
+        excludes = self.configurations.excludes if self.configurations else None
+        self.discovery = Discovery(self.paths, self.options.exclude, excludes)
 
     def __iter__(self) -> Iterator[Checked | Trouble]:
         # Which file is merged into which is known only when all that hold settings are known.
@@ -113,7 +118,7 @@ class Run:
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return self._unreadable(source.path, source.data, "CG007", message)
         document, examined = self._examine(source.path, text, source.syntax)
-        findings = tuple(finding for finding in examined.findings if self._selected(finding.rule))
+        findings = tuple(finding for finding in examined.findings if self.selects(source.path, finding.rule))
         left_alone = tuple(
             (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
         )
@@ -143,19 +148,29 @@ class Run:
             examined = examine(document, replace(context, merged_into=child))
         return document, examined
 
-    def _selected(self, rule: str) -> bool:
-        selected = not self.options.select or rule.startswith(self.options.select)
-        return selected and not (self.options.ignore and rule.startswith(self.options.ignore))
+    def governing(self, path: str) -> Governing:
+        """What holds for a file: the command line and the configuration nearest to it."""
+        if path not in self._governing:
+            from cgmigrate.configuration import Governing
 
-    def rules(self) -> dict[str, Rule]:
+            known = self.configurations
+            self._governing[path] = known.governing(path, self.options) if known else Governing(self.options)
+        return self._governing[path]
+
+    def selects(self, path: str, rule: str) -> bool:
+        """Whether a rule's findings are wanted in a file."""
+        governing = self.governing(path)
+        return _selects(governing.options, rule) and not rule.startswith(governing.ignored)
+
+    def rules(self, options: Options) -> dict[str, Rule]:
         """All rules by id, loaded once."""
-        if not self._rules:
+        if options.rule_folders not in self._rules:
             from pathlib import Path
 
             from cgmigrate.rules import load
 
-            self._rules = load(tuple(map(Path, self.options.rule_folders)))
-        return self._rules
+            self._rules[options.rule_folders] = load(tuple(map(Path, options.rule_folders)))
+        return self._rules[options.rule_folders]
 
     def _context(self, path: str) -> Context:
         """Releases, rules and owners for a file; the project's pins are those nearest to it."""
@@ -164,27 +179,35 @@ class Run:
         from cgmigrate.examination import Context
         from cgmigrate.releases import resolve
 
-        resolution = resolve(Path(path).parent, self.options.source, self.options.target)
-        if resolution not in self._contexts:
+        governing = self.governing(path)
+        options = governing.options
+        resolution = resolve(Path(path).parent, options.source, options.target)
+        if (resolution, governing) not in self._contexts:
             from cgmigrate import ecosystems
 
             self.notes += [note for note in resolution.notes if note not in self.notes]
-            rules = {i: r for i, r in self.rules().items() if i.startswith("CG0") or self._selected(i)}
-            self._contexts[resolution] = Context(
+            rules = self.rules(options)
+            self._contexts[resolution, governing] = Context(
                 resolution.source,
                 resolution.target,
-                rules,
-                ecosystems.load(),
+                {i: r for i, r in rules.items() if i.startswith("CG0") or self.selects(path, i)},
+                ecosystems.everything_is(governing.ecosystem) if governing.ecosystem else ecosystems.load(),
                 assumed_source=resolution.source_from == "the default",
             )
-        return self._contexts[resolution]
+        return self._contexts[resolution, governing]
 
     def _unreadable(self, path: str, data: bytes, rule: str, message: str) -> Checked:
         from cgmigrate.documents import Span
         from cgmigrate.examination import Finding
 
-        finding = Finding(rule, self.rules()[rule].severity, Span(0, 0), message)
-        return Checked(path, data, "", (finding,) if self._selected(rule) else ())
+        severity = self.rules(self.governing(path).options)[rule].severity
+        finding = Finding(rule, severity, Span(0, 0), message)
+        return Checked(path, data, "", (finding,) if self.selects(path, rule) else ())
+
+
+def _selects(options: Options, rule: str) -> bool:
+    selected = not options.select or rule.startswith(options.select)
+    return selected and not (options.ignore and rule.startswith(options.ignore))
 
 
 def _document(path: str, text: str, syntax: Syntax) -> Document:

@@ -1,0 +1,421 @@
+"""Settings from files: ``[tool.cgmigrate]`` in pyproject.toml, or cgmigrate.toml.
+
+The nearest file at or above a file that is checked decides for it, alone: files further up are not merged in.
+The search ends at the top of a git checkout. What the command line says goes before.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from cgmigrate.discovery import Patterns
+from cgmigrate.settings import Release
+
+if TYPE_CHECKING:
+    from cgmigrate.run import Options
+
+OWN_FILE, SHARED_FILE = "cgmigrate.toml", "pyproject.toml"
+FORMATS = ("text", "concise", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown")
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used; the message says which file, which key, and what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What one file says.
+
+    ``file`` is its absolute path, empty where there is none; patterns are relative to ``folder``, an absolute
+    path. Paths of rules and baseline are absolute. None stands for a key that is not written.
+    """
+
+    file: str
+    folder: str
+    source: Release | None = None
+    target: Release | None = None
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] = ()
+    extend_exclude: tuple[str, ...] = ()
+    extend_rules: tuple[str, ...] = ()
+    ecosystems: tuple[tuple[str, str], ...] = ()
+    format: str | None = None
+    baseline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Governing:
+    """What holds for one file: options, codes that are not reported in it, and whose settings it holds.
+
+    ``ecosystem`` is the name of a file in ``rules/ecosystems``, empty where the file's text decides.
+    """
+
+    options: Options
+    ignored: tuple[str, ...] = ()
+    ecosystem: str = ""
+
+
+@dataclass(slots=True)
+class Configurations:
+    """The configuration of every folder, each file read once.
+
+    ``given`` is the one file that holds for everything (``--config``), ``isolated`` says that none does.
+    """
+
+    given: str = ""
+    isolated: bool = False
+    replaces_exclude: bool = False
+    """Whether the command line excludes something: then ``exclude`` of the files does not count."""
+    folders: tuple[str, ...] = ()
+    """Folders of rules from the command line, whose codes may be named."""
+    _found: dict[str, Configuration] = field(default_factory=dict)
+    _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict)
+
+    def here(self) -> Configuration:
+        """The configuration of the working directory, which decides on what concerns a run as a whole."""
+        return self.at(os.getcwd())
+
+    def at(self, folder: str) -> Configuration:
+        """The configuration of an absolute folder. Raises ConfigurationError."""
+        if folder not in self._found:
+            self._found[folder] = self._find(folder)
+        return self._found[folder]
+
+    def _find(self, folder: str) -> Configuration:
+        if self.isolated:
+            return Configuration("", os.getcwd())
+        if self.given:
+            # As for options: what stands in it is seen from the working directory.
+            found = _read(os.path.abspath(self.given), os.getcwd(), self.folders, asked_for=True)
+            assert found is not None, "what is asked for is there, or an error"
+            return found
+        for name in (OWN_FILE, SHARED_FILE):
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and (found := _read(path, folder, self.folders)) is not None:
+                return found
+        parent = os.path.dirname(folder)
+        if parent == folder or os.path.lexists(os.path.join(folder, ".git")):
+            return Configuration("", folder)
+        return self.at(parent)
+
+    def of(self, path: str) -> Configuration:
+        """The configuration of the folder that a file or folder stands in."""
+        return self.at(os.path.dirname(os.path.abspath(path)))
+
+    def excludes(self, path: str) -> bool:
+        """Whether a file is excluded, or a folder around it; a folder's own path ends with ``/``."""
+        whole, slash = os.path.abspath(path), "/" if path.endswith("/") else ""
+        here = os.getcwd()
+        # The folder in which one works, and what is around it, is never excluded as a whole.
+        while not _is_below(here, whole):
+            found = self.at(os.path.dirname(whole))
+            patterns = (() if self.replaces_exclude else found.exclude) + found.extend_exclude
+            if patterns and self._covers(patterns, found.folder, whole + slash):
+                return True
+            whole, slash = found.folder, "/"
+        return False
+
+    def governing(self, path: str, options: Options) -> Governing:
+        """What holds for a file, where ``options`` are those of the command line. Raises ConfigurationError."""
+        found = self.of(path)
+        whole = os.path.abspath(path)
+        ignored = [codes for pattern, codes in found.per_file_ignores if self._applies(pattern, found.folder, whole)]
+        named = [name for pattern, name in found.ecosystems if self._applies(pattern, found.folder, whole)]
+        codes = tuple(code for some in ignored for code in some)
+        return Governing(merged(options, found), codes, named[-1] if named else "")
+
+    def _applies(self, pattern: str, folder: str, whole: str) -> bool:
+        # As in ruff, "!pattern" is all that the pattern is not.
+        if pattern.startswith("!"):
+            return not self._covers((pattern[1:],), folder, whole)
+        return self._covers((pattern,), folder, whole)
+
+    def _covers(self, patterns: tuple[str, ...], folder: str, whole: str) -> bool:
+        if not _is_below(whole.rstrip("/"), folder):
+            return False
+        if patterns not in self._patterns:
+            self._patterns[patterns] = Patterns(patterns)
+        return self._patterns[patterns].covers(whole[len(folder) :].lstrip("/"))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def merged(options: Options, found: Configuration) -> Options:
+    """The options of a run with what a configuration adds to them. Raises ConfigurationError."""
+    source, target = options.source or found.source, options.target or found.target
+    if source and target and source > target:
+        where = _shown(found.file) or "the command line"
+        raise ConfigurationError(f"{where}: from {source} is newer than to {target}")
+    # As in ruff: --select starts afresh, --ignore takes away from what the file selects.
+    select, ignore = (options.select, ()) if options.select else (found.select or (), found.ignore)
+    return replace(
+        options,
+        source=source,
+        target=target,
+        select=select,
+        ignore=(*ignore, *options.ignore),
+        rule_folders=(*found.extend_rules, *options.rule_folders),
+    )
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+def _read(path: str, folder: str, folders: Sequence[str], asked_for: bool = False) -> Configuration | None:
+    """The configuration in a file; None for a pyproject.toml that holds none, unless it was asked for."""
+    shown = _shown(path)
+    try:
+        with open(path, "rb") as file:
+            raw = file.read()
+    except OSError as error:
+        raise ConfigurationError(f"{shown}: the configuration cannot be read: {error.strerror or error}") from error
+    shared = os.path.basename(path) == SHARED_FILE
+    # Most projects have a pyproject.toml and no configuration in it: no need to parse it.
+    if shared and b"cgmigrate" not in raw and not asked_for:
+        return None
+    table, text = _table(raw, shown, shared)
+    if table is None:
+        if asked_for:
+            raise ConfigurationError(f"{shown}: has no [tool.cgmigrate]")
+        return None
+    return _Reader(shown, text, folder, shared).read(path, table, folders)
+
+
+def _table(raw: bytes, shown: str, shared: bool) -> tuple[Any, str]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        text = raw.decode("utf-8-sig")
+        data: Any = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{shown}: not valid TOML: {error}") from error
+    if shared:
+        data = data.get("tool", {})
+        data = data.get("cgmigrate") if isinstance(data, dict) else None
+    return data, text
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns a table into a configuration; knows what to say where that cannot be."""
+
+    shown: str
+    text: str
+    folder: str
+    shared: bool
+
+    def read(self, path: str, table: Any, folders: Sequence[str]) -> Configuration:
+        if not isinstance(table, dict):
+            raise self.error("tool.cgmigrate", "is not a table")
+        if not self.shared and set(table) == {"tool"}:
+            raise ConfigurationError(f"{self.shown}: keys stand at the top of this file, without [tool.cgmigrate]")
+        for key in table:
+            if key not in KEYS:
+                raise self.error(key, f"unknown key{_suggestion(key, KEYS)}")
+        values = {KEYS[key].name: KEYS[key].read(self, key, value) for key, value in table.items()}
+        found = Configuration(path, self.folder, **values)
+        self._check_codes(found, folders)
+        return found
+
+    def error(self, key: str, reason: str) -> ConfigurationError:
+        """What is wrong with a key, and where it stands."""
+        name = re.escape(key)
+        at = re.search(rf"^\s*(?:\[.*\b)?[\"']?{name}[\"']?\s*[\]=.]", self.text, re.MULTILINE)
+        at = at or re.search(rf"[\"']{name}[\"']", self.text)
+        line = f":{self.text.count(chr(10), 0, at.end()) + 1}" if at else ""
+        return ConfigurationError(f"{self.shown}{line}: `{key}`: {reason}")
+
+    def _check_codes(self, found: Configuration, folders: Sequence[str]) -> None:
+        """Refuse codes that no rule's begins with: one that selects nothing would turn a gate off unnoticed."""
+        named = [(key, code) for key in ("select", "ignore") for code in getattr(found, key) or ()]
+        named += [(pattern, code) for pattern, codes in found.per_file_ignores for code in codes]
+        if not named:
+            return
+        known = known_codes((*found.extend_rules, *folders))
+        for key, code in named:
+            if not any(rule.startswith(code) for rule in known):
+                near = _suggestion(code, known)
+                raise self.error(key, f"no rule's code begins with {code}{near} (`cgmigrate rules` lists them)")
+
+
+def known_codes(folders: Iterable[str] = ()) -> list[str]:
+    """The codes of the rules that ship, and of those in folders, without loading any of them."""
+    from cgmigrate.rules import rules_folder
+
+    known = [path.name[: path.name.index("-")] for path in rules_folder().glob("*-*.yaml")]
+    for folder in folders:
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if name.endswith(".yaml"):
+                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                    known += re.findall(r"^[\"']?id[\"']?\s*:\s*[\"']?([A-Z]+[0-9]+)", file.read(), re.MULTILINE)
+    return sorted(known)
+
+
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word.replace("_", "-"), list(known), n=1, cutoff=0.5)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def _shown(path: str) -> str:
+    """A path as users read it: relative to the working directory when below it."""
+    here = os.getcwd()
+    return os.path.relpath(path, here) if path and _is_below(path, here) else path
+
+
+# --- the keys ---------------------------------------------------------------------------------------
+
+
+def _release(reader: _Reader, key: str, value: Any) -> Release:
+    from cgmigrate.releases import ReleaseError, parse_release
+
+    try:
+        return parse_release(_text(reader, key, value))
+    except ReleaseError as error:
+        raise reader.error(key, str(error)) from error
+
+
+def _text(reader: _Reader, key: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        hint = f' (write "{value}")' if isinstance(value, float) else ""
+        raise reader.error(key, f"a text in quotes is expected, not {value!r}{hint}")
+    return value
+
+
+def _texts(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        hint = f" (write [{value!r}])" if isinstance(value, str) else ""
+        raise reader.error(key, f"a list of texts is expected, not {value!r}{hint}".replace("'", '"'))
+    return tuple(value)
+
+
+def _codes(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    return tuple(code.upper() for code in _texts(reader, key, value))
+
+
+def _patterns(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    patterns = _texts(reader, key, value)
+    for pattern in patterns:
+        _check_pattern(reader, key, pattern)
+    return patterns
+
+
+def _check_pattern(reader: _Reader, key: str, pattern: str) -> None:
+    try:
+        Patterns([pattern])
+    except ValueError as error:
+        raise reader.error(key, f"{pattern!r} is not a pattern as in .gitignore: {error}") from error
+
+
+def _by_pattern(reader: _Reader, key: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise reader.error(key, f"a table is expected (pattern = …), not {value!r}")
+    for pattern in value:
+        _check_pattern(reader, pattern, pattern.removeprefix("!"))
+    return value
+
+
+def _per_file(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(
+        (pattern, _codes(reader, pattern, codes)) for pattern, codes in _by_pattern(reader, key, value).items()
+    )
+
+
+def _ecosystems(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, str], ...]:
+    from cgmigrate.rules import rules_folder
+
+    known = sorted(path.stem for path in (rules_folder() / "ecosystems").glob("*.yaml"))
+    for pattern, name in _by_pattern(reader, key, value).items():
+        if _text(reader, pattern, name) not in known:
+            raise reader.error(pattern, f"{name!r} is none of the ecosystems {', '.join(known)}")
+    return tuple(value.items())
+
+
+def _folders(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    folders = tuple(os.path.normpath(os.path.join(reader.folder, name)) for name in _texts(reader, key, value))
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise reader.error(key, f"{_shown(folder)} is not a folder of rules")
+    return folders
+
+
+def _format(reader: _Reader, key: str, value: Any) -> str:
+    if _text(reader, key, value) not in FORMATS:
+        raise reader.error(key, f"{value!r} is none of {', '.join(FORMATS)}")
+    return str(value)
+
+
+def _path(reader: _Reader, key: str, value: Any) -> str:
+    return os.path.normpath(os.path.join(reader.folder, _text(reader, key, value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key: the field that it fills, and how its value is read."""
+
+    name: str
+    read: Callable[[_Reader, str, Any], Any]
+
+
+KEYS: Mapping[str, Key] = {
+    "from": Key("source", _release),
+    "to": Key("target", _release),
+    "select": Key("select", _codes),
+    "ignore": Key("ignore", _codes),
+    "per-file-ignores": Key("per_file_ignores", _per_file),
+    "exclude": Key("exclude", _patterns),
+    "extend-exclude": Key("extend_exclude", _patterns),
+    "extend-rules": Key("extend_rules", _folders),
+    "ecosystems": Key("ecosystems", _ecosystems),
+    "format": Key("format", _format),
+    "baseline": Key("baseline", _path),
+}
+"""Every key that a configuration may have."""
+
+
+# --- telling ----------------------------------------------------------------------------------------
+
+
+def settings_text(found: Configuration, options: Options) -> str:
+    """What holds for a folder, as TOML that could stand in its configuration file."""
+    now = merged(options, found)
+    lines = [f"# {_shown(found.file) or 'no configuration file'}"]
+    lines += [
+        f'from = "{now.source}"' if now.source else "# from: the nearest pin of megatron-core decides",
+        f'to = "{now.target}"' if now.target else "# to: the nearest pin of megatron-core decides",
+        f"select = {_listed(now.select)}" + ("" if now.select else "  # all rules"),
+        f"ignore = {_listed(now.ignore)}",
+        f"exclude = {_listed(options.exclude or found.exclude)}",
+        f"extend-exclude = {_listed(found.extend_exclude)}",
+        f"extend-rules = {_listed(map(_shown, now.rule_folders))}",
+        f"format = {_quoted(found.format or FORMATS[0])}",
+    ]
+    known = options.baseline or found.baseline
+    lines.append(f"baseline = {_quoted(_shown(os.path.abspath(known)))}" if known else "# baseline: none")
+    for name, table in (("per-file-ignores", found.per_file_ignores), ("ecosystems", found.ecosystems)):
+        lines += [f"[{name}]"] if table else []
+        lines += [f"{_quoted(k)} = {_quoted(v) if isinstance(v, str) else _listed(v)}" for k, v in table]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    # JSON's strings are TOML's basic strings.
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _listed(items: Iterable[str]) -> str:
+    return f"[{', '.join(map(_quoted, items))}]"
