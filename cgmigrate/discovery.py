@@ -57,7 +57,10 @@ _WORDS = (
 )
 
 TRIGGERS: tuple[bytes, ...] = tuple(word.encode() for word in _WORDS)
-"""A file that holds none of these cannot hold a finding."""
+"""A file that holds none of these cannot hold a finding, unless it asks for some to be left out."""
+
+REQUEST = b"cgmigrate:"
+"""In a comment, the beginning of a request to leave findings out, which is told where there are none."""
 
 # UTF-32-LE starts with UTF-16-LE's mark, so it must come first.
 _TRIGGERS_BY_MARK = tuple(
@@ -245,7 +248,7 @@ class Discovery:
                 return None
             self.hits[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not has_trigger(data):
+        if not has_trigger(data) and not (REQUEST in data and syntax in (Syntax.YAML, Syntax.PYTHON)):
             return None
         self.hits[syntax] += 1
         return Source(path, syntax, data)

@@ -33,6 +33,8 @@ class Context:
     """Whether the source release is only the default, neither given nor pinned."""
     merged_into: str = ""
     """A file with settings of its own that is merged over the one under examination."""
+    held: frozenset[Span] = frozenset()
+    """Settings that stay as they are, because the user said so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Examination:
     safe: dict[int, Settings] = field(default_factory=dict)
     unsafe: dict[int, Settings] = field(default_factory=dict)
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
+    together: list[tuple[int, ...]] = field(default_factory=list)
+    """Sites that are rewritten together or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
