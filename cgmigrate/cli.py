@@ -13,6 +13,7 @@ from cgmigrate import __version__
 
 if TYPE_CHECKING:
     from cgmigrate.configuration import Configurations
+    from cgmigrate.journal import Journal
     from cgmigrate.run import Checked, Options, Run
 
 CLEAN, FINDINGS, ERROR = 0, 1, 2
@@ -34,7 +35,7 @@ class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 def _common(command: Any) -> Any:
     """The options that check and fix share."""
     options = [
-        click.argument("paths", nargs=-1, required=True, type=str),
+        click.argument("paths", nargs=-1, type=str),
         click.option("--from", "source", type=_Release(), help="megatron-core release the files were written for."),
         click.option("--to", "target", type=_Release(), help="megatron-core release that is to read them."),
         click.option("--select", multiple=True, metavar="CODE", help="Only rules whose code begins so (CG1, CG301)."),
@@ -50,6 +51,7 @@ def _common(command: Any) -> Any:
         ),
         click.option("--config", metavar="FILE", type=str, help="This configuration for all files, not the nearest."),
         click.option("--isolated", is_flag=True, help="Read no configuration file."),
+        click.option("--baseline", metavar="FILE", type=str, help="Leave out the findings that this file counts."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -76,28 +78,48 @@ def main() -> None:
 @_common
 @click.option("--show-settings", is_flag=True, help="Show what holds for PATHS, and from where; check nothing.")
 @click.option("--show-files", is_flag=True, help="Show which files would be looked at; check nothing.")
+@click.option("--write-baseline", is_flag=True, help="Count all findings in the baseline, so that they are known.")
+@click.option("--prune-baseline", is_flag=True, help="Take out of the baseline what is fixed.")
+@click.option(
+    "--add-ignore", is_flag=True, help="Write comments that leave the findings out: # cgmigrate: ignore[CODE]."
+)
+@click.option("--reason", metavar="TEXT", type=str, help="What these comments give as the reason.")
 def check(show_settings: bool, show_files: bool, **given: Any) -> None:
     """Report deprecated, rejected and ineffective settings in PATHS.
 
     Exit status: 0 nothing found, 1 findings, 2 a path or option that cannot be used.
     """
 
+    adding = bool(given["add_ignore"])
+    writer = _Writer()
+
     def show(checked: Checked) -> None:
-        for finding in checked.findings:
+        if adding and checked.after is not None:
+            writer.write(checked, "wrote comments in")
+        for finding in () if given["write_baseline"] else checked.remaining:
             from cgmigrate.report.text import render
 
             click.echo(render(checked.path, checked.text, finding, _style), nl=True)
 
-    run = _start(given, rewrite=False)
     if show_settings or show_files:
         from cgmigrate.showing import show_files_of, show_settings_of
 
-        sys.exit(ERROR if (show_settings_of if show_settings else show_files_of)(run) else CLEAN)
+        shown = _start(given, with_baseline=False)
+        sys.exit(ERROR if (show_settings_of if show_settings else show_files_of)(shown) else CLEAN)
+    run = _start(given, rewrite=False)
     found, failed = _each(run, show)
-    fixable = sum(finding.safety == "safe" for checked in found for finding in checked.findings)
-    total = sum(len(checked.findings) for checked in found)
+    failed = writer.tell() or failed
+    if given["write_baseline"]:
+        from cgmigrate.gating import write_baseline
+
+        click.echo(_usable(write_baseline, run), err=True)
+        sys.exit(ERROR if failed else CLEAN)
+    if adding:
+        click.echo(f"Wrote comments for {_count(sum(len(c.fixed) for c in found), 'finding')}.", err=True)
+    fixable = sum(finding.safety == "safe" for checked in found for finding in checked.remaining)
+    total = sum(len(checked.remaining) for checked in found)
     if total:
-        files = sum(bool(checked.findings) for checked in found)
+        files = sum(bool(checked.remaining) for checked in found)
         held = f", {fixable} of them ([*]) fixed by `cgmigrate fix`" if fixable else ""
         click.echo(
             f"Found {_count(total, 'finding')} in {files} of {_count(run.discovery.files_seen, 'file')}{held}.",
@@ -106,6 +128,11 @@ def check(show_settings: bool, show_files: bool, **given: Any) -> None:
     elif run.discovery.files_seen or not failed:
         click.echo(f"Checked {_count(run.discovery.files_seen, 'file')}: nothing found.", err=True)
     _tell_notes(run, found)
+    if run.baseline is not None:
+        from cgmigrate.gating import tell_baseline
+
+        for line in _usable(tell_baseline, run, found, given["prune_baseline"]):
+            click.echo(line, err=True)
     sys.exit(ERROR if failed else FINDINGS if total else CLEAN)
 
 
@@ -113,18 +140,31 @@ def check(show_settings: bool, show_files: bool, **given: Any) -> None:
 @_common
 @click.option("--diff", is_flag=True, help="Show what would change instead of writing it.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that change what is captured; each says how.")
-def fix(diff: bool, unsafe_fixes: bool, **given: Any) -> None:
+@click.option("--interactive", is_flag=True, help="Show each change and ask before it is written.")
+@click.option("--undo", is_flag=True, help="Restore the files of the last run; takes no PATHS.")
+def fix(diff: bool, unsafe_fixes: bool, interactive: bool, undo: bool, **given: Any) -> None:
     """Rewrite the settings in PATHS so that exactly the same graphs are captured.
 
     Exit status: 0 nothing left to do, 1 findings that need a decision remain (with --diff also: something would
     change), 2 a path or option that cannot be used, a file that cannot be written.
     """
-    problems: list[str] = []
+    if undo:
+        from cgmigrate.undoing import undo_last_run
+
+        if given["paths"] or diff or interactive:
+            raise click.UsageError("--undo restores the last run as a whole: give no PATHS, --diff or --interactive")
+        sys.exit(ERROR if undo_last_run() else CLEAN)
+    if diff and interactive:
+        raise click.UsageError("--diff and --interactive contradict each other")
     rewritten: list[Checked] = []
+    writer = _Writer()
 
     def handle(checked: Checked) -> None:
         if not diff:
             for finding in checked.remaining:
+                # What a person was asked about has been seen.
+                if interactive and (finding.safety or run.chooser is None or run.chooser.nothing):
+                    continue
                 from cgmigrate.report.text import render
 
                 click.echo(render(checked.path, checked.text, finding, _style), nl=True)
@@ -139,20 +179,17 @@ def fix(diff: bool, unsafe_fixes: bool, **given: Any) -> None:
             click.echo(shown.encode(), nl=False)
             rewritten.append(checked)
             return
-        from cgmigrate.edits import WriteError, encode, write
-
-        try:
-            write(checked.path, checked.data, encode(checked.after, checked.bom))
-        except WriteError as error:
-            problems.append(str(error))
-        else:
+        if writer.write(checked, "rewrote"):
             rewritten.append(checked)
-            click.echo(f"rewrote {checked.path} ({_count(len(checked.fixed), 'finding')})", err=True)
 
     run = _start(given, unsafe=unsafe_fixes)
+    if interactive:
+        from cgmigrate.interactive import Chooser
+        from cgmigrate.report.text import render
+
+        run.chooser = Chooser(lambda path, text, finding: render(path, text, finding, _style), _coloured_diff)
     found, failed = _each(run, handle)
-    for problem in problems:
-        click.echo(f"error: {problem}", err=True)
+    failed = writer.tell() or failed
     fixed = sum(len(checked.fixed) for checked in rewritten)
     remaining = sum(len(checked.remaining) for checked in found)
     seen = _count(run.discovery.files_seen, "file")
@@ -167,7 +204,7 @@ def fix(diff: bool, unsafe_fixes: bool, **given: Any) -> None:
             text += " (see `cgmigrate check`)" if diff else ""
         click.echo(text + ".", err=True)
     _tell_notes(run, found)
-    sys.exit(ERROR if failed or problems else FINDINGS if remaining or (diff and fixed) else CLEAN)
+    sys.exit(ERROR if failed else FINDINGS if remaining or (diff and fixed) else CLEAN)
 
 
 @main.command()
@@ -208,9 +245,11 @@ def _rules(folders: tuple[str, ...]) -> Any:
         raise _Unusable(str(error)) from error
 
 
-def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True) -> Run:
+def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, with_baseline: bool = True) -> Run:
     from cgmigrate.run import Options, Run
 
+    if not given["paths"]:
+        raise click.UsageError("Missing argument 'PATHS...'.")
     source, target = given["source"], given["target"]
     if source and target and source > target:
         raise click.UsageError(f"--from {source} is newer than --to {target}")
@@ -223,9 +262,17 @@ def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True) ->
         rewrite=rewrite,
         exclude=given["exclude"],
         rule_folders=given["folders"],
+        baseline=given["baseline"] or "",
+        add_ignore=given.get("add_ignore", False),
+        reason=given.get("reason") or "",
     )
     configurations = _configurations(given)
     run = Run(given["paths"], options, configurations)
+    asked = any(given.get(name) for name in ("baseline", "write_baseline", "prune_baseline"))
+    if with_baseline and (asked or configurations.here().baseline):
+        from cgmigrate.gating import baseline_of
+
+        run.baseline = _usable(baseline_of, run, given)
     for code in options.select + options.ignore:
         # A code that selects nothing would turn a gate off unnoticed.
         folders = configurations.here().extend_rules + given["folders"]
@@ -265,6 +312,44 @@ def _each(run: Run, handle: Any) -> tuple[list[Checked], bool]:
     except ValueError as error:  # a rule (RuleError) or a pattern that cannot be used
         raise _Unusable(str(error)) from error
     return found, failed
+
+
+def _usable(ask: Any, *arguments: Any) -> Any:
+    """What a function answers; a ValueError of it is something that the user gave and cannot be used."""
+    try:
+        return ask(*arguments)
+    except ValueError as error:
+        raise _Unusable(str(error)) from error
+
+
+class _Writer:
+    """Writes files so that it can be undone, and keeps what went wrong for the end."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.journal: Journal | None = None
+
+    def write(self, checked: Checked, verb: str) -> bool:
+        from cgmigrate.edits import WriteError, encode
+        from cgmigrate.journal import Journal
+
+        assert checked.after is not None
+        self.journal = self.journal or Journal()
+        try:
+            self.journal.write(checked.path, checked.data, encode(checked.after, checked.bom))
+        except WriteError as error:
+            self.problems.append(str(error))
+            return False
+        click.echo(f"{verb} {checked.path} ({_count(len(checked.fixed), 'finding')})", err=True)
+        return True
+
+    def tell(self) -> bool:
+        """Say what went wrong; return whether a file could not be written."""
+        for problem in self.problems:
+            click.echo(f"error: {problem}", err=True)
+        if self.journal is not None and self.journal.trouble:
+            click.echo(f"warning: this run cannot be undone: {self.journal.trouble}", err=True)
+        return bool(self.problems)
 
 
 class _Unusable(click.ClickException):

@@ -11,11 +11,14 @@ from cgmigrate.discovery import Discovery, Source, Syntax, TooLarge, Trouble
 from cgmigrate.settings import Release
 
 if TYPE_CHECKING:
+    from cgmigrate.baseline import Baseline
     from cgmigrate.configuration import Configurations, Governing
-    from cgmigrate.documents import Document
+    from cgmigrate.documents import Document, Span
     from cgmigrate.examination import Context, Examination, Finding
+    from cgmigrate.interactive import Chooser
     from cgmigrate.releases import Resolution
     from cgmigrate.rules import Rule
+    from cgmigrate.suppressions import Requests, Suppressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,10 @@ class Options:
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
     baseline: str = ""
+    add_ignore: bool = False
+    """Whether comments that leave the findings out are to be written, instead of fixes."""
+    reason: str = ""
+    """What these comments say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,7 @@ class Checked:
     """One file that holds settings: its findings, and its text before and after the fixes.
 
     ``after`` is None when nothing is to be rewritten. ``fixed`` are the findings that the rewrite
-    settles.
+    settles. ``known`` are those in the baseline, which are not among ``findings``.
     """
 
     path: str
@@ -50,11 +57,13 @@ class Checked:
     after: str | None = None
     bom: bool = False
     fixed: tuple[Finding, ...] = ()
+    known: tuple[Finding, ...] = ()
 
     @property
     def remaining(self) -> tuple[Finding, ...]:
         """The findings that the rewrite does not settle."""
-        return tuple(finding for finding in self.findings if finding not in self.fixed)
+        fixed = {(finding.rule, finding.span, finding.message) for finding in self.fixed}
+        return tuple(f for f in self.findings if (f.rule, f.span, f.message) not in fixed)
 
 
 @dataclass(slots=True)
@@ -64,12 +73,15 @@ class Run:
     paths: Sequence[str]
     options: Options
     configurations: Configurations | None = None
+    baseline: Baseline | None = None
+    chooser: Chooser | None = None
     discovery: Discovery = field(init=False)
     notes: list[str] = field(default_factory=list)
     unread: dict[Syntax, int] = field(default_factory=dict)
     """Files that hold the names in a syntax that this release does not read yet."""
     _contexts: dict[tuple[Resolution, Governing], Context] = field(default_factory=dict)
     _governing: dict[str, Governing] = field(default_factory=dict)
+    _listed: frozenset[str] = frozenset()
     _sources: list[Source] = field(default_factory=list)
     _merged: dict[str, str] | None = None
     _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)
@@ -89,11 +101,27 @@ class Run:
                     yield item
                 case TooLarge(path=path, size=size):
                     message = f"the file has {size:,} bytes and is not read as a configuration"
-                    yield self._unreadable(path, b"", "CG008", message)
+                    yield self._beside_baseline(self._unreadable(path, b"", "CG008", message))
                 case Source() if item.syntax in (Syntax.YAML, Syntax.PYTHON):
-                    yield self._check(item)
+                    yield self._beside_baseline(self._check(item))
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
+
+    def _beside_baseline(self, checked: Checked) -> Checked:
+        if self.baseline is None:
+            return checked
+        shown, known = self.baseline.part(checked.path, checked.findings)
+        return replace(checked, findings=shown, known=known)
+
+    def can_tell(self, name: str, rule: str) -> bool:
+        """Whether this run would have found what the baseline knows of a file and rule, if it were still there."""
+        assert self.baseline is not None
+        path = self.baseline.file_of(name)
+        gone = not os.path.lexists(path)
+        left_out = self.configurations is not None and self.configurations.excludes(path)
+        if not self._listed:
+            self._listed = frozenset(map(os.path.abspath, self.discovery.names_listed))
+        return gone or left_out or (os.path.abspath(path) in self._listed and self.selects(path, rule))
 
     def _merged_files(self) -> dict[str, str]:
         """Path → the file laid over it, for files of this run; worked out when something is to be rewritten."""
@@ -118,14 +146,22 @@ class Run:
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return self._unreadable(source.path, source.data, "CG007", message)
         document, examined = self._examine(source.path, text, source.syntax)
-        findings = tuple(finding for finding in examined.findings if self.selects(source.path, finding.rule))
+        findings = self._wanted(source.path, examined.findings)
+        if "cgmigrate:" in text:
+            examined, findings = self._suppress(source, document, examined, findings)
         left_alone = tuple(
             (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
         )
         checked = Checked(source.path, source.data, text, findings, left_alone, bom=bom)
+        if self.options.add_ignore:
+            return self._ignoring(checked, document, source)
         wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
         if not wanted or not self.options.rewrite:
             return checked
+        if self.chooser is not None:
+            wanted = self.chooser.choose(source.path, document, wanted, examined.together, findings)
+            if not wanted:
+                return checked
         try:
             after = apply(text, document.edits(wanted))
             reason = document.check(after, wanted)
@@ -136,13 +172,64 @@ class Run:
             self.notes.append(f"{source.path}: not rewritten, since {reason}; please report this")
             return checked
         applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
-        return replace(checked, after=after, fixed=tuple(f for f in findings if f.safety in applied))
+        fixed = tuple(finding for finding in findings if finding.safety in applied)
+        if self.chooser is not None:
+            from cgmigrate.interactive import spans_of
 
-    def _examine(self, path: str, text: str, syntax: Syntax) -> tuple[Document, Examination]:
+            chosen = spans_of(document, list(wanted))
+            fixed = tuple(finding for finding in fixed if finding.span in chosen)
+        return replace(checked, after=after, fixed=fixed)
+
+    def _ignoring(self, checked: Checked, document: Document, source: Source) -> Checked:
+        """With comments that leave the findings out; those that the baseline knows need none."""
+        if not checked.findings:
+            return checked
+        from cgmigrate.ignoring import add_ignores
+
+        findings = self.baseline.part(source.path, checked.findings)[0] if self.baseline else checked.findings
+        added = add_ignores(
+            document,
+            source.syntax,
+            findings,
+            lambda text: _document(source.path, text, source.syntax),
+            self.options.reason,
+        )
+        return replace(checked, after=added.text if added.hidden else None, fixed=added.hidden)
+
+    def _wanted(self, path: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        return tuple(finding for finding in findings if self.selects(path, finding.rule))
+
+    def _suppress(
+        self, source: Source, document: Document, examined: Examination, findings: tuple[Finding, ...]
+    ) -> tuple[Examination, tuple[Finding, ...]]:
+        """Leave out what comments in the file ask for, and do not fix it either."""
+        from cgmigrate.suppressions import Requests, held_back
+
+        requests = Requests(document.text, source.syntax, document)
+        parted = self._parted(requests, source.path, findings)
+        shown = parted.shown
+        if held := frozenset(finding.span for finding in parted.hidden if finding.safety):
+            document, examined = self._examine(source.path, document.text, source.syntax, held)
+            shown = held_back(shown, parted.hidden, examined.findings, requests.line_of)
+        return examined, tuple(sorted((*shown, *parted.idle), key=lambda finding: (finding.span.start, finding.rule)))
+
+    def _parted(self, requests: Requests, path: str, findings: tuple[Finding, ...]) -> Suppressed:
+        from cgmigrate.suppressions import WITHOUT_EFFECT
+
+        rules = self.rules(self.governing(path).options)
+        selected = [rule for rule in rules if self.selects(path, rule)]
+        parted = requests.apply(findings, rules[WITHOUT_EFFECT].severity, list(rules), selected)
+        return replace(parted, idle=self._wanted(path, parted.idle))
+
+    def _examine(
+        self, path: str, text: str, syntax: Syntax, held: frozenset[Span] = frozenset()
+    ) -> tuple[Document, Examination]:
         from cgmigrate.engine import examine
 
         document = _document(path, text, syntax)
         context = self._context(path)
+        if held:
+            context = replace(context, held=held)
         examined = examine(document, context)
         if (examined.safe or examined.unsafe) and (child := self._merged_files().get(path)):
             examined = examine(document, replace(context, merged_into=child))
@@ -201,8 +288,13 @@ class Run:
         from cgmigrate.examination import Finding
 
         severity = self.rules(self.governing(path).options)[rule].severity
-        finding = Finding(rule, severity, Span(0, 0), message)
-        return Checked(path, data, "", (finding,) if self.selects(path, rule) else ())
+        findings = self._wanted(path, (Finding(rule, severity, Span(0, 0), message),))
+        if b"cgmigrate:" in data:
+            from cgmigrate.suppressions import Requests
+
+            requests = Requests(data.decode("utf-8", "replace"), Syntax.YAML, None)
+            findings = self._parted(requests, path, findings).shown
+        return Checked(path, data, "", findings)
 
 
 def _selects(options: Options, rule: str) -> bool:
