@@ -126,7 +126,9 @@ def check(show_settings: bool, show_files: bool, **given: Any) -> None:
             err=True,
         )
     elif run.discovery.files_seen or not failed:
-        click.echo(f"Checked {_count(run.discovery.files_seen, 'file')}: nothing found.", err=True)
+        hidden = sum(len(checked.hidden) for checked in found)
+        left_out = f" ({hidden} left out by comments)" if hidden else ""
+        click.echo(f"Checked {_count(run.discovery.files_seen, 'file')}: nothing found{left_out}.", err=True)
     _tell_notes(run, found)
     if run.baseline is not None:
         from cgmigrate.gating import tell_baseline

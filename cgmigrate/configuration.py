@@ -7,11 +7,8 @@ The search ends at the top of a git checkout. What the command line says goes be
 from __future__ import annotations
 
 import os
-import re
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cgmigrate.discovery import Patterns
 from cgmigrate.settings import Release
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
     from cgmigrate.run import Options
 
 OWN_FILE, SHARED_FILE = "cgmigrate.toml", "pyproject.toml"
-FORMATS = ("text", "concise", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown")
 
 
 class ConfigurationError(ValueError):
@@ -77,6 +73,8 @@ class Configurations:
     """Folders of rules from the command line, whose codes may be named."""
     _found: dict[str, Configuration] = field(default_factory=dict)
     _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict)
+    _free: set[str] = field(default_factory=set)
+    """Folders in which no pattern excludes anything."""
 
     def here(self) -> Configuration:
         """The configuration of the working directory, which decides on what concerns a run as a whole."""
@@ -93,17 +91,29 @@ class Configurations:
             return Configuration("", os.getcwd())
         if self.given:
             # As for options: what stands in it is seen from the working directory.
-            found = _read(os.path.abspath(self.given), os.getcwd(), self.folders, asked_for=True)
-            assert found is not None, "what is asked for is there, or an error"
-            return found
+            return self._read(os.path.abspath(self.given), os.getcwd(), asked_for=True) or Configuration("", folder)
         for name in (OWN_FILE, SHARED_FILE):
             path = os.path.join(folder, name)
-            if os.path.isfile(path) and (found := _read(path, folder, self.folders)) is not None:
+            if os.path.isfile(path) and (found := self._read(path, folder)) is not None:
                 return found
         parent = os.path.dirname(folder)
         if parent == folder or os.path.lexists(os.path.join(folder, ".git")):
             return Configuration("", folder)
         return self.at(parent)
+
+    def _read(self, path: str, folder: str, asked_for: bool = False) -> Configuration | None:
+        try:
+            with open(path, "rb") as file:
+                raw = file.read()
+        except OSError as error:
+            told = f"{shown(path)}: the configuration cannot be read: {error.strerror or error}"
+            raise ConfigurationError(told) from error
+        # Most projects have a pyproject.toml and no configuration in it: no need to parse it.
+        if os.path.basename(path) == SHARED_FILE and b"cgmigrate" not in raw and not asked_for:
+            return None
+        from cgmigrate.keys import read
+
+        return read(path, raw, folder, self.folders, asked_for)
 
     def of(self, path: str) -> Configuration:
         """The configuration of the folder that a file or folder stands in."""
@@ -111,15 +121,21 @@ class Configurations:
 
     def excludes(self, path: str) -> bool:
         """Whether a file is excluded, or a folder around it; a folder's own path ends with ``/``."""
+        around = path.rpartition("/")[0]
+        if around in self._free:
+            return False
         whole, slash = os.path.abspath(path), "/" if path.endswith("/") else ""
-        here = os.getcwd()
+        here, free = os.getcwd(), not slash
         # The folder in which one works, and what is around it, is never excluded as a whole.
-        while not _is_below(here, whole):
+        while not is_below(here, whole):
             found = self.at(os.path.dirname(whole))
             patterns = (() if self.replaces_exclude else found.exclude) + found.extend_exclude
+            free = free and not patterns
             if patterns and self._covers(patterns, found.folder, whole + slash):
                 return True
             whole, slash = found.folder, "/"
+        if free:
+            self._free.add(around)
         return False
 
     def governing(self, path: str, options: Options) -> Governing:
@@ -138,14 +154,15 @@ class Configurations:
         return self._covers((pattern,), folder, whole)
 
     def _covers(self, patterns: tuple[str, ...], folder: str, whole: str) -> bool:
-        if not _is_below(whole.rstrip("/"), folder):
+        if not is_below(whole.rstrip("/"), folder):
             return False
         if patterns not in self._patterns:
             self._patterns[patterns] = Patterns(patterns)
         return self._patterns[patterns].covers(whole[len(folder) :].lstrip("/"))
 
 
-def _is_below(path: str, folder: str) -> bool:
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is that of a folder or of something in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -153,7 +170,7 @@ def merged(options: Options, found: Configuration) -> Options:
     """The options of a run with what a configuration adds to them. Raises ConfigurationError."""
     source, target = options.source or found.source, options.target or found.target
     if source and target and source > target:
-        where = _shown(found.file) or "the command line"
+        where = shown(found.file) or "the command line"
         raise ConfigurationError(f"{where}: from {source} is newer than to {target}")
     # As in ruff: --select starts afresh, --ignore takes away from what the file selects.
     select, ignore = (options.select, ()) if options.select else (found.select or (), found.ignore)
@@ -167,255 +184,7 @@ def merged(options: Options, found: Configuration) -> Options:
     )
 
 
-# --- reading ----------------------------------------------------------------------------------------
-
-
-def _read(path: str, folder: str, folders: Sequence[str], asked_for: bool = False) -> Configuration | None:
-    """The configuration in a file; None for a pyproject.toml that holds none, unless it was asked for."""
-    shown = _shown(path)
-    try:
-        with open(path, "rb") as file:
-            raw = file.read()
-    except OSError as error:
-        raise ConfigurationError(f"{shown}: the configuration cannot be read: {error.strerror or error}") from error
-    shared = os.path.basename(path) == SHARED_FILE
-    # Most projects have a pyproject.toml and no configuration in it: no need to parse it.
-    if shared and b"cgmigrate" not in raw and not asked_for:
-        return None
-    table, text = _table(raw, shown, shared)
-    if table is None:
-        if asked_for:
-            raise ConfigurationError(f"{shown}: has no [tool.cgmigrate]")
-        return None
-    return _Reader(shown, text, folder, shared).read(path, table, folders)
-
-
-def _table(raw: bytes, shown: str, shared: bool) -> tuple[Any, str]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        text = raw.decode("utf-8-sig")
-        data: Any = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"{shown}: not valid TOML: {error}") from error
-    if shared:
-        data = data.get("tool", {})
-        data = data.get("cgmigrate") if isinstance(data, dict) else None
-    return data, text
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Turns a table into a configuration; knows what to say where that cannot be."""
-
-    shown: str
-    text: str
-    folder: str
-    shared: bool
-
-    def read(self, path: str, table: Any, folders: Sequence[str]) -> Configuration:
-        if not isinstance(table, dict):
-            raise self.error("tool.cgmigrate", "is not a table")
-        if not self.shared and set(table) == {"tool"}:
-            raise ConfigurationError(f"{self.shown}: keys stand at the top of this file, without [tool.cgmigrate]")
-        for key in table:
-            if key not in KEYS:
-                raise self.error(key, f"unknown key{_suggestion(key, KEYS)}")
-        values = {KEYS[key].name: KEYS[key].read(self, key, value) for key, value in table.items()}
-        found = Configuration(path, self.folder, **values)
-        self._check_codes(found, folders)
-        return found
-
-    def error(self, key: str, reason: str) -> ConfigurationError:
-        """What is wrong with a key, and where it stands."""
-        name = re.escape(key)
-        at = re.search(rf"^\s*(?:\[.*\b)?[\"']?{name}[\"']?\s*[\]=.]", self.text, re.MULTILINE)
-        at = at or re.search(rf"[\"']{name}[\"']", self.text)
-        line = f":{self.text.count(chr(10), 0, at.end()) + 1}" if at else ""
-        return ConfigurationError(f"{self.shown}{line}: `{key}`: {reason}")
-
-    def _check_codes(self, found: Configuration, folders: Sequence[str]) -> None:
-        """Refuse codes that no rule's begins with: one that selects nothing would turn a gate off unnoticed."""
-        named = [(key, code) for key in ("select", "ignore") for code in getattr(found, key) or ()]
-        named += [(pattern, code) for pattern, codes in found.per_file_ignores for code in codes]
-        if not named:
-            return
-        known = known_codes((*found.extend_rules, *folders))
-        for key, code in named:
-            if not any(rule.startswith(code) for rule in known):
-                near = _suggestion(code, known)
-                raise self.error(key, f"no rule's code begins with {code}{near} (`cgmigrate rules` lists them)")
-
-
-def known_codes(folders: Iterable[str] = ()) -> list[str]:
-    """The codes of the rules that ship, and of those in folders, without loading any of them."""
-    from cgmigrate.rules import rules_folder
-
-    known = [path.name[: path.name.index("-")] for path in rules_folder().glob("*-*.yaml")]
-    for folder in folders:
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            if name.endswith(".yaml"):
-                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                    known += re.findall(r"^[\"']?id[\"']?\s*:\s*[\"']?([A-Z]+[0-9]+)", file.read(), re.MULTILINE)
-    return sorted(known)
-
-
-def _suggestion(word: str, known: Iterable[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(word.replace("_", "-"), list(known), n=1, cutoff=0.5)
-    return f"; did you mean `{near[0]}`?" if near else ""
-
-
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
     """A path as users read it: relative to the working directory when below it."""
     here = os.getcwd()
-    return os.path.relpath(path, here) if path and _is_below(path, here) else path
-
-
-# --- the keys ---------------------------------------------------------------------------------------
-
-
-def _release(reader: _Reader, key: str, value: Any) -> Release:
-    from cgmigrate.releases import ReleaseError, parse_release
-
-    try:
-        return parse_release(_text(reader, key, value))
-    except ReleaseError as error:
-        raise reader.error(key, str(error)) from error
-
-
-def _text(reader: _Reader, key: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        hint = f' (write "{value}")' if isinstance(value, float) else ""
-        raise reader.error(key, f"a text in quotes is expected, not {value!r}{hint}")
-    return value
-
-
-def _texts(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        hint = f" (write [{value!r}])" if isinstance(value, str) else ""
-        raise reader.error(key, f"a list of texts is expected, not {value!r}{hint}".replace("'", '"'))
-    return tuple(value)
-
-
-def _codes(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
-    return tuple(code.upper() for code in _texts(reader, key, value))
-
-
-def _patterns(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
-    patterns = _texts(reader, key, value)
-    for pattern in patterns:
-        _check_pattern(reader, key, pattern)
-    return patterns
-
-
-def _check_pattern(reader: _Reader, key: str, pattern: str) -> None:
-    try:
-        Patterns([pattern])
-    except ValueError as error:
-        raise reader.error(key, f"{pattern!r} is not a pattern as in .gitignore: {error}") from error
-
-
-def _by_pattern(reader: _Reader, key: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise reader.error(key, f"a table is expected (pattern = …), not {value!r}")
-    for pattern in value:
-        _check_pattern(reader, pattern, pattern.removeprefix("!"))
-    return value
-
-
-def _per_file(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return tuple(
-        (pattern, _codes(reader, pattern, codes)) for pattern, codes in _by_pattern(reader, key, value).items()
-    )
-
-
-def _ecosystems(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, str], ...]:
-    from cgmigrate.rules import rules_folder
-
-    known = sorted(path.stem for path in (rules_folder() / "ecosystems").glob("*.yaml"))
-    for pattern, name in _by_pattern(reader, key, value).items():
-        if _text(reader, pattern, name) not in known:
-            raise reader.error(pattern, f"{name!r} is none of the ecosystems {', '.join(known)}")
-    return tuple(value.items())
-
-
-def _folders(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
-    folders = tuple(os.path.normpath(os.path.join(reader.folder, name)) for name in _texts(reader, key, value))
-    for folder in folders:
-        if not os.path.isdir(folder):
-            raise reader.error(key, f"{_shown(folder)} is not a folder of rules")
-    return folders
-
-
-def _format(reader: _Reader, key: str, value: Any) -> str:
-    if _text(reader, key, value) not in FORMATS:
-        raise reader.error(key, f"{value!r} is none of {', '.join(FORMATS)}")
-    return str(value)
-
-
-def _path(reader: _Reader, key: str, value: Any) -> str:
-    return os.path.normpath(os.path.join(reader.folder, _text(reader, key, value)))
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key: the field that it fills, and how its value is read."""
-
-    name: str
-    read: Callable[[_Reader, str, Any], Any]
-
-
-KEYS: Mapping[str, Key] = {
-    "from": Key("source", _release),
-    "to": Key("target", _release),
-    "select": Key("select", _codes),
-    "ignore": Key("ignore", _codes),
-    "per-file-ignores": Key("per_file_ignores", _per_file),
-    "exclude": Key("exclude", _patterns),
-    "extend-exclude": Key("extend_exclude", _patterns),
-    "extend-rules": Key("extend_rules", _folders),
-    "ecosystems": Key("ecosystems", _ecosystems),
-    "format": Key("format", _format),
-    "baseline": Key("baseline", _path),
-}
-"""Every key that a configuration may have."""
-
-
-# --- telling ----------------------------------------------------------------------------------------
-
-
-def settings_text(found: Configuration, options: Options) -> str:
-    """What holds for a folder, as TOML that could stand in its configuration file."""
-    now = merged(options, found)
-    lines = [f"# {_shown(found.file) or 'no configuration file'}"]
-    lines += [
-        f'from = "{now.source}"' if now.source else "# from: the nearest pin of megatron-core decides",
-        f'to = "{now.target}"' if now.target else "# to: the nearest pin of megatron-core decides",
-        f"select = {_listed(now.select)}" + ("" if now.select else "  # all rules"),
-        f"ignore = {_listed(now.ignore)}",
-        f"exclude = {_listed(options.exclude or found.exclude)}",
-        f"extend-exclude = {_listed(found.extend_exclude)}",
-        f"extend-rules = {_listed(map(_shown, now.rule_folders))}",
-        f"format = {_quoted(found.format or FORMATS[0])}",
-    ]
-    known = options.baseline or found.baseline
-    lines.append(f"baseline = {_quoted(_shown(os.path.abspath(known)))}" if known else "# baseline: none")
-    for name, table in (("per-file-ignores", found.per_file_ignores), ("ecosystems", found.ecosystems)):
-        lines += [f"[{name}]"] if table else []
-        lines += [f"{_quoted(k)} = {_quoted(v) if isinstance(v, str) else _listed(v)}" for k, v in table]
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    import json
-
-    # JSON's strings are TOML's basic strings.
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _listed(items: Iterable[str]) -> str:
-    return f"[{', '.join(map(_quoted, items))}]"
+    return os.path.relpath(path, here) if path and is_below(path, here) else path

@@ -46,7 +46,8 @@ class Checked:
     """One file that holds settings: its findings, and its text before and after the fixes.
 
     ``after`` is None when nothing is to be rewritten. ``fixed`` are the findings that the rewrite
-    settles. ``known`` are those in the baseline, which are not among ``findings``.
+    settles. ``known`` are those in the baseline, ``hidden`` those that comments leave out: neither is among
+    ``findings``.
     """
 
     path: str
@@ -58,6 +59,7 @@ class Checked:
     bom: bool = False
     fixed: tuple[Finding, ...] = ()
     known: tuple[Finding, ...] = ()
+    hidden: tuple[Finding, ...] = ()
 
     @property
     def remaining(self) -> tuple[Finding, ...]:
@@ -147,12 +149,13 @@ class Run:
             return self._unreadable(source.path, source.data, "CG007", message)
         document, examined = self._examine(source.path, text, source.syntax)
         findings = self._wanted(source.path, examined.findings)
+        hidden: tuple[Finding, ...] = ()
         if "cgmigrate:" in text:
-            examined, findings = self._suppress(source, document, examined, findings)
+            examined, findings, hidden = self._suppress(source, document, examined, findings)
         left_alone = tuple(
             (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
         )
-        checked = Checked(source.path, source.data, text, findings, left_alone, bom=bom)
+        checked = Checked(source.path, source.data, text, findings, left_alone, bom=bom, hidden=hidden)
         if self.options.add_ignore:
             return self._ignoring(checked, document, source)
         wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
@@ -201,8 +204,8 @@ class Run:
 
     def _suppress(
         self, source: Source, document: Document, examined: Examination, findings: tuple[Finding, ...]
-    ) -> tuple[Examination, tuple[Finding, ...]]:
-        """Leave out what comments in the file ask for, and do not fix it either."""
+    ) -> tuple[Examination, tuple[Finding, ...], tuple[Finding, ...]]:
+        """Leave out what comments in the file ask for, and do not fix it either: what is shown, and what is not."""
         from cgmigrate.suppressions import Requests, held_back
 
         requests = Requests(document.text, source.syntax, document)
@@ -211,7 +214,8 @@ class Run:
         if held := frozenset(finding.span for finding in parted.hidden if finding.safety):
             document, examined = self._examine(source.path, document.text, source.syntax, held)
             shown = held_back(shown, parted.hidden, examined.findings, requests.line_of)
-        return examined, tuple(sorted((*shown, *parted.idle), key=lambda finding: (finding.span.start, finding.rule)))
+        shown = tuple(sorted((*shown, *parted.idle), key=lambda finding: (finding.span.start, finding.rule)))
+        return examined, shown, parted.hidden
 
     def _parted(self, requests: Requests, path: str, findings: tuple[Finding, ...]) -> Suppressed:
         from cgmigrate.suppressions import WITHOUT_EFFECT
@@ -293,7 +297,8 @@ class Run:
             from cgmigrate.suppressions import Requests
 
             requests = Requests(data.decode("utf-8", "replace"), Syntax.YAML, None)
-            findings = self._parted(requests, path, findings).shown
+            parted = self._parted(requests, path, findings)
+            return Checked(path, data, "", parted.shown, hidden=parted.hidden)
         return Checked(path, data, "", findings)
 
 

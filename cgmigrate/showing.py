@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgmigrate.configuration import ConfigurationError, settings_text
+from cgmigrate.configuration import ConfigurationError
 from cgmigrate.discovery import Trouble
+from cgmigrate.keys import settings_text
 
 if TYPE_CHECKING:
     from cgmigrate.run import Run

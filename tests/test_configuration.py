@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.configuration import KEYS, Configurations
+from cgmigrate.configuration import Configurations
+from cgmigrate.keys import KEYS
 
 LEGACY = "model:\n  enable_cuda_graph: true\n  num_attention_heads: 8\n"
 SCOPE = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
@@ -230,7 +231,8 @@ def test_toml_is_parsed_only_where_there_is_a_configuration(project: Path) -> No
     code = (
         "import sys\nfrom cgmigrate.cli import main\n"
         "try: main(['check', '.'])\nexcept SystemExit: pass\n"
-        "print(sorted({'tomllib', 'pathspec', 'yaml', 'difflib', 'cgmigrate.rules'} & set(sys.modules)))"
+        "late = {'tomllib', 'pathspec', 'yaml', 'difflib', 'cgmigrate.rules', 'cgmigrate.keys'}\n"
+        "print(sorted(late & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

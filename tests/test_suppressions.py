@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cgmigrate.discovery import Syntax
+from cgmigrate.discovery import Source, Syntax
+from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.ignoring import add_ignores
 from cgmigrate.run import Options, Run
@@ -61,6 +63,7 @@ def test_in_yaml(project: Path, cgmigrate, text: str | bytes) -> None:
     before = path.read_bytes()
     result = cgmigrate("check", "a.yaml")
     assert (result.exit_code, result.stdout) == (0, "")
+    assert re.match(r"Checked 1 file: nothing found \([12] left out by comments\)\.\n", result.stderr)
     assert (cgmigrate("fix", "--unsafe-fixes", "a.yaml").exit_code, path.read_bytes()) == (0, before)
     # Without the comment there is something.
     write(path, before.replace(b"cgmigrate:", b"nobody:"))
@@ -274,7 +277,6 @@ def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpu
 
 def _examined(path: str, text: str) -> list[str]:
     """The rules of what is found in a text that stands at a path."""
-    from cgmigrate.discovery import Source
 
     run = Run([], Options(rewrite=False))
     return [finding.rule for finding in run._check(Source(path, Syntax.YAML, text.encode())).findings]
@@ -310,7 +312,6 @@ def test_after_add_ignore_only_idle_comments_are_found(pairs, newline: str, bom:
     text = ("m:\n" + "\n".join(lines) + "\n").replace("\n", newline)
     document = YamlDocument(text)
     run = Run([], Options(rewrite=False))
-    from cgmigrate.discovery import Source
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
     checked = run._check(Source("a.yaml", Syntax.YAML, data))
@@ -341,3 +342,35 @@ def test_readers_are_not_needed_where_nothing_is_asked(project: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+STATEMENTS = st.sampled_from(
+    [
+        "TransformerConfig(external_cuda_graph=True)",
+        "TransformerConfig(\n    cuda_graph_impl='local',\n    cuda_graph_scope=['attn'],\n)",
+        "TransformerConfig(\n    cuda_graph_impl='local', cuda_graph_scope=[\n        'attn',\n    ])",
+        "cfg.model.external_cuda_graph = \\\n    True",
+        "if cfg.cuda_graph_impl == 'local' and \\\n        'full_iteration' in cfg.cuda_graph_scope:\n    pass",
+        "x = getattr(cfg, 'cuda_graph_scope') + '''\n# no comment\n'''",
+        "x = f'''\n{getattr(cfg, 'cuda_graph_scope')}\n{1 + 1}\n'''",
+        "x = {'cuda_graph_scope': 'attn',\n     'tensor_model_parallel_size': 2}  # a remark",
+        "def build(cuda_graph_scope=None,\n          other=1):\n    return other",
+        "@decorated\nclass C:\n    cuda_graph_scope: str = 'attn'",
+        "args = ['--cuda-graph-scope', 'attn',  # cgmigrate: ignore[CG301]\n        '--bf16']",
+        "y = 1; config.cuda_graph_scope = ['attn']; z = 2",
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(STATEMENTS, min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]))
+def test_in_python_too_after_add_ignore_only_idle_comments_are_found(statements, newline: str) -> None:
+    head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD
+    text = (head + "\n".join(statements) + "\n").replace("\n", newline)
+    run = Run([], Options(rewrite=False))
+    checked = run._check(Source("a.py", Syntax.PYTHON, text.encode()))
+    assert {finding.rule for finding in checked.findings} - {"CG012"}
+    added = add_ignores(PythonDocument(text), Syntax.PYTHON, checked.findings, PythonDocument)
+    again = run._check(Source("a.py", Syntax.PYTHON, added.text.encode()))
+    assert {finding.rule for finding in again.findings} <= {"CG012"}
+    assert ast.dump(ast.parse(added.text)) == ast.dump(ast.parse(text))
