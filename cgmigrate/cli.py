@@ -13,7 +13,6 @@ from cgmigrate import __version__
 
 if TYPE_CHECKING:
     from cgmigrate.configuration import Configurations
-    from cgmigrate.journal import Journal
     from cgmigrate.run import Checked, Options, Run
 
 CLEAN, FINDINGS, ERROR = 0, 1, 2
@@ -91,7 +90,11 @@ def check(show_settings: bool, show_files: bool, **given: Any) -> None:
     """
 
     adding = bool(given["add_ignore"])
-    writer = _Writer()
+    if given["reason"] and (not adding or len(given["reason"].splitlines()) > 1):
+        raise click.UsageError("--reason is the text of one line for the comments of --add-ignore")
+    from cgmigrate.saving import Writer
+
+    writer = Writer()
 
     def show(checked: Checked) -> None:
         if adding and checked.after is not None:
@@ -159,7 +162,9 @@ def fix(diff: bool, unsafe_fixes: bool, interactive: bool, undo: bool, **given: 
     if diff and interactive:
         raise click.UsageError("--diff and --interactive contradict each other")
     rewritten: list[Checked] = []
-    writer = _Writer()
+    from cgmigrate.saving import Writer
+
+    writer = Writer()
 
     def handle(checked: Checked) -> None:
         if not diff:
@@ -216,7 +221,7 @@ def explain(code: str, folders: tuple[str, ...]) -> None:
     """Explain the rule CODE: what it says, why, from where, with examples."""
     from cgmigrate.report.explain import rule_text
 
-    rules = _rules(folders)
+    rules = _rules(_team_folders(folders))
     rule = rules.get(code.upper()) or next((rule for rule in rules.values() if rule.name == code), None)
     if rule is None:
         import difflib
@@ -232,8 +237,16 @@ def explain(code: str, folders: tuple[str, ...]) -> None:
 @click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
 def list_rules(folders: tuple[str, ...]) -> None:
     """List all rules, one a line."""
-    for rule in _rules(folders).values():
+    for rule in _rules(_team_folders(folders)).values():
         click.echo(f"{rule.id}  {rule.name:44} {rule.summary}")
+
+
+def _team_folders(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders of a team's own rules: those of the configuration, then those given."""
+    from cgmigrate.configuration import Configurations
+
+    here = _usable(Configurations(folders=folders).here)
+    return (*here.extend_rules, *folders)
 
 
 def _rules(folders: tuple[str, ...]) -> Any:
@@ -285,15 +298,12 @@ def _start(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, wi
 
 def _configurations(given: dict[str, Any]) -> Configurations:
     """The configuration files; the one that decides on the run as a whole is read at once."""
-    from cgmigrate.configuration import ConfigurationError, Configurations
+    from cgmigrate.configuration import Configurations
 
     if given["config"] and given["isolated"]:
         raise click.UsageError("--config and --isolated contradict each other")
     found = Configurations(given["config"] or "", given["isolated"], bool(given["exclude"]), given["folders"])
-    try:
-        found.here()
-    except ConfigurationError as error:
-        raise _Unusable(str(error)) from error
+    _usable(found.here)
     return found
 
 
@@ -322,36 +332,6 @@ def _usable(ask: Any, *arguments: Any) -> Any:
         return ask(*arguments)
     except ValueError as error:
         raise _Unusable(str(error)) from error
-
-
-class _Writer:
-    """Writes files so that it can be undone, and keeps what went wrong for the end."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-        self.journal: Journal | None = None
-
-    def write(self, checked: Checked, verb: str) -> bool:
-        from cgmigrate.edits import WriteError, encode
-        from cgmigrate.journal import Journal
-
-        assert checked.after is not None
-        self.journal = self.journal or Journal()
-        try:
-            self.journal.write(checked.path, checked.data, encode(checked.after, checked.bom))
-        except WriteError as error:
-            self.problems.append(str(error))
-            return False
-        click.echo(f"{verb} {checked.path} ({_count(len(checked.fixed), 'finding')})", err=True)
-        return True
-
-    def tell(self) -> bool:
-        """Say what went wrong; return whether a file could not be written."""
-        for problem in self.problems:
-            click.echo(f"error: {problem}", err=True)
-        if self.journal is not None and self.journal.trouble:
-            click.echo(f"warning: this run cannot be undone: {self.journal.trouble}", err=True)
-        return bool(self.problems)
 
 
 class _Unusable(click.ClickException):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.discovery import Discovery, Source, Syntax, TooLarge, Trouble
-from cgmigrate.settings import Release
+from cgmigrate.settings import Release, Settings
 
 if TYPE_CHECKING:
     from cgmigrate.baseline import Baseline
@@ -138,8 +138,7 @@ class Run:
         return merged_into({path: names for path, names in children.items() if names}, [s.path for s in sources])
 
     def _check(self, source: Source) -> Checked:
-        from cgmigrate.documents import CannotEditError
-        from cgmigrate.edits import OverlapError, apply, decode
+        from cgmigrate.edits import decode
 
         try:
             text, bom = decode(source.data)
@@ -161,21 +160,34 @@ class Run:
         wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
         if not wanted or not self.options.rewrite:
             return checked
+        return self._rewritten(checked, document, wanted, examined.together)
+
+    def _rewritten(
+        self,
+        checked: Checked,
+        document: Document,
+        wanted: Mapping[int, Settings],
+        together: Sequence[tuple[int, ...]],
+    ) -> Checked:
+        """The file with the settings that its sites are to have, as far as the user agrees."""
+        from cgmigrate.documents import CannotEditError
+        from cgmigrate.edits import OverlapError, apply
+
         if self.chooser is not None:
-            wanted = self.chooser.choose(source.path, document, wanted, examined.together, findings)
+            wanted = self.chooser.choose(checked.path, document, wanted, together, checked.findings)
             if not wanted:
                 return checked
         try:
-            after = apply(text, document.edits(wanted))
+            after = apply(checked.text, document.edits(wanted))
             reason = document.check(after, wanted)
         except (CannotEditError, OverlapError) as error:
             reason = str(error)
         if reason:
             # Each fix alone was checked; together they must not differ. Nothing is written then.
-            self.notes.append(f"{source.path}: not rewritten, since {reason}; please report this")
+            self.notes.append(f"{checked.path}: not rewritten, since {reason}; please report this")
             return checked
         applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
-        fixed = tuple(finding for finding in findings if finding.safety in applied)
+        fixed = tuple(finding for finding in checked.findings if finding.safety in applied)
         if self.chooser is not None:
             from cgmigrate.interactive import spans_of
 

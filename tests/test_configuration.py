@@ -138,7 +138,7 @@ def test_an_excluded_folder_is_not_entered_even_with_a_configuration_of_its_own(
     assert cgmigrate("check", "--show-files", ".").stdout == "a.yaml\n"
 
 
-def test_rules_of_ones_own_are_found_from_the_file(project: Path, cgmigrate) -> None:
+def test_rules_of_ones_own_are_found_from_the_file(project: Path, cgmigrate, monkeypatch: pytest.MonkeyPatch) -> None:
     write(project / "conf/a.yaml", LEGACY)
     write(
         project / "conf/rules/TEAM001-no-graphs.yaml",
@@ -148,6 +148,9 @@ def test_rules_of_ones_own_are_found_from_the_file(project: Path, cgmigrate) -> 
     )
     write(project / "conf/cgmigrate.toml", 'extend-rules = ["rules"]\nselect = ["TEAM"]\n')
     assert found(cgmigrate("check", ".")) == [("conf/a.yaml", "TEAM001")]
+    monkeypatch.chdir(project / "conf")
+    assert cgmigrate("explain", "TEAM001").stdout.startswith("TEAM001 no-graphs")
+    assert "TEAM001  no-graphs" in cgmigrate("rules").stdout
 
 
 def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:

@@ -255,6 +255,13 @@ def test_add_ignore_in_python_with_a_reason_and_undo(project: Path, cgmigrate) -
     assert path.read_text() == before
 
 
+def test_a_reason_is_one_line_of_a_comment(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", "m:\n  external_cuda_graph: true\n")
+    assert cgmigrate("check", "--reason", "x", ".").exit_code == 2
+    assert cgmigrate("check", "--add-ignore", "--reason", "x\ny: 1", ".").exit_code == 2
+    assert path.read_text() == "m:\n  external_cuda_graph: true\n"
+
+
 def test_what_cannot_be_read_gets_no_comment_and_stays_a_finding(project: Path, cgmigrate) -> None:
     path = write(project / "a.yaml", "a: [1\nenable_cuda_graph: true\n")
     result = cgmigrate("check", "--add-ignore", ".")
