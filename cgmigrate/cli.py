@@ -88,7 +88,6 @@ def check(show_settings: bool, show_files: bool, **given: Any) -> None:
 
     Exit status: 0 nothing found, 1 findings, 2 a path or option that cannot be used.
     """
-
     adding = bool(given["add_ignore"])
     if given["reason"] and (not adding or len(given["reason"].splitlines()) > 1):
         raise click.UsageError("--reason is the text of one line for the comments of --add-ignore")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
@@ -12,12 +11,12 @@ if TYPE_CHECKING:
     from cgmigrate.run import Checked
 
 
-@dataclass(slots=True)
 class Writer:
     """Writes what a run has made of files, so that it can be undone."""
 
-    problems: list[str] = field(default_factory=list)
-    _journal: Journal | None = None
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self._journal: Journal | None = None
 
     def write(self, checked: Checked, verb: str) -> bool:
         """Replace a file by what it is to be and say so; False when that failed, which `tell` says."""

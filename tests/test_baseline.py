@@ -6,6 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cgmigrate.baseline import Baseline, load, save
+from cgmigrate.documents import Span
+from cgmigrate.examination import Finding
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 TWO = "a:\n  external_cuda_graph: true\nb:\n  external_cuda_graph: true\n"
@@ -164,3 +170,42 @@ def test_usage(project: Path, cgmigrate) -> None:
     assert cgmigrate("check", "--prune-baseline", ".").exit_code == 2
     assert cgmigrate("check", *KNOWN, "--write-baseline", "--prune-baseline", ".").exit_code == 2
     assert cgmigrate("check", "--write-baseline", "--baseline", "nowhere/known.json", ".").exit_code == 2
+
+
+COUNTS = st.dictionaries(
+    st.sampled_from(["a.yaml", "b/c.py", "d.yml"]),
+    st.dictionaries(st.sampled_from(["CG101", "CG102", "CG301"]), st.integers(1, 4), min_size=1),
+)
+
+
+def part(baseline: Baseline, now: dict[str, dict[str, int]]) -> list[Finding]:
+    """What is shown of so many findings."""
+    shown: list[Finding] = []
+    for name, rules in now.items():
+        findings = [Finding(rule, "warning", Span(at, at + 1), "") for rule, n in rules.items() for at in range(n)]
+        new, known = baseline.part(baseline.file_of(name), findings)
+        assert len(new) + len(known) == len(findings)
+        shown += new
+    return shown
+
+
+@given(COUNTS, COUNTS)
+def test_what_is_shown_is_where_there_are_more_than_known(known, now) -> None:
+    baseline = Baseline("known.json", known)
+    shown = {(finding.rule) for finding in part(baseline, now)}
+    more = {rule for name, rules in now.items() for rule, n in rules.items() if n > known.get(name, {}).get(rule, 0)}
+    assert shown == more
+
+
+@given(COUNTS, COUNTS)
+def test_pruning_shrinks_and_writing_settles(tmp_path_factory, known, now) -> None:
+    baseline = Baseline("known.json", known)
+    part(baseline, now)
+    pruned = Baseline("known.json", baseline.pruned(baseline.fixed(lambda name, rule: True)))
+    assert all(n <= known[name][rule] for name, rules in pruned.known.items() for rule, n in rules.items())
+    assert len(part(pruned, now)) == len(part(baseline, now)), "pruning hides nothing and shows nothing"
+    assert pruned.fixed(lambda name, rule: True) == {}
+    path = str(tmp_path_factory.mktemp("known") / "known.json")
+    save(path, baseline.renewed(lambda name, rule: True))
+    assert load(path).known == now
+    assert part(Baseline("known.json", load(path).known), now) == []
