@@ -10,6 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,4 +144,6 @@ def save(path: str, counts: Counts) -> None:
             file.write(text)
         os.replace(temporary, target)
     except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
         raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror or error}") from error

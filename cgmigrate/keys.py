@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgmigrate.configuration import SHARED_FILE, Configuration, ConfigurationError, merged, shown
 from cgmigrate.discovery import Patterns
-from cgmigrate.settings import Release
+from cgmigrate.settings import LAST_OLD, NEWEST, Release
 
 if TYPE_CHECKING:
     from cgmigrate.run import Options
@@ -230,8 +230,8 @@ def settings_text(found: Configuration, options: Options) -> str:
     now = merged(options, found)
     lines = [f"# {shown(found.file) or 'no configuration file'}"]
     lines += [
-        f'from = "{now.source}"' if now.source else "# from: the nearest pin of megatron-core decides",
-        f'to = "{now.target}"' if now.target else "# to: the nearest pin of megatron-core decides",
+        f'from = "{now.source}"' if now.source else f"# from: the nearest pin of megatron-core, else {LAST_OLD}",
+        f'to = "{now.target}"' if now.target else f"# to: the nearest pin of megatron-core, else {NEWEST}",
         f"select = {_listed(now.select)}" + ("" if now.select else "  # all rules"),
         f"ignore = {_listed(now.ignore)}",
         f"exclude = {_listed(options.exclude or found.exclude)}",

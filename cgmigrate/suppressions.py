@@ -287,5 +287,6 @@ def held_back(
 
 def _held(finding: Finding, fixes: Sequence[Finding], line_of: Callable[[int], int]) -> Finding:
     nearest = min(fixes, key=lambda other: abs(other.span.start - finding.span.start))
-    told = f"it is rewritten together with {nearest.rule} on line {line_of(nearest.span.start) + 1}, which is ignored"
+    line = line_of(nearest.span.start) + 1
+    told = f"it is rewritten together with {nearest.rule} on line {line}, which a comment leaves out"
     return replace(finding, fix="", safety="", why_not=told)

@@ -133,13 +133,32 @@ def test_what_is_rewritten_together_stays_together(project: Path, cgmigrate) -> 
         "two:\n  external_cuda_graph: true", "two:\n  cuda_graph_impl: transformer_engine"
     )
     assert found(result) == [(3, "CG106")]
-    assert "it is rewritten together with CG102 on line 2, which is ignored" in result.stdout
+    assert "it is rewritten together with CG102 on line 2, which a comment leaves out" in result.stdout
 
 
 def test_sites_that_share_an_anchor_stay_together(project: Path, cgmigrate) -> None:
     text = "a: &a\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\nb:\n  <<: *a\n  cuda_graph_scope: attn\n"
     path = write(project / "a.yaml", text)
     assert (cgmigrate("fix", "a.yaml").exit_code, path.read_text()) == (1, text)
+
+
+def test_an_override_stays_with_what_it_is_laid_over(project: Path, cgmigrate) -> None:
+    text = (
+        "trainer: {}\nexp_manager: {}\nmodel:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n"
+        "  overwritten_attributes:\n    external_cuda_graph: false\n"
+    )
+    path = write(project / "a.yaml", text)
+    assert (cgmigrate("fix", "--unsafe-fixes", "a.yaml").exit_code, path.read_text()) == (1, text)
+
+
+def test_values_with_conditions_are_held_back_too(project: Path, cgmigrate) -> None:
+    call = "TransformerConfig(enable_cuda_graph=True if x else False){}\n"
+    text = HEAD + call.format("  # cgmigrate: ignore[CG101]") + call.format("")
+    path = write(project / "a.py", text)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == text[: -len(call.format(""))] + (
+        'TransformerConfig(cuda_graph_impl="local" if x else "none")\n'
+    )
 
 
 def test_a_remark_that_is_ignored_does_not_hold_a_fix_back(project: Path, cgmigrate) -> None:
