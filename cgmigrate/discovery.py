@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
@@ -57,7 +57,10 @@ _WORDS = (
 )
 
 TRIGGERS: tuple[bytes, ...] = tuple(word.encode() for word in _WORDS)
-"""A file that holds none of these cannot hold a finding."""
+"""A file that holds none of these cannot hold a finding, unless it asks for some to be left out."""
+
+REQUEST = b"cgmigrate:"
+"""In a comment, the beginning of a request to leave findings out, which is told where there are none."""
 
 # UTF-32-LE starts with UTF-16-LE's mark, so it must come first.
 _TRIGGERS_BY_MARK = tuple(
@@ -183,30 +186,41 @@ class Discovery:
 
     ``exclude`` holds gitignore patterns relative to the working directory (outside it, a path is matched as
     it was given); they hold for named files as well, since pre-commit names every file. Iterating raises
-    ValueError for a pattern that is not valid.
+    ValueError for a pattern that is not valid. ``excludes`` is a further test, asked of every path that would
+    be entered or listed; a folder's ends with ``/``.
 
-    The counters are those of the latest iteration: files listed (known after the first item), files whose
-    bytes were searched, and of these how many held a trigger, by syntax.
+    The counters are those of the latest iteration: files listed and their names (known after the first item), files
+    whose bytes were searched, and of these how many held a trigger, by syntax.
     """
 
     paths: Sequence[str]
     exclude: Sequence[str] = ()
+    excludes: Callable[[str], bool] | None = None
     files_listed: int = field(default=0, init=False)
+    names_listed: list[str] = field(default_factory=list, init=False)
     files_seen: int = field(default=0, init=False)
     hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
 
     def __iter__(self) -> Iterator[Found]:
         self.files_listed = self.files_seen = 0
         self.hits = dict.fromkeys(Syntax, 0)
-        listing = _Listing(self.exclude)
-        for path in self.paths:
-            listing.add_named(path)
-        entries = listing.in_order()
-        self.files_listed = sum(isinstance(entry, _File) for entry in entries)
+        entries = self._entries()
+        self.names_listed = [entry.path for entry in entries if isinstance(entry, _File)]
+        self.files_listed = len(self.names_listed)
         for entry in entries:
             found = entry if isinstance(entry, Trouble) else self._look_at(entry)
             if found is not None:
                 yield found
+
+    def names(self) -> list[str | Trouble]:
+        """The path of every file that would be looked at, and what went wrong, without opening any file."""
+        return [entry if isinstance(entry, Trouble) else entry.path for entry in self._entries()]
+
+    def _entries(self) -> list[_File | Trouble]:
+        listing = _Listing(self.exclude, self.excludes)
+        for path in self.paths:
+            listing.add_named(path)
+        return listing.in_order()
 
     def _look_at(self, file: _File) -> Found | None:
         path = file.path
@@ -235,7 +249,7 @@ class Discovery:
                 return None
             self.hits[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not has_trigger(data):
+        if not has_trigger(data) and not (REQUEST in data and syntax in (Syntax.YAML, Syntax.PYTHON)):
             return None
         self.hits[syntax] += 1
         return Source(path, syntax, data)
@@ -248,14 +262,23 @@ class Handed:
     path: str
     data: bytes
     exclude: Sequence[str] = ()
+    excludes: Callable[[str], bool] | None = None
     files_listed: int = field(default=0, init=False)
+    names_listed: list[str] = field(default_factory=list, init=False)
     files_seen: int = field(default=0, init=False)
     hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
 
-    def __iter__(self) -> Iterator[Found]:
+    def names(self) -> list[str | Trouble]:
+        """The name that the text was given, unless it is excluded."""
         path = _shown(self.path, os.getcwd())
-        if _Exclusion(self.exclude).covers(path):
+        left_out = Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path))
+        return [] if left_out else [path]
+
+    def __iter__(self) -> Iterator[Found]:
+        self.names_listed = [path for path in self.names() if isinstance(path, str)]
+        if not self.names_listed:
             return
+        (path,) = self.names_listed
         syntax = syntax_of(path)
         if syntax is None:
             yield Trouble(path, _UNKNOWN_KIND, missing=False)
@@ -287,12 +310,16 @@ class _File:
 class _Listing:
     """The names to look at and the troubles met while collecting them."""
 
-    def __init__(self, exclude: Sequence[str]) -> None:
-        self._excludes = _Exclusion(exclude)
+    def __init__(self, exclude: Sequence[str], excludes: Callable[[str], bool] | None) -> None:
+        self._patterns = Patterns(exclude)
+        self._further = excludes
         self._here = os.getcwd()
         self._files: dict[str, _File] = {}
         self._links: dict[str, _File] = {}
         self._troubles: dict[str, Trouble] = {}
+
+    def _excluded(self, path: str) -> bool:
+        return self._patterns.covers(path) or (self._further is not None and self._further(path))
 
     def in_order(self) -> list[_File | Trouble]:
         """Every file once, and every trouble, sorted by path."""
@@ -311,9 +338,9 @@ class _Listing:
             self._trouble(path, _unreachable(path, error), missing=True)
             return
         if stat.S_ISDIR(status.st_mode):
-            if not self._excludes.covers(path + "/"):
+            if not self._excluded(path + "/"):
                 self._add_directory(path)
-        elif self._excludes.covers(path):
+        elif self._excluded(path):
             pass
         elif not stat.S_ISREG(status.st_mode):
             self._trouble(path, "not a regular file, so cgmigrate does not open it", missing=True)
@@ -368,11 +395,11 @@ class _Listing:
             self._trouble(path, _unreadable(error), missing=True)
             return
         if stat.S_ISDIR(status.st_mode):
-            if not self._excludes.covers(path + "/"):
+            if not self._excluded(path + "/"):
                 self._add_nested_checkout(path)
             return
         syntax = syntax_of(path)
-        if syntax is None or self._excludes.covers(path):
+        if syntax is None or self._excluded(path):
             return
         names = self._files
         if stat.S_ISLNK(status.st_mode):
@@ -405,7 +432,7 @@ class _Listing:
                 path = prefix + entry.name
                 if entry.is_dir(follow_symlinks=False):
                     name = path + "/"
-                    if entry.name not in SKIPPED and not _ignored(name, ignores) and not self._excludes.covers(name):
+                    if entry.name not in SKIPPED and not _ignored(name, ignores) and not self._excluded(name):
                         pending.append((path, ignores))
                 elif syntax_of(entry.name) is not None and not _ignored(path, ignores):
                     self._add_met(path)
@@ -414,8 +441,8 @@ class _Listing:
         self._troubles[path] = Trouble(path, reason, missing)
 
 
-class _Exclusion:
-    """The user's ``exclude`` patterns; as in git, what is in an excluded folder cannot be taken back in."""
+class Patterns:
+    """Patterns as in ``.gitignore``; as in git, what is in a folder that they cover cannot be taken back out."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._spec = _spec(patterns) if patterns else None

@@ -7,9 +7,10 @@ The same spelling has at least five owners, so a name alone decides nothing. Wha
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from cgmigrate.capture import Reader
@@ -52,13 +53,20 @@ class Owner:
 @cache
 def load() -> tuple[Ecosystem, ...]:
     """Return the ecosystems in the order in which they are asked; read once, whatever releases a run is about."""
-    found = []
-    for path in sorted((rules_folder() / "ecosystems").glob("*.yaml")):
-        data = load_yaml(path.read_text(encoding="utf-8"), str(path))
-        reader = _READERS[data["reader"]] if "reader" in data else None
-        laid_over, code = data.get("laid-over", False), tuple(data.get("code", ()))
-        found.append(Ecosystem(data["name"], data["rank"], reader, tuple(data["owns"]), laid_over, code))
+    found = [_read(path) for path in (rules_folder() / "ecosystems").glob("*.yaml")]
     return tuple(sorted(found, key=lambda ecosystem: (ecosystem.rank, ecosystem.name)))
+
+
+def _read(path: Path) -> Ecosystem:
+    data = load_yaml(path.read_text(encoding="utf-8"), str(path))
+    reader = _READERS[data["reader"]] if "reader" in data else None
+    laid_over, code = data.get("laid-over", False), tuple(data.get("code", ()))
+    return Ecosystem(data["name"], data["rank"], reader, tuple(data["owns"]), laid_over, code)
+
+
+def everything_is(name: str) -> tuple[Ecosystem, ...]:
+    """One ecosystem, by the name of its file, as the owner of all that it is asked about."""
+    return (replace(_read(rules_folder() / "ecosystems" / f"{name}.yaml"), owns=({},), code=({},)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,9 @@ def examine(document: Document, context: Context) -> Examination:
             result.left_alone += [(written, owner.ecosystem.name) for written in site.written]
         else:
             cases[site.index] = _case_of(site, owner, merged[site.index], document, context)
-    problems = [(problem, rule) for problem in document.problems if (rule := _rule_of(problem, context))]
+    problems = [
+        (_held(problem, context), rule) for problem in document.problems if (rule := _rule_of(problem, context))
+    ]
     fine = _decide(document, sites, cases, chosen, context, result, {p.index: {} for p, _ in problems if p.becomes})
     for problem, rule in problems:
         result.findings.append(_told_problem(problem, rule, document, context, result, fine))
@@ -106,6 +108,10 @@ def _rule_of(problem: Problem, context: Context) -> Rule | None:
     """The rule that explains a problem; None when it is not selected or not yet true of the target."""
     rule = context.rules.get(problem.rule)
     return rule if rule is not None and rule.deprecated_in <= context.target else None
+
+
+def _held(problem: Problem, context: Context) -> Problem:
+    return replace(problem, becomes="") if problem.span in context.held else problem
 
 
 def _told_problem(
@@ -155,6 +161,8 @@ def _examine_site(
     case = SiteCase(site, reader, before, _source_for(before, context))
     for reason in filter(None, (conflict, site.fixed_in_place)):
         case.block(reason)
+    if any(written.span in context.held for written in site.written):
+        case.block("it is to stay as it is")
     undecided = [written for written in site.written if isinstance(written.value, Undecided)]
     if site.origin is not None and not DEPRECATED & set(before):
         # Code computes values all the time; that is worth a word only where an old name has to be migrated.

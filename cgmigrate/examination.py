@@ -34,6 +34,8 @@ class Context:
     """Whether the source release is only the default, neither given nor pinned."""
     merged_into: str = ""
     """A file with settings of its own that is merged over the one under examination."""
+    held: frozenset[Span] = frozenset()
+    """Settings that stay as they are, because the user said so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Output:
 
             one = {"text": text.one, "concise": concise.one}[self.format]
             for finding in new:
-                click.echo(one(finding, self._style), nl=False, err=self.to_stderr, color=self.colour)
+                click.echo(one(finding, self.style), nl=False, err=self.to_stderr, color=self.colour)
 
     def finish(self) -> None:
         """Write what is written at the end. Raises click.ClickException where the file cannot be written."""
@@ -99,7 +99,7 @@ class Output:
         """All that was found."""
         from cgmigrate.report import Report
 
-        rules = self.run.rules() if self.found else {}
+        rules = self.run.known_rules if self.found else {}
         seen = self.run.discovery.files_seen
         return Report(seen, self.found, rules, self.troubles, self.run.notes)
 
@@ -137,7 +137,8 @@ class Output:
         with shown(self.run) as away:
             yield away
 
-    def _style(self, text: str, kind: str) -> str:
+    def style(self, text: str, kind: str) -> str:
+        """Text in the colour of its kind, where the report gets colours."""
         return style(text, kind, self.coloured(err=self.to_stderr))
 
     def coloured(self, err: bool = False) -> bool:

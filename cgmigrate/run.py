@@ -11,11 +11,15 @@ from cgmigrate.discovery import Discovery, Handed, Source, Syntax, TooLarge, Tro
 from cgmigrate.settings import Release, Settings
 
 if TYPE_CHECKING:
-    from cgmigrate.documents import Document
+    from cgmigrate.baseline import Baseline
+    from cgmigrate.configuration import Configurations, Governing
+    from cgmigrate.documents import Document, Span
     from cgmigrate.edits import Edit
     from cgmigrate.examination import Context, Examination, Finding
+    from cgmigrate.interactive import Chooser
     from cgmigrate.releases import Resolution
     from cgmigrate.rules import Rule
+    from cgmigrate.suppressions import Requests, Suppressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,11 @@ class Options:
     """A text that was handed over instead of a path, and the name to call it by."""
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
+    baseline: str = ""
+    add_ignore: bool = False
+    """Whether comments that leave the findings out are to be written, instead of fixes."""
+    reason: str = ""
+    """What these comments say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,8 @@ class Checked:
 
     ``after`` is None when nothing is to be rewritten. ``fixed`` are the findings that the rewrite
     settles, ``edits`` what it changes. ``releases`` are those from and to which it goes, None for a
-    file that could not be read.
+    file that could not be read. ``known`` are those in the baseline, ``hidden`` those that comments leave
+    out: neither is among ``findings``.
     """
 
     path: str
@@ -56,11 +66,14 @@ class Checked:
     fixed: tuple[Finding, ...] = ()
     edits: tuple[Edit, ...] = ()
     releases: tuple[Release, Release] | None = None
+    known: tuple[Finding, ...] = ()
+    hidden: tuple[Finding, ...] = ()
 
     @property
     def remaining(self) -> tuple[Finding, ...]:
         """The findings that the rewrite does not settle."""
-        return tuple(finding for finding in self.findings if finding not in self.fixed)
+        fixed = {(finding.rule, finding.span, finding.message) for finding in self.fixed}
+        return tuple(f for f in self.findings if (f.rule, f.span, f.message) not in fixed)
 
 
 @dataclass(slots=True)
@@ -69,6 +82,9 @@ class Run:
 
     paths: Sequence[str]
     options: Options
+    configurations: Configurations | None = None
+    baseline: Baseline | None = None
+    chooser: Chooser | None = None
     discovery: Discovery | Handed = field(init=False)
     notes: list[str] = field(default_factory=list)
     unread: dict[Syntax, int] = field(default_factory=dict)
@@ -76,16 +92,19 @@ class Run:
     to_examine: int = 0
     """Files that hold the names, known once all were looked at; of these ``examined`` are done."""
     examined: int = 0
-    _contexts: dict[Resolution, Context] = field(default_factory=dict)
+    _contexts: dict[tuple[Resolution, Governing], Context] = field(default_factory=dict)
+    _governing: dict[str, Governing] = field(default_factory=dict)
+    _listed: frozenset[str] = frozenset()
     _sources: list[Source] = field(default_factory=list)
     _merged: dict[str, str] | None = None
-    _rules: dict[str, Rule] = field(default_factory=dict)
+    _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        excludes = self.configurations.excludes if self.configurations else None
         if self.options.stdin is not None:
-            self.discovery = Handed(*self.options.stdin, exclude=self.options.exclude)
+            self.discovery = Handed(*self.options.stdin, exclude=self.options.exclude, excludes=excludes)
         else:
-            self.discovery = Discovery(self.paths, self.options.exclude)
+            self.discovery = Discovery(self.paths, self.options.exclude, excludes)
 
     def __iter__(self) -> Iterator[Checked | Trouble]:
         # Which file is merged into which is known only when all that hold settings are known.
@@ -99,12 +118,28 @@ class Run:
                     yield item
                 case TooLarge(path=path, size=size):
                     message = f"the file has {size:,} bytes and is not read as a configuration"
-                    yield self._unreadable(path, b"", "CG008", message)
+                    yield self._beside_baseline(self._unreadable(path, b"", "CG008", message))
                 case Source() if item.syntax in (Syntax.YAML, Syntax.PYTHON):
-                    yield self._check(item)
+                    yield self._beside_baseline(self._check(item))
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
             self.examined += 1
+
+    def _beside_baseline(self, checked: Checked) -> Checked:
+        if self.baseline is None:
+            return checked
+        shown, known = self.baseline.part(checked.path, checked.findings)
+        return replace(checked, findings=shown, known=known)
+
+    def can_tell(self, name: str, rule: str) -> bool:
+        """Whether this run would have found what the baseline knows of a file and rule, if it were still there."""
+        assert self.baseline is not None
+        path = self.baseline.file_of(name)
+        gone = not os.path.lexists(path)
+        left_out = self.configurations is not None and self.configurations.excludes(path)
+        if not self._listed:
+            self._listed = frozenset(map(os.path.abspath, self.discovery.names_listed))
+        return gone or left_out or (os.path.abspath(path) in self._listed and self.selects(path, rule))
 
     def _merged_files(self) -> dict[str, str]:
         """Path → the file laid over it, for files of this run; worked out when something is to be rewritten."""
@@ -120,8 +155,7 @@ class Run:
         return merged_into({path: names for path, names in children.items() if names}, [s.path for s in sources])
 
     def _check(self, source: Source) -> Checked:
-        from cgmigrate.documents import CannotEditError
-        from cgmigrate.edits import OverlapError, apply, decode
+        from cgmigrate.edits import decode
 
         try:
             text, bom = decode(source.data)
@@ -130,58 +164,157 @@ class Run:
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return self._unreadable(source.path, source.data, "CG007", message)
         document, examined, context = self._examine(source.path, text, source.syntax)
-        findings = tuple(finding for finding in examined.findings if self._selected(finding.rule))
+        findings = self._wanted(source.path, examined.findings)
+        hidden: tuple[Finding, ...] = ()
+        if "cgmigrate:" in text:
+            examined, findings, hidden = self._suppress(source, document, examined, findings)
         if self.options.edits:
             findings = _with_edits(findings, document, examined)
         left_alone = tuple(
             (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
         )
-        releases = (context.source, context.target)
-        checked = Checked(source.path, source.data, text, findings, left_alone, bom=bom, releases=releases)
+        checked = Checked(
+            source.path,
+            source.data,
+            text,
+            findings,
+            left_alone,
+            bom=bom,
+            releases=(context.source, context.target),
+            hidden=hidden,
+        )
+        if self.options.add_ignore:
+            return self._ignoring(checked, document, source)
         wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
         if not wanted or not self.options.rewrite:
             return checked
+        groups = tuple(dict.fromkeys(examined.together.values()))
+        return self._rewritten(checked, document, wanted, groups)
+
+    def _rewritten(
+        self,
+        checked: Checked,
+        document: Document,
+        wanted: Mapping[int, Settings],
+        together: Sequence[tuple[int, ...]],
+    ) -> Checked:
+        """The file with the settings that its sites are to have, as far as the user agrees."""
+        from cgmigrate.documents import CannotEditError
+        from cgmigrate.edits import OverlapError, apply
+
+        if self.chooser is not None:
+            wanted = self.chooser.choose(checked.path, document, wanted, together, checked.findings)
+            if not wanted:
+                return checked
         try:
             edits = tuple(document.edits(wanted))
-            after = apply(text, edits)
+            after = apply(checked.text, edits)
             reason = document.check(after, wanted)
         except (CannotEditError, OverlapError) as error:
             reason = str(error)
         if reason:
             # Each fix alone was checked; together they must not differ. Nothing is written then.
-            self.notes.append(f"{source.path}: not rewritten, since {reason}; please report this")
+            self.notes.append(f"{checked.path}: not rewritten, since {reason}; please report this")
             return checked
         applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
-        return replace(checked, after=after, fixed=tuple(f for f in findings if f.safety in applied), edits=edits)
+        fixed = tuple(finding for finding in checked.findings if finding.safety in applied)
+        if self.chooser is not None:
+            from cgmigrate.interactive import spans_of
 
-    def _examine(self, path: str, text: str, syntax: Syntax) -> tuple[Document, Examination, Context]:
+            chosen = spans_of(document, list(wanted))
+            fixed = tuple(finding for finding in fixed if finding.span in chosen)
+        return replace(checked, after=after, fixed=fixed, edits=edits)
+
+    def _ignoring(self, checked: Checked, document: Document, source: Source) -> Checked:
+        """With comments that leave the findings out; those that the baseline knows need none."""
+        if not checked.findings:
+            return checked
+        from cgmigrate.ignoring import add_ignores
+
+        findings = self.baseline.part(source.path, checked.findings)[0] if self.baseline else checked.findings
+        added = add_ignores(
+            document,
+            source.syntax,
+            findings,
+            lambda text: _document(source.path, text, source.syntax),
+            self.options.reason,
+        )
+        return replace(checked, after=added.text if added.hidden else None, fixed=added.hidden)
+
+    def _wanted(self, path: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        return tuple(finding for finding in findings if self.selects(path, finding.rule))
+
+    def _suppress(
+        self, source: Source, document: Document, examined: Examination, findings: tuple[Finding, ...]
+    ) -> tuple[Examination, tuple[Finding, ...], tuple[Finding, ...]]:
+        """Leave out what comments in the file ask for, and do not fix it either: what is shown, and what is not."""
+        from cgmigrate.suppressions import Requests, held_back
+
+        requests = Requests(document.text, source.syntax, document)
+        parted = self._parted(requests, source.path, findings)
+        shown = parted.shown
+        if held := frozenset(finding.span for finding in parted.hidden if finding.safety):
+            document, examined, _ = self._examine(source.path, document.text, source.syntax, held)
+            shown = held_back(shown, parted.hidden, examined.findings, requests.line_of)
+        shown = tuple(sorted((*shown, *parted.idle), key=lambda finding: (finding.span.start, finding.rule)))
+        return examined, shown, parted.hidden
+
+    def _parted(self, requests: Requests, path: str, findings: tuple[Finding, ...]) -> Suppressed:
+        from cgmigrate.suppressions import WITHOUT_EFFECT
+
+        rules = self.rules(self.governing(path).options)
+        selected = [rule for rule in rules if self.selects(path, rule)]
+        parted = requests.apply(findings, rules[WITHOUT_EFFECT].severity, list(rules), selected)
+        return replace(parted, idle=self._wanted(path, parted.idle))
+
+    def _examine(
+        self, path: str, text: str, syntax: Syntax, held: frozenset[Span] = frozenset()
+    ) -> tuple[Document, Examination, Context]:
         from cgmigrate.engine import examine
 
         document = _document(path, text, syntax)
         context = self._context(path)
+        if held:
+            context = replace(context, held=held)
         examined = examine(document, context)
         if (examined.safe or examined.unsafe) and (child := self._merged_files().get(path)):
             examined = examine(document, replace(context, merged_into=child))
         return document, examined, context
 
-    def _selected(self, rule: str) -> bool:
-        selected = not self.options.select or rule.startswith(self.options.select)
-        return selected and not (self.options.ignore and rule.startswith(self.options.ignore))
+    def governing(self, path: str) -> Governing:
+        """What holds for a file: the command line and the configuration nearest to it."""
+        if path not in self._governing:
+            from cgmigrate.configuration import Governing
+
+            known = self.configurations
+            self._governing[path] = known.governing(path, self.options) if known else Governing(self.options)
+        return self._governing[path]
+
+    def selects(self, path: str, rule: str) -> bool:
+        """Whether a rule's findings are wanted in a file."""
+        governing = self.governing(path)
+        return _selects(governing.options, rule) and not rule.startswith(governing.ignored)
 
     @property
     def resolutions(self) -> list[Resolution]:
         """The releases that were decided on so far, each with how."""
-        return list(self._contexts)
+        return list(dict.fromkeys(resolution for resolution, _ in self._contexts))
 
-    def rules(self) -> dict[str, Rule]:
+    @property
+    def known_rules(self) -> dict[str, Rule]:
+        """All rules that were loaded for any file, by id."""
+        loaded = self._rules or {(): self.rules(self.options)}
+        return {name: rule for rules in loaded.values() for name, rule in rules.items()}
+
+    def rules(self, options: Options) -> dict[str, Rule]:
         """All rules by id, loaded once."""
-        if not self._rules:
+        if options.rule_folders not in self._rules:
             from pathlib import Path
 
             from cgmigrate.rules import load
 
-            self._rules = load(tuple(map(Path, self.options.rule_folders)))
-        return self._rules
+            self._rules[options.rule_folders] = load(tuple(map(Path, options.rule_folders)))
+        return self._rules[options.rule_folders]
 
     def _context(self, path: str) -> Context:
         """Releases, rules and owners for a file; the project's pins are those nearest to it."""
@@ -190,27 +323,41 @@ class Run:
         from cgmigrate.examination import Context
         from cgmigrate.releases import resolve
 
-        resolution = resolve(Path(path).parent, self.options.source, self.options.target)
-        if resolution not in self._contexts:
+        governing = self.governing(path)
+        options = governing.options
+        resolution = resolve(Path(path).parent, options.source, options.target)
+        if (resolution, governing) not in self._contexts:
             from cgmigrate import ecosystems
 
             self.notes += [note for note in resolution.notes if note not in self.notes]
-            rules = {i: r for i, r in self.rules().items() if i.startswith("CG0") or self._selected(i)}
-            self._contexts[resolution] = Context(
+            rules = self.rules(options)
+            self._contexts[resolution, governing] = Context(
                 resolution.source,
                 resolution.target,
-                rules,
-                ecosystems.load(),
+                {i: r for i, r in rules.items() if i.startswith("CG0") or self.selects(path, i)},
+                ecosystems.everything_is(governing.ecosystem) if governing.ecosystem else ecosystems.load(),
                 assumed_source=resolution.source_from == "the default",
             )
-        return self._contexts[resolution]
+        return self._contexts[resolution, governing]
 
     def _unreadable(self, path: str, data: bytes, rule: str, message: str) -> Checked:
         from cgmigrate.documents import Span
         from cgmigrate.examination import Finding
 
-        finding = Finding(rule, self.rules()[rule].severity, Span(0, 0), message)
-        return Checked(path, data, "", (finding,) if self._selected(rule) else ())
+        severity = self.rules(self.governing(path).options)[rule].severity
+        findings = self._wanted(path, (Finding(rule, severity, Span(0, 0), message),))
+        if b"cgmigrate:" in data:
+            from cgmigrate.suppressions import Requests
+
+            requests = Requests(data.decode("utf-8", "replace"), Syntax.YAML, None)
+            parted = self._parted(requests, path, findings)
+            return Checked(path, data, "", parted.shown, hidden=parted.hidden)
+        return Checked(path, data, "", findings)
+
+
+def _selects(options: Options, rule: str) -> bool:
+    selected = not options.select or rule.startswith(options.select)
+    return selected and not (options.ignore and rule.startswith(options.ignore))
 
 
 def _with_edits(findings: Sequence[Finding], document: Document, examined: Examination) -> tuple[Finding, ...]:

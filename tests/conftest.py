@@ -21,6 +21,12 @@ def corpus() -> Path:
     return CORPUS
 
 
+@pytest.fixture(autouse=True)
+def journals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run notes for ``fix --undo`` is kept out of the user's own cache."""
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder that is a project of its own (no pins from above), and the working directory."""

@@ -25,6 +25,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [
     "README.md",
     "CHANGELOG.md",
+    "docs/configuration.md",
     "docs/dependencies.md",
     "docs/design.md",
     "docs/formats.md",

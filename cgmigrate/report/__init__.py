@@ -165,6 +165,12 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
     return tuple(result)
 
 
+def alone(path: str, text: str, finding: Finding) -> Reported:
+    """One finding of a text, as it is shown beside a question."""
+    start, end = place(text, finding.span.start), place(text, max(finding.span.start, finding.span.end))
+    return Reported(finding, readable(path), None, text, start, end, ())
+
+
 def _replacement(text: str, edit: Edit) -> Replacement:
     return Replacement(place(text, edit.start), place(text, edit.end), edit.text)
 

@@ -1,0 +1,196 @@
+"""From the options of check and fix to a run and its output: what was asked, and whether it can be done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cgmigrate.output import WITH_EDITS, Output, colour_wanted
+
+if TYPE_CHECKING:
+    from cgmigrate.configuration import Configurations
+    from cgmigrate.examination import Finding
+    from cgmigrate.run import Checked, Run
+
+CLEAN, FINDINGS, ERROR = 0, 1, 2
+"""Exit statuses."""
+MOST_LEFT_ALONE = 5
+
+
+class Unusable(click.ClickException):
+    """A rule, option or file that cannot be used."""
+
+    exit_code = ERROR
+
+
+def usable(ask: Any, *arguments: Any) -> Any:
+    """What a function answers; a ValueError of it is something that the user gave and cannot be used."""
+    try:
+        return ask(*arguments)
+    except ValueError as error:
+        raise Unusable(str(error)) from error
+
+
+def rules_of(folders: tuple[str, ...]) -> Any:
+    """The rules that ship, and those in the folders, by id."""
+    from pathlib import Path
+
+    from cgmigrate.rules import load
+
+    return usable(load, [Path(folder) for folder in folders])
+
+
+def team_folders(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders of a team's own rules: those of the configuration, then those given."""
+    from cgmigrate.configuration import Configurations
+
+    here = usable(Configurations(folders=folders).here)
+    return (*here.extend_rules, *folders)
+
+
+def run_of(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, with_baseline: bool = True) -> Run:
+    """The run that options ask for; ``given["format"]`` becomes the format to write."""
+    from cgmigrate.run import Options, Run
+
+    if not given["paths"]:
+        raise click.UsageError("Missing argument 'PATHS...'.")
+    source, target = given["source"], given["target"]
+    if source and target and source > target:
+        raise click.UsageError(f"--from {source} is newer than --to {target}")
+    configurations = _configurations(given)
+    given["format"] = given["format"] or configurations.here().format or "text"
+    options = Options(
+        source=source,
+        target=target,
+        select=tuple(code.upper() for code in given["select"]),
+        ignore=tuple(code.upper() for code in given["ignore"]),
+        unsafe=unsafe,
+        rewrite=rewrite,
+        edits=given["format"] in WITH_EDITS,
+        stdin=_stdin(given),
+        exclude=given["exclude"],
+        rule_folders=given["folders"],
+        baseline=given["baseline"] or "",
+        add_ignore=given.get("add_ignore", False),
+        reason=given.get("reason") or "",
+    )
+    run = Run(given["paths"], options, configurations)
+    asked = any(given.get(name) for name in ("baseline", "write_baseline", "prune_baseline"))
+    if with_baseline and (asked or configurations.here().baseline):
+        from cgmigrate.gating import baseline_of
+
+        run.baseline = usable(baseline_of, run, given)
+    for code in options.select + options.ignore:
+        # A code that selects nothing would turn a gate off unnoticed.
+        if not any(rule.startswith(code) for rule in rules_of(configurations.here().extend_rules + given["folders"])):
+            raise click.UsageError(f"no rule's code begins with {code} (`cgmigrate rules` lists them)")
+    return run
+
+
+def _configurations(given: dict[str, Any]) -> Configurations:
+    """The configuration files; the one that decides on the run as a whole is read at once."""
+    from cgmigrate.configuration import Configurations
+
+    if given["config"] and given["isolated"]:
+        raise click.UsageError("--config and --isolated contradict each other")
+    found = Configurations(given["config"] or "", given["isolated"], bool(given["exclude"]), given["folders"])
+    usable(found.here)
+    return found
+
+
+def _stdin(given: dict[str, Any]) -> tuple[str, bytes] | None:
+    """What is read from stdin, where PATHS says so, and its name."""
+    name, paths = given["stdin_filename"], given["paths"]
+    if "-" not in paths:
+        if name is not None:
+            raise click.UsageError("--stdin-filename names what is read from stdin: give - as the only path")
+        return None
+    if len(paths) > 1:
+        raise click.UsageError("- reads from stdin and must be the only path (a file of this name is ./-)")
+    if name is None:
+        raise click.UsageError("- reads from stdin: give --stdin-filename, which tells the syntax and the project")
+    return name, sys.stdin.buffer.read()
+
+
+def output_of(run: Run, given: dict[str, Any], statistics: bool = False) -> Output:
+    """Where the report goes, as the options say; to stderr where stdout carries a rewritten text."""
+    return Output(
+        run,
+        given["format"],
+        given["output_file"],
+        statistics,
+        quiet=given["quiet"],
+        verbose=given["verbose"],
+        to_stderr=run.options.stdin is not None and run.options.rewrite,
+        colour=colour_wanted(given["color"]),
+    )
+
+
+def each(run: Run, output: Output, handle: Callable[[Checked], None]) -> tuple[list[Checked], bool]:
+    """Handle every file; return those with something to say, and whether a path could not be used."""
+    from cgmigrate.discovery import Trouble
+
+    found: list[Checked] = []
+    failed = False
+    try:
+        with output.progress() as away:
+            for item in run:
+                with away():
+                    if isinstance(item, Trouble):
+                        failed = failed or item.missing
+                        output.trouble(item)
+                    else:
+                        handle(item)
+                        found.append(item)
+    except ValueError as error:  # a rule (RuleError) or a pattern that cannot be used
+        raise Unusable(str(error)) from error
+    return found, failed
+
+
+def status_of(findings: Sequence[Finding], output: Output, given: dict[str, Any]) -> int:
+    """The exit status that findings mean."""
+    failing = [finding for finding in findings if given["fail_on"] == "warning" or finding.severity == "error"]
+    if findings and not failing:
+        output.tell("None of them is an error, so the exit status is 0 (--fail-on error).")
+    return FINDINGS if failing and not given["exit_zero"] else CLEAN
+
+
+def clean(run: Run, what: str) -> str:
+    """What to say of a run that has nothing to tell."""
+    return f"Checked {counted(run.discovery.files_seen, 'file')}: {what}."
+
+
+def tell_notes(run: Run, found: list[Checked], output: Output) -> None:
+    """What was not read, or left alone, and why."""
+    output.details()
+    for note in run.notes:
+        output.tell(f"note: {note}")
+    for syntax, count in run.unread.items():
+        kind = syntax.name.lower().replace("_", " ")
+        output.tell(
+            f"note: {counted(count, f'{kind} file')} with these names not read; this version reads YAML and Python."
+        )
+    if not found:
+        return
+    from cgmigrate.documents import FOLLOWS_USES
+
+    by_owner: dict[str, list[str]] = {}
+    for checked in found:
+        for line, key, owner in checked.left_alone:
+            if owner != FOLLOWS_USES:
+                by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
+    for owner, places in by_owner.items():
+        output.tell(f"note: left alone, since the name belongs to {owner}:")
+        most = len(places) if output.verbose else MOST_LEFT_ALONE
+        for place in places[:most]:
+            output.tell(f"  {place}")
+        if len(places) > most:
+            output.tell(f"  and {len(places) - most} more (--verbose shows all)")
+
+
+def counted(number: int, what: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,71 @@
+"""``cgmigrate check``: findings, and what keeps them out of sight (baseline, comments)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cgmigrate.asked import CLEAN, ERROR, clean, counted, each, output_of, run_of, status_of, tell_notes, usable
+from cgmigrate.output import FOR_PEOPLE, Output
+
+if TYPE_CHECKING:
+    from cgmigrate.run import Checked, Run
+    from cgmigrate.saving import Writer
+
+
+def show(given: dict[str, Any], settings: bool) -> int:
+    """Show what would hold, or which files would be looked at; return the exit status."""
+    from cgmigrate.showing import show_files_of, show_settings_of
+
+    run = run_of(given, with_baseline=False)
+    return ERROR if (show_settings_of if settings else show_files_of)(run) else CLEAN
+
+
+def check(given: dict[str, Any], statistics: bool) -> int:
+    """Report what there is to say of the files; return the exit status."""
+    run = run_of(given, rewrite=False)
+    if statistics and given["format"] not in FOR_PEOPLE:
+        raise click.UsageError(f"--statistics is for people: leave out --format {given['format']}")
+    output = output_of(run, given, statistics)
+    writer = _writer(output) if given["add_ignore"] else None
+
+    def take(checked: Checked) -> None:
+        if writer is not None and checked.after is not None:
+            writer.write(checked, "wrote comments in")
+        if not given["write_baseline"]:
+            output.take(checked, checked.remaining)
+
+    found, failed = each(run, output, take)
+    failed = (writer is not None and writer.tell()) or failed
+    if given["write_baseline"]:
+        from cgmigrate.gating import write_baseline
+
+        output.tell(usable(write_baseline, run))
+        return ERROR if failed else CLEAN
+    output.finish()
+    _tell(run, found, output, failed, given)
+    return ERROR if failed else status_of([reported.finding for reported in output.found], output, given)
+
+
+def _writer(output: Output) -> Writer:
+    from cgmigrate.saving import Writer
+
+    return Writer(output.tell)
+
+
+def _tell(run: Run, found: list[Checked], output: Output, failed: bool, given: dict[str, Any]) -> None:
+    """What the run comes to, on stderr."""
+    if given["add_ignore"]:
+        output.tell(f"Wrote comments for {counted(sum(len(checked.fixed) for checked in found), 'finding')}.")
+    if output.found:
+        output.tell(output.report().summary())
+    elif run.discovery.files_seen or not failed:
+        hidden = sum(len(checked.hidden) for checked in found)
+        output.tell(clean(run, "nothing found" + (f" ({hidden} left out by comments)" if hidden else "")))
+    tell_notes(run, found, output)
+    if run.baseline is not None:
+        from cgmigrate.gating import tell_baseline
+
+        for line in usable(tell_baseline, run, found, given["prune_baseline"]):
+            output.tell(line)

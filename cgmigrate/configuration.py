@@ -1,0 +1,190 @@
+"""Settings from files: ``[tool.cgmigrate]`` in pyproject.toml, or cgmigrate.toml.
+
+The nearest file at or above a file that is checked decides for it, alone: files further up are not merged in.
+The search ends at the top of a git checkout. What the command line says goes before.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from cgmigrate.discovery import Patterns
+from cgmigrate.settings import Release
+
+if TYPE_CHECKING:
+    from cgmigrate.run import Options
+
+OWN_FILE, SHARED_FILE = "cgmigrate.toml", "pyproject.toml"
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used; the message says which file, which key, and what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What one file says.
+
+    ``file`` is its absolute path, empty where there is none; patterns are relative to ``folder``, an absolute
+    path. Paths of rules and baseline are absolute. None stands for a key that is not written.
+    """
+
+    file: str
+    folder: str
+    source: Release | None = None
+    target: Release | None = None
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] = ()
+    extend_exclude: tuple[str, ...] = ()
+    extend_rules: tuple[str, ...] = ()
+    ecosystems: tuple[tuple[str, str], ...] = ()
+    format: str | None = None
+    baseline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Governing:
+    """What holds for one file: options, codes that are not reported in it, and whose settings it holds.
+
+    ``ecosystem`` is the name of a file in ``rules/ecosystems``, empty where the file's text decides.
+    """
+
+    options: Options
+    ignored: tuple[str, ...] = ()
+    ecosystem: str = ""
+
+
+@dataclass(slots=True)
+class Configurations:
+    """The configuration of every folder, each file read once.
+
+    ``given`` is the one file that holds for everything (``--config``), ``isolated`` says that none does.
+    """
+
+    given: str = ""
+    isolated: bool = False
+    replaces_exclude: bool = False
+    """Whether the command line excludes something: then ``exclude`` of the files does not count."""
+    folders: tuple[str, ...] = ()
+    """Folders of rules from the command line, whose codes may be named."""
+    _found: dict[str, Configuration] = field(default_factory=dict)
+    _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict)
+    _free: set[str] = field(default_factory=set)
+    """Folders in which no pattern excludes anything."""
+
+    def here(self) -> Configuration:
+        """The configuration of the working directory, which decides on what concerns a run as a whole."""
+        return self.at(os.getcwd())
+
+    def at(self, folder: str) -> Configuration:
+        """The configuration of an absolute folder. Raises ConfigurationError."""
+        if folder not in self._found:
+            self._found[folder] = self._find(folder)
+        return self._found[folder]
+
+    def _find(self, folder: str) -> Configuration:
+        if self.isolated:
+            return Configuration("", os.getcwd())
+        if self.given:
+            # As for options: what stands in it is seen from the working directory.
+            return self._read(os.path.abspath(self.given), os.getcwd(), asked_for=True) or Configuration("", folder)
+        for name in (OWN_FILE, SHARED_FILE):
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and (found := self._read(path, folder)) is not None:
+                return found
+        parent = os.path.dirname(folder)
+        if parent == folder or os.path.lexists(os.path.join(folder, ".git")):
+            return Configuration("", folder)
+        return self.at(parent)
+
+    def _read(self, path: str, folder: str, asked_for: bool = False) -> Configuration | None:
+        try:
+            with open(path, "rb") as file:
+                raw = file.read()
+        except OSError as error:
+            told = f"{shown(path)}: the configuration cannot be read: {error.strerror or error}"
+            raise ConfigurationError(told) from error
+        # Most projects have a pyproject.toml and no configuration in it: no need to parse it.
+        if os.path.basename(path) == SHARED_FILE and b"cgmigrate" not in raw and not asked_for:
+            return None
+        from cgmigrate.keys import read
+
+        return read(path, raw, folder, self.folders, asked_for)
+
+    def of(self, path: str) -> Configuration:
+        """The configuration of the folder that a file or folder stands in."""
+        return self.at(os.path.dirname(os.path.abspath(path)))
+
+    def excludes(self, path: str) -> bool:
+        """Whether a file is excluded, or a folder around it; a folder's own path ends with ``/``."""
+        around = path.rpartition("/")[0]
+        if around in self._free:
+            return False
+        whole, slash = os.path.abspath(path), "/" if path.endswith("/") else ""
+        here, free = os.getcwd(), not slash
+        # The folder in which one works, and what is around it, is never excluded as a whole.
+        while not is_below(here, whole):
+            found = self.at(os.path.dirname(whole))
+            patterns = (() if self.replaces_exclude else found.exclude) + found.extend_exclude
+            free = free and not patterns
+            if patterns and self._covers(patterns, found.folder, whole + slash):
+                return True
+            whole, slash = found.folder, "/"
+        if free:
+            self._free.add(around)
+        return False
+
+    def governing(self, path: str, options: Options) -> Governing:
+        """What holds for a file, where ``options`` are those of the command line. Raises ConfigurationError."""
+        found = self.of(path)
+        whole = os.path.abspath(path)
+        ignored = [codes for pattern, codes in found.per_file_ignores if self._applies(pattern, found.folder, whole)]
+        named = [name for pattern, name in found.ecosystems if self._applies(pattern, found.folder, whole)]
+        codes = tuple(code for some in ignored for code in some)
+        return Governing(merged(options, found), codes, named[-1] if named else "")
+
+    def _applies(self, pattern: str, folder: str, whole: str) -> bool:
+        # As in ruff, "!pattern" is all that the pattern is not.
+        if pattern.startswith("!"):
+            return not self._covers((pattern[1:],), folder, whole)
+        return self._covers((pattern,), folder, whole)
+
+    def _covers(self, patterns: tuple[str, ...], folder: str, whole: str) -> bool:
+        if not is_below(whole.rstrip("/"), folder):
+            return False
+        if patterns not in self._patterns:
+            self._patterns[patterns] = Patterns(patterns)
+        return self._patterns[patterns].covers(whole[len(folder) :].lstrip("/"))
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is that of a folder or of something in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def merged(options: Options, found: Configuration) -> Options:
+    """The options of a run with what a configuration adds to them. Raises ConfigurationError."""
+    source, target = options.source or found.source, options.target or found.target
+    if source and target and source > target:
+        where = shown(found.file) or "the command line"
+        raise ConfigurationError(f"{where}: from {source} is newer than to {target}")
+    # As in ruff: --select starts afresh, --ignore takes away from what the file selects.
+    select, ignore = (options.select, ()) if options.select else (found.select or (), found.ignore)
+    return replace(
+        options,
+        source=source,
+        target=target,
+        select=select,
+        ignore=(*ignore, *options.ignore),
+        rule_folders=(*found.extend_rules, *options.rule_folders),
+    )
+
+
+def shown(path: str) -> str:
+    """A path as users read it: relative to the working directory when below it."""
+    here = os.getcwd()
+    return os.path.relpath(path, here) if path and is_below(path, here) else path

@@ -1,0 +1,110 @@
+"""``cgmigrate fix``: writes what is sound, shows it, or asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cgmigrate.asked import ERROR, FINDINGS, clean, counted, each, output_of, run_of, status_of, tell_notes
+
+if TYPE_CHECKING:
+    from cgmigrate.examination import Finding
+    from cgmigrate.output import Output
+    from cgmigrate.run import Checked, Run
+
+
+def fix(given: dict[str, Any], diff: bool, unsafe: bool, interactive: bool) -> int:
+    """Rewrite the files, or show what would change; return the exit status."""
+    from cgmigrate.saving import Writer
+
+    run = run_of(given, unsafe=unsafe)
+    from_stdin = run.options.stdin is not None
+    if interactive and from_stdin:
+        raise click.UsageError("--interactive asks on stdin: give paths, not -")
+    output = output_of(run, given)
+    if interactive:
+        run.chooser = _chooser(output)
+    writer = Writer(output.tell)
+    rewritten: list[Checked] = []
+
+    def handle(checked: Checked) -> None:
+        done = checked.after is not None and (diff or from_stdin or writer.write(checked, "rewrote"))
+        if done:
+            rewritten.append(checked)
+        if diff:
+            _show_diff(checked, output)
+        else:
+            output.take(checked, _left_to_tell(checked, run), written=done)
+
+    found, failed = each(run, output, handle)
+    if from_stdin and not diff:
+        _write_stdout(run, rewritten)
+    if not diff:
+        output.finish()
+    failed = writer.tell() or failed
+    left = [finding for checked in found for finding in checked.remaining]
+    fixed = sum(len(checked.fixed) for checked in rewritten)
+    _tell(run, output, failed, (fixed, len(rewritten), len(left)), diff)
+    tell_notes(run, found, output)
+    if failed:
+        return ERROR
+    return FINDINGS if diff and fixed and not given["exit_zero"] else status_of(left, output, given)
+
+
+def _chooser(output: Output) -> Any:
+    from cgmigrate.interactive import Chooser
+    from cgmigrate.report import alone
+    from cgmigrate.report.text import one
+
+    def show(path: str, text: str, finding: Finding) -> str:
+        return one(alone(path, text, finding), output.style).rstrip("\n")
+
+    return Chooser(show, coloured_diff if output.coloured() else str)
+
+
+def _left_to_tell(checked: Checked, run: Run) -> tuple[Finding, ...]:
+    """The findings that are left; what a person was asked about has been seen."""
+    if run.chooser is None:
+        return checked.remaining
+    return () if run.chooser.nothing else tuple(finding for finding in checked.remaining if not finding.safety)
+
+
+def _show_diff(checked: Checked, output: Output) -> None:
+    if checked.after is None:
+        return
+    from cgmigrate.edits import unified_diff
+
+    mark = "\ufeff" if checked.bom else ""
+    shown = unified_diff(checked.path, mark + checked.text, mark + checked.after)
+    # As bytes: a patch must carry the file's own line ends and characters.
+    click.echo((coloured_diff(shown) if output.coloured() else shown).encode(), nl=False)
+
+
+def coloured_diff(text: str) -> str:
+    """A unified diff with colours."""
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    return "".join(click.style(line, fg=colours.get(line[:1])) for line in text.splitlines(keepends=True))
+
+
+def _write_stdout(run: Run, rewritten: list[Checked]) -> None:
+    """What was read from stdin, rewritten or as it was."""
+    from cgmigrate.edits import encode
+
+    assert run.options.stdin is not None
+    texts = [encode(checked.after or "", checked.bom) for checked in rewritten]
+    click.echo(texts[0] if texts else run.options.stdin[1], nl=False)
+
+
+def _tell(run: Run, output: Output, failed: bool, counts: tuple[int, int, int], diff: bool) -> None:
+    fixed, files, left = counts
+    if not fixed and not left:
+        if run.discovery.files_seen or not failed:
+            output.tell(clean(run, "nothing to do"))
+        return
+    verb, seen = "Would fix" if diff else "Fixed", counted(run.discovery.files_seen, "file")
+    text = f"{verb} {counted(fixed, 'finding')} in {counted(files, 'file')} of {seen}"
+    if left:
+        text += f"; {counted(left, 'finding')} left for you to decide"
+        text += " (see `cgmigrate check`)" if diff else ""
+    output.tell(text + ".")

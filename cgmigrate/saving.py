@@ -1,0 +1,45 @@
+"""Writing files for a command: each is noted first, and what went wrong is told at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from cgmigrate.journal import Journal
+    from cgmigrate.run import Checked
+
+
+class Writer:
+    """Writes what a run has made of files, so that it can be undone; ``tell`` says which."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._say = tell
+        self.problems: list[str] = []
+        self._journal: Journal | None = None
+
+    def write(self, checked: Checked, verb: str) -> bool:
+        """Replace a file by what it is to be and say so; False when that failed, which `tell` says."""
+        from cgmigrate.edits import WriteError, encode
+        from cgmigrate.journal import Journal
+
+        assert checked.after is not None
+        self._journal = self._journal or Journal()
+        try:
+            self._journal.write(checked.path, checked.data, encode(checked.after, checked.bom))
+        except WriteError as error:
+            self.problems.append(str(error))
+            return False
+        number = len(checked.fixed)
+        self._say(f"{verb} {checked.path} ({number} finding{'' if number == 1 else 's'})")
+        return True
+
+    def tell(self) -> bool:
+        """Say what went wrong; return whether a file could not be written."""
+        for problem in self.problems:
+            click.echo(f"error: {problem}", err=True)
+        if self._journal is not None and self._journal.trouble:
+            click.echo(f"warning: this run cannot be undone: {self._journal.trouble}", err=True)
+        return bool(self.problems)

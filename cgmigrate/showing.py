@@ -1,0 +1,55 @@
+"""What a run would do, without doing it: which files it would look at, and with which settings."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from cgmigrate.configuration import ConfigurationError
+from cgmigrate.discovery import Trouble
+from cgmigrate.keys import settings_text
+
+if TYPE_CHECKING:
+    from cgmigrate.run import Run
+
+
+def show_files_of(run: Run) -> bool:
+    """Print the path of every file that would be looked at; return whether a path could not be used."""
+    failed = False
+    try:
+        for name in run.discovery.names():
+            if isinstance(name, Trouble):
+                failed = failed or name.missing
+                click.echo(f"{'error' if name.missing else 'warning'}: {name.path}: {name.reason}", err=True)
+            else:
+                click.echo(name)
+    except ConfigurationError as error:
+        click.echo(f"Error: {error}", err=True)
+        failed = True
+    return failed
+
+
+def show_settings_of(run: Run) -> bool:
+    """Print what holds for each of the run's paths, once where several share it; return whether that failed."""
+    assert run.configurations is not None
+    failed = False
+    told: dict[str, list[str]] = {}
+    for path in run.paths:
+        folder = path if os.path.isdir(path) else os.path.dirname(path)
+        if not os.path.lexists(path):
+            click.echo(f"error: {path}: no such file or directory", err=True)
+            failed = True
+            continue
+        try:
+            text = settings_text(run.configurations.at(os.path.abspath(folder)), run.options)
+        except ConfigurationError as error:
+            click.echo(f"Error: {error}", err=True)
+            failed = True
+        else:
+            told.setdefault(text, []).append(path)
+    for number, (text, paths) in enumerate(told.items()):
+        click.echo("\n" if number else "", nl=False)
+        click.echo(f"# for {', '.join(paths)}\n{text}", nl=False)
+    return failed
