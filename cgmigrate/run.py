@@ -136,8 +136,8 @@ class Run:
     def _examine(self, path: str, text: str, syntax: Syntax) -> tuple[Document, Examination]:
         from cgmigrate.engine import examine
 
-        document = _document(path, text, syntax)
-        context = self._context(path)
+        document = document_of(path, text, syntax)
+        context = self.context(path)
         examined = examine(document, context)
         if (examined.safe or examined.unsafe) and (child := self._merged_files().get(path)):
             examined = examine(document, replace(context, merged_into=child))
@@ -157,7 +157,7 @@ class Run:
             self._rules = load(tuple(map(Path, self.options.rule_folders)))
         return self._rules
 
-    def _context(self, path: str) -> Context:
+    def context(self, path: str) -> Context:
         """Releases, rules and owners for a file; the project's pins are those nearest to it."""
         from pathlib import Path
 
@@ -187,7 +187,8 @@ class Run:
         return Checked(path, data, "", (finding,) if self._selected(rule) else ())
 
 
-def _document(path: str, text: str, syntax: Syntax) -> Document:
+def document_of(path: str, text: str, syntax: Syntax) -> Document:
+    """The document that reads a file's text."""
     if syntax is Syntax.PYTHON:
         from cgmigrate.documents.python import PythonDocument
 

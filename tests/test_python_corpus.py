@@ -54,7 +54,7 @@ def outcomes(package: str) -> Table:
             continue
         text = data.decode()
         document = PythonDocument(text, str(path))
-        examined = examine(document, run._context(str(path)))
+        examined = examine(document, run.context(str(path)))
         after = apply(text, document.edits(examined.safe)) if examined.safe else text
         table.outcomes.append(Outcome(path, text, after, examined))
         table.counts += count(table.outcomes[-1])
