@@ -22,7 +22,14 @@ else:
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = ["README.md", "CHANGELOG.md", "docs/dependencies.md", "docs/design.md", "docs/verification/README.md", "bench/README.md"]
+PAGES = [
+    "README.md",
+    "CHANGELOG.md",
+    "docs/dependencies.md",
+    "docs/design.md",
+    "docs/verification/README.md",
+    "bench/README.md",
+]
 
 
 def blocks(language: str) -> list[str]:
