@@ -323,8 +323,10 @@ def _ask(lines: Sequence[Mapping[str, Any]], home: Home) -> tuple[dict[int, dict
 
 def _not_what_it_says(told: Mapping[str, Any], home: Home) -> str:
     """Whether another release was imported, or one whose number does not fit its settings (source trees have lied)."""
-    if told["version"] != home.version:
-        return f"megatron-core {told['version']} was imported instead of {home.version}"
+    # Inside a git checkout megatron-core appends that checkout's commit to its version.
+    version = told["version"].partition("+")[0]
+    if version != home.version:
+        return f"megatron-core {version} was imported instead of {home.version}"
     if (MODULES in told["known"]) != (home.release >= SPLIT_IN):
         era = "has" if MODULES in told["known"] else "does not have"
         return f"it calls itself {home.version} but {era} `{MODULES}`, which came with {SPLIT_IN}"
