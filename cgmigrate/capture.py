@@ -147,8 +147,14 @@ def capture_of(settings: Settings, release: Release, reader: Reader) -> Capture 
     written is absent. Raises ValueError for an ``Undecided`` value: nobody can know.
     """
     effective = effective_of(settings, release, reader)
-    if isinstance(effective, Rejected):
-        return effective
+    return effective if isinstance(effective, Rejected) else captured(effective, release)
+
+
+def captured(effective: Effective, release: Release) -> Capture | Rejected:
+    """Return what a run of ``release`` captures under settings that its validation has accepted.
+
+    ``effective`` may come from ``effective_of`` or from the release itself (``cgmigrate.verify.effective``).
+    """
     if release < SCOPE_LIST_SINCE:
         return _capture_until_0_15(effective, release)
     if release <= LAST_OLD:
@@ -163,13 +169,19 @@ def effective_of(settings: Settings, release: Release, reader: Reader) -> Effect
             raise ValueError(f"{name} is undecided: {value.reason}")
     if unknown := _unknown_field(settings, release, reader):
         return unknown
+    given = given_to_config(settings, release, reader)
+    if isinstance(given, Rejected):
+        return given
+    return _validate(given, release, flags=reader is Reader.COMMAND_LINE)
+
+
+def given_to_config(settings: Settings, release: Release, reader: Reader) -> Settings | Rejected:
+    """Return the settings as ``reader`` hands them to megatron-core's validation, or why it refuses them first."""
     if reader is Reader.COMMAND_LINE:
-        parsed = _parse_command_line(settings, release)
-        return parsed if isinstance(parsed, Rejected) else _validate(parsed, release, flags=True)
+        return _parse_command_line(settings, release)
     if reader is Reader.BRIDGE and release > SPLIT_IN:
-        guarded = _guard_of_bridge(settings)
-        return guarded if isinstance(guarded, Rejected) else _validate(guarded, release)
-    return _validate(settings, release)
+        return _guard_of_bridge(settings)
+    return settings
 
 
 # --- validation ---------------------------------------------------------------------------

@@ -186,6 +186,56 @@ def explain(code: str, folders: tuple[str, ...]) -> None:
     click.echo(rule_text(rule), nl=False)
 
 
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=_PATH)
+@click.option("--from", "source", type=_Release(), help="megatron-core release the files were written for.")
+@click.option("--to", "target", type=_Release(), help="megatron-core release that is to read them.")
+@click.option(
+    "--level",
+    type=click.Choice(["config", "capture"]),
+    default="config",
+    show_default=True,
+    help="config: what megatron-core makes of the settings, no GPU; capture: train and generate with them.",
+)
+@click.option(
+    "--mcore",
+    multiple=True,
+    metavar="VERSION[=DIR]",
+    help="Where a release is: a folder or virtual environment; without DIR its wheel is fetched with pip.",
+)
+@click.option("--after", default="", metavar="FILE", help="The migrated form of the one file given, made by hand.")
+@click.option("--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` would.")
+@click.option("--nproc", default=1, show_default=True, type=click.IntRange(1, 64), help="GPUs of this host to use.")
+@click.option("--launcher", type=click.Choice(["torchrun", "srun"]), default="torchrun", show_default=True)
+@click.option(
+    "--workload",
+    "workloads",
+    multiple=True,
+    type=click.Choice(["training", "static", "dynamic"]),
+    help="What to run; by default training, and generation where inference is captured.",
+)
+@click.option("--steps", default=8, show_default=True, type=click.IntRange(5, 1000), help="Training steps an arm.")
+@click.option("--tokens", default=16, show_default=True, type=click.IntRange(2, 200), help="Tokens to generate.")
+@click.option("--packing", default="", metavar="N,N,..[:CAP]", help="Packed sequences: documents a microbatch, cap.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Training arms at a time.")
+@click.option("--timeout", default=300.0, show_default=True, help="Seconds an arm may take.")
+@click.option("--work", default="", metavar="DIR", help="Keep arms and results there, and reuse them.")
+@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON to stdout.")
+@click.option("--report", default="", metavar="FILE", help="Write the report as one HTML page, too.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, as .gitignore would.")
+def verify(as_json: bool, report: str, **given: Any) -> None:
+    """Run the configuration before and after migration and compare: the same graphs, the same numbers?
+
+    PATHS are files, directories, or FILE:LINE for one place in a file. Every site that migration changes is compared;
+    on GPUs a small model of the same structure stands for the configuration's own.
+
+    Exit status: 0 equivalent, 1 something is different, 2 something could not be told.
+    """
+    from cgmigrate import verifying
+
+    sys.exit(verifying.verify(given, as_json, report))
+
+
 @main.group(name="rules", invoke_without_command=True)
 @click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
 @click.pass_context

@@ -26,6 +26,7 @@ from cgmigrate.examination import SAFE, UNSAFE, Context, Examination, Finding, R
 from cgmigrate.inheritance import components, effective, effective_in, own_after
 from cgmigrate.rules import Case, Rule, State, matching_case
 from cgmigrate.settings import (
+    DEPRECATED,
     ENABLE,
     EXTERNAL,
     IMPL,
@@ -42,7 +43,6 @@ from cgmigrate.settings import (
 )
 from cgmigrate.telling import findings_of, place_of
 
-DEPRECATED = frozenset((ENABLE, EXTERNAL, SCOPE))
 _A_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A variable, or an attribute of one."""
 
@@ -75,6 +75,20 @@ def examine(document: Document, context: Context) -> Examination:
         result.findings += findings_of(case, document, context, result)
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
     return result
+
+
+def settings_of(document: Document, context: Context) -> dict[int, tuple[Reader, Settings]]:
+    """Each site that has a reader, by index: the reader, and the settings that it gets (merged ones included)."""
+    merged = effective(document.sites)
+    owners = [
+        owner_of(site, merged[site.index].keys(), document.top_level, context.ecosystems) for site in document.sites
+    ]
+    merged = effective(_laid_over(document.sites, owners))
+    return {
+        site.index: (owner.ecosystem.reader, merged[site.index])
+        for site, owner in zip(document.sites, owners, strict=True)
+        if owner.ecosystem is not None and owner.ecosystem.reader is not None
+    }
 
 
 def _case_of(site: Site, owner: Owner, before: Settings, document: Document, context: Context) -> SiteCase:

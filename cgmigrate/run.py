@@ -236,7 +236,7 @@ class Run:
             document,
             source.syntax,
             findings,
-            lambda text: _document(source.path, text, source.syntax),
+            lambda text: document_of(source.path, text, source.syntax),
             self.options.reason,
         )
         return replace(checked, after=added.text if added.hidden else None, fixed=added.hidden)
@@ -272,8 +272,8 @@ class Run:
     ) -> tuple[Document, Examination, Context]:
         from cgmigrate.engine import examine
 
-        document = _document(path, text, syntax)
-        context = self._context(path)
+        document = document_of(path, text, syntax)
+        context = self.context(path)
         if held:
             context = replace(context, held=held)
         examined = examine(document, context)
@@ -316,7 +316,7 @@ class Run:
             self._rules[options.rule_folders] = load(tuple(map(Path, options.rule_folders)))
         return self._rules[options.rule_folders]
 
-    def _context(self, path: str) -> Context:
+    def context(self, path: str) -> Context:
         """Releases, rules and owners for a file; the project's pins are those nearest to it."""
         from pathlib import Path
 
@@ -392,7 +392,8 @@ def _edits_alone(document: Document, wanted: Mapping[int, Settings], known: Set[
     return () if unsound else tuple(edits)
 
 
-def _document(path: str, text: str, syntax: Syntax) -> Document:
+def document_of(path: str, text: str, syntax: Syntax) -> Document:
+    """The document that reads a file's text."""
     if syntax is Syntax.PYTHON:
         from cgmigrate.documents.python import PythonDocument
 

@@ -45,6 +45,8 @@ INFERENCE = "inference_cuda_graph_scope"
 
 FIELDS = (ENABLE, EXTERNAL, IMPL, SCOPE, MODULES, INFERENCE)
 """The settings that decide what is captured, in the order in which messages name them."""
+DEPRECATED = frozenset((ENABLE, EXTERNAL, SCOPE))
+"""The old names."""
 FLAGS = {field: "--" + field.replace("_", "-") for field in FIELDS}
 """Their spelling on Megatron-LM's command line."""
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cgmigrate.cli import main
 from tests.installing import ROOT, copy_of_checkout, skip_without_registry
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -22,12 +21,6 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 LEGACY = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
 MIGRATED = "MODEL_ARGS:\n  --bf16: true\n  --cuda-graph-impl: local\n"
-
-has_formats = pytest.mark.skipif(
-    not any("--format" in option.opts for option in main.commands["check"].params),
-    reason="this version has no --format yet",
-)
-
 
 # --- valid for their vendors ----------------------------------------------------------------------
 
@@ -151,7 +144,6 @@ def test_options_and_paths_reach_the_command_as_they_are_meant(runner: Runner) -
     assert runner.step("Check").stdout == "<check><--format><text><--><.>"
 
 
-@has_formats
 def test_an_option_that_cannot_be_used_fails_the_action(runner: Runner) -> None:
     runner.inputs = {"args": "--no-such-option"}
     done = runner.step("Write reports")
@@ -165,7 +157,6 @@ def test_a_summary_is_cut_where_github_would_refuse_it(runner: Runner) -> None:
     assert (runner.folder / "output").read_text() == f"sarif={runner.folder}/temp/cgmigrate.sarif\n"
 
 
-@has_formats
 def test_the_action_reports_uploads_and_fails_on_findings(runner: Runner) -> None:
     (runner.repo / "train.yaml").write_text(LEGACY)
     assert runner.step("Write reports").returncode == 0
@@ -179,7 +170,6 @@ def test_the_action_reports_uploads_and_fails_on_findings(runner: Runner) -> Non
     assert re.search(r"^::warning .*file=train\.yaml,line=3,", done.stdout, re.M)
 
 
-@has_formats
 def test_the_action_passes_when_nothing_is_found(runner: Runner) -> None:
     (runner.repo / "train.yaml").write_text(MIGRATED)
     assert [runner.step(name).returncode for name in ("Write reports", "Check")] == [0, 0]
@@ -236,7 +226,6 @@ def test_the_job_says_what_is_not_set(tmp_path: Path) -> None:
     assert done.returncode != 0 and "CGMIGRATE: is to say what pip installs" in done.stderr
 
 
-@has_formats
 @pytest.mark.parametrize(("text", "status", "rules"), [(LEGACY, 1, ["CG101"]), (MIGRATED, 0, [])])
 def test_the_job_reports_and_fails_on_findings(tmp_path: Path, text: str, status: int, rules: list[str]) -> None:
     (tmp_path / "repo").mkdir()

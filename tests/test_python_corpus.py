@@ -54,7 +54,7 @@ def outcomes(package: str) -> Table:
             continue
         text = data.decode()
         document = PythonDocument(text, str(path))
-        examined = examine(document, run._context(str(path)))
+        examined = examine(document, run.context(str(path)))
         after = apply(text, document.edits(examined.safe)) if examined.safe else text
         table.outcomes.append(Outcome(path, text, after, examined))
         table.counts += count(table.outcomes[-1])
@@ -98,7 +98,7 @@ def test_changed_files_compile_and_stay(package: str) -> None:
             continue
         ast.parse(outcome.after)
         document = PythonDocument(outcome.after, str(outcome.path))
-        again = examine(document, Run([], Options(target=Release(0, 19)))._context(str(outcome.path)))
+        again = examine(document, Run([], Options(target=Release(0, 19))).context(str(outcome.path)))
         assert not again.safe, f"{outcome.path}: a second run changes something"
 
 

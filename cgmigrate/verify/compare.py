@@ -1,0 +1,387 @@
+"""Compares the arms of one configuration and gives a verdict, with its reason in a sentence.
+
+The rule: on one release, the legacy and the migrated configuration must be equal in what is captured and to the last
+bit in what is computed. Between releases, and against eager, a difference is told and placed: what is captured
+differs, or the numbers do (since which step, by how much, which arm departs from eager). Numbers may differ on one
+release only by as much as two eager runs do.
+
+======================  =====================  ==========================================================
+legacy on its release   legacy on the target   verdict on the migrated configuration, which ran
+======================  =====================  ==========================================================
+same graphs             same graphs and bits   equivalent
+same graphs             same graphs, other     different, unless two eager runs differ as much
+                        numbers
+same graphs             other graphs           equivalent, but the target reads the old text differently
+same graphs             failed                 equivalent, but the target cannot run the old text
+other graphs            any                    different
+did not run             same graphs and bits   equivalent, but seen on the target only
+did not run             differs                different
+did not run             did not run            inconclusive
+======================  =====================  ==========================================================
+
+Where the migrated configuration itself fails: different, when a legacy arm ran; inconclusive, when none did.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.capture import Capture, Effective, captured
+from cgmigrate.settings import SPLIT_IN, Release
+from cgmigrate.verify.arms import (
+    DONE,
+    EAGER,
+    EAGER_AGAIN,
+    EAGER_SOURCE,
+    LEGACY_SOURCE,
+    LEGACY_TARGET,
+    MIGRATED,
+    Graph,
+    Rank,
+    Result,
+)
+from cgmigrate.verify.figures import census_lines, first_difference, label
+
+EQUIVALENT, EQUIVALENT_BUT = "equivalent", "equivalent, but"
+DIFFERENT, INCONCLUSIVE = "different", "inconclusive"
+EXIT_STATUS = {EQUIVALENT: 0, EQUIVALENT_BUT: 0, DIFFERENT: 1, INCONCLUSIVE: 2}
+
+TOKENS, LOGITS = "tokens differ", "log-probabilities differ"
+SLACK = 4.0
+"""How many times further apart than two eager runs two arms may be where runs do not repeat to the bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The verdict on one configuration under one workload.
+
+    ``roles`` maps each role (``arms.ROLES``) that was run to the key of its arm; ``diff`` is what the migration changes
+    in the file; ``source`` and ``target`` are versions of megatron-core.
+    """
+
+    name: str
+    workload: str
+    verdict: str
+    reason: str
+    notes: tuple[str, ...]
+    roles: Mapping[str, str]
+    diff: str
+    source: str
+    target: str
+
+
+def exit_status(verdicts: Sequence[str]) -> int:
+    """0 where all are equivalent, 1 where one is different, else 2."""
+    found = {EXIT_STATUS[verdict] for verdict in verdicts}
+    return 1 if 1 in found else 2 if 2 in found else 0
+
+
+def judge(roles: Mapping[str, Result]) -> tuple[str, str, tuple[str, ...]]:
+    """The verdict on the migrated arm, its reason, and what else a reader should know. ``roles`` maps role → result."""
+    migrated = roles[MIGRATED]
+    verdict, reason = _verdict_of_failure(roles) if migrated.outcome != DONE else _verdict(roles)
+    return verdict, reason, tuple(_notes(roles))
+
+
+def _verdict(roles: Mapping[str, Result]) -> tuple[str, str]:
+    migrated, source, target = roles[MIGRATED], roles.get(LEGACY_SOURCE), roles.get(LEGACY_TARGET)
+    ran_source = source is not None and source.outcome == DONE
+    ran_target = target is not None and target.outcome == DONE
+    release = migrated.arm.release
+    if ran_source and source is not None and (apart := graphs_apart(source, migrated)):
+        return DIFFERENT, f"the old text on {source.arm.release} and the migrated text on {release}: {apart}"
+    if not ran_target or target is None:
+        return _verdict_without_target(roles, ran_source)
+    if apart := graphs_apart(target, migrated):
+        if not ran_source or source is None:
+            return DIFFERENT, f"the old and the migrated text on {release}: {apart}{_why_no_source(source)}"
+        if not graphs_apart(target, migrated, sizes=False):
+            # Nothing here says that the migrated text, not the old one, is what the source release did.
+            return DIFFERENT, f"the old and the migrated text on {release}: {apart}"
+        own = _own_migration(target, migrated, source)
+        odd = _departs_from_eager(migrated, roles.get(EAGER)) if not migrated_graphs(migrated) else ""
+        if odd:
+            return DIFFERENT, f"the migrated text captures nothing, yet {odd}"
+        return EQUIVALENT_BUT, own
+    if apart := numbers_apart(target, migrated):
+        noise = _noise(roles)
+        if noise is None or noise == 0.0 or distance(target, migrated) > SLACK * noise:
+            return DIFFERENT, f"the same graphs on {release}, other numbers: {apart}"
+        return EQUIVALENT_BUT, (
+            f"runs do not repeat to the bit here: two eager runs differ by {noise:.1e}, "
+            f"the old and the migrated text by {distance(target, migrated):.1e}"
+        )
+    if not ran_source:
+        return EQUIVALENT_BUT, f"seen on {release} only{_why_no_source(source)}"
+    if departure := _releases_apart(roles):
+        return EQUIVALENT_BUT, departure
+    return EQUIVALENT, f"the same graphs, and on {release} the same numbers to the last bit"
+
+
+def _own_migration(target: Result, migrated: Result, source: Result) -> str:
+    """Where the target reads the old text otherwise than its own release did, which the migrated text repeats."""
+    own, release = f"megatron-core {target.arm.release}'s own migration of the old text", source.arm.release
+    if migrated_graphs(target) and not migrated_graphs(migrated):
+        shown = "; ".join(census_lines(target.ranks[0]))
+        return f"{own} turns graphs on ({shown}); the migrated text does not, as {release} did not"
+    return f"{own} differs ({graphs_apart(target, migrated)}); the migrated text captures what {release} did"
+
+
+def _verdict_without_target(roles: Mapping[str, Result], ran_source: bool) -> tuple[str, str]:
+    target, migrated = roles.get(LEGACY_TARGET), roles[MIGRATED]
+    failure = f"{target.outcome}: {target.telling}" if target is not None else "not run"
+    if ran_source:
+        return EQUIVALENT_BUT, f"megatron-core {migrated.arm.release} cannot run the old text ({failure})"
+    return INCONCLUSIVE, f"the old text ran on no release ({failure}){_why_no_source(roles.get(LEGACY_SOURCE))}"
+
+
+def _verdict_of_failure(roles: Mapping[str, Result]) -> tuple[str, str]:
+    migrated = roles[MIGRATED]
+    failure = f"the migrated text {migrated.outcome} on {migrated.arm.release}: {migrated.telling}"
+    ran = [roles[role] for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles and roles[role].outcome == DONE]
+    if migrated.outcome in ("missing", "timed out"):
+        return INCONCLUSIVE, failure
+    if not ran:
+        others = {roles[role].outcome for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles}
+        return INCONCLUSIVE, f"{failure}; so did the old text ({', '.join(sorted(others)) or 'not run'})"
+    target = roles.get(LEGACY_TARGET)
+    if target is not None and target.outcome != DONE:
+        return DIFFERENT, (
+            f"{failure}; the old text ran on {ran[0].arm.release} and fails on {target.arm.release}, too: "
+            "the release changed, not the migration"
+        )
+    return DIFFERENT, f"{failure}; the old text ran on {' and '.join(result.arm.release for result in ran)}"
+
+
+def _why_no_source(source: Result | None) -> str:
+    if source is None:
+        return "; the old text's own release is not at hand (--mcore VERSION=DIR)"
+    return f"; on {source.arm.release} the old text {source.outcome}: {source.telling}"
+
+
+# --- what is captured ------------------------------------------------------------------------------------
+
+
+def release_of(version: str) -> Release:
+    """The minor release of a version, ``0.19.2`` → 0.19."""
+    major, minor = version.split(".")[:2]
+    return Release(int(major), int(minor))
+
+
+def capture_in(result: Result) -> Capture | None:
+    """What the validated configuration of an arm asks to capture, by the rules of its release; None when unknown."""
+    if not result.effective:
+        return None
+    release, fields = release_of(result.arm.release), result.effective
+    scope = fields.get("cuda_graph_scope")
+    modules = fields.get("cuda_graph_modules") if release >= SPLIT_IN else scope
+    effective = Effective(
+        impl=fields.get("cuda_graph_impl") or "none",
+        scope=scope,
+        modules=tuple(modules) if isinstance(modules, (list, tuple)) else (),
+        inference=fields.get("inference_cuda_graph_scope"),
+        enable=bool(fields.get("enable_cuda_graph")),
+        external=bool(fields.get("external_cuda_graph")),
+    )
+    found = captured(effective, release)
+    return found if isinstance(found, Capture) else None
+
+
+def migrated_graphs(result: Result) -> int:
+    """How many graphs an arm captured, over all its processes."""
+    return sum(len(rank.graphs) for rank in result.ranks)
+
+
+def graphs_apart(left: Result, right: Result, sizes: bool = True) -> str:
+    """What differs in what two arms capture, in words; empty when nothing does.
+
+    Kernel nodes are compared on one release only, and with ``sizes``: another release runs other kernels for the same
+    module.
+    """
+    same_release = sizes and left.arm.release == right.arm.release
+    for ours, theirs in zip(left.ranks, right.ranks, strict=False):
+        where = f" on rank {ours.rank}" if len(left.ranks) > 1 else ""
+        if apart := _census_apart(ours, theirs, same_release):
+            return apart + where
+    if len(left.ranks) != len(right.ranks):
+        return f"{len(left.ranks)} processes against {len(right.ranks)}"
+    first, second = capture_in(left), capture_in(right)
+    if first is not None and second is not None and first != second:
+        return f"the settings ask for {first} against {second} (this proxy captured the same graphs)"
+    return ""
+
+
+def _census_apart(left: Rank, right: Rank, same_release: bool) -> str:
+    def kinds(rank: Rank, key: Callable[[Graph], object]) -> Counter[object]:
+        return Counter(key(graph) for graph in rank.graphs)
+
+    if kinds(left, _kind) != kinds(right, _kind):
+        return f"{_in_words(left)} against {_in_words(right)}"
+    if same_release and kinds(left, _nodes) != kinds(right, _nodes):
+        return f"graphs of {_sizes(left)} kernels against {_sizes(right)}"
+    if left.eager and right.eager and _fell_back(left) != _fell_back(right):
+        return f"outside graphs run {_calls(left)} against {_calls(right)} a step"
+    return ""
+
+
+def _kind(graph: Graph) -> object:
+    return graph.what, graph.layer, graph.direction, frozenset(graph.modules), graph.captured_at, graph.replays
+
+
+def _nodes(graph: Graph) -> object:
+    return graph.what, graph.layer, graph.direction, graph.kernels, graph.nodes
+
+
+def _sizes(rank: Rank) -> str:
+    return "+".join(str(size) for size in sorted({graph.kernels for graph in rank.graphs}))
+
+
+def _in_words(rank: Rank) -> str:
+    return "; ".join(census_lines(rank)) or "no graphs"
+
+
+def _fell_back(rank: Rank) -> Mapping[str, int]:
+    return rank.eager[-1] if rank.eager else {}
+
+
+def _calls(rank: Rank) -> str:
+    counts = _fell_back(rank)
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
+
+
+# --- what is computed -------------------------------------------------------------------------------------
+
+
+def numbers_apart(left: Result, right: Result) -> str:
+    """The first thing that two arms computed differently, in words; empty when all is equal to the last bit."""
+    for ours, theirs in zip(left.ranks, right.ranks, strict=False):
+        where = f" (rank {ours.rank})" if len(left.ranks) > 1 else ""
+        for what, mine, other in _measured(ours, theirs):
+            if mine == other:
+                continue
+            if what == TOKENS:
+                return f"{what} {_first_token(ours, theirs)}{where}"
+            if what == LOGITS:
+                return f"{what}, not the tokens{where}"
+            step = next((i for i, pair in enumerate(zip(mine, other, strict=False)) if pair[0] != pair[1]), None)
+            if step is None:
+                return f"{what}: {len(mine)} against {len(other)}{where}"
+            return f"{what} from step {step + 1} on, {_value(mine[step])} against {_value(other[step])}{where}"
+    return ""
+
+
+def _measured(left: Rank, right: Rank) -> list[tuple[str, Sequence[object], Sequence[object]]]:
+    return [
+        ("losses differ", left.losses, right.losses),
+        ("gradient norms differ", left.gradient_norms, right.gradient_norms),
+        ("parameters differ", left.parameters, right.parameters),
+        ("random number states differ", (left.rng,), (right.rng,)),
+        (TOKENS, left.tokens, right.tokens),
+        (LOGITS, (left.logits,), (right.logits,)),
+    ]
+
+
+def _first_token(left: Rank, right: Rank) -> str:
+    found = first_difference(left.tokens, right.tokens)
+    assert found is not None
+    request, place, ours, theirs = found
+    return f"from request {request}, token {place} on: {ours} against {theirs}"
+
+
+def _value(item: object) -> str:
+    text = str(item)
+    return f"{float.fromhex(text):.7g}" if "0x" in text else text[:12]
+
+
+def distance(left: Result, right: Result) -> float:
+    """The largest relative difference of a loss or gradient norm of two arms; infinite where tokens differ."""
+    worst = 0.0
+    for ours, theirs in zip(left.ranks, right.ranks, strict=False):
+        if ours.tokens != theirs.tokens:
+            return float("inf")
+        for mine, other in ((ours.losses, theirs.losses), (ours.gradient_norms, theirs.gradient_norms)):
+            if len(mine) != len(other):
+                return float("inf")
+            for first, second in zip(map(float.fromhex, mine), map(float.fromhex, other), strict=True):
+                if first != second:
+                    worst = max(worst, abs(first - second) / max(abs(first), abs(second), 1e-30))
+    return worst
+
+
+def _noise(roles: Mapping[str, Result]) -> float | None:
+    """How far two eager runs of one release are apart; None when that was not measured."""
+    first, second = roles.get(EAGER), roles.get(EAGER_AGAIN)
+    if first is None or second is None or DONE not in (first.outcome,) or second.outcome != DONE:
+        return None
+    return distance(first, second)
+
+
+def _departs_from_eager(result: Result | None, eager: Result | None) -> str:
+    if result is None or eager is None or result.outcome != DONE or eager.outcome != DONE:
+        return ""
+    apart = numbers_apart(eager, result)
+    return f"it departs from eager on {eager.arm.release}: {apart}" if apart else ""
+
+
+def _releases_apart(roles: Mapping[str, Result]) -> str:
+    """A difference of numbers between the releases that the migration makes visible, with its side; empty when none."""
+    source, migrated = roles.get(LEGACY_SOURCE), roles[MIGRATED]
+    if source is None or source.outcome != DONE or source.arm.release == migrated.arm.release:
+        return ""
+    # Generators are seeded alike, but releases draw from them in their own ways before training starts.
+    apart = numbers_apart(_without_rng(source), _without_rng(migrated))
+    if not apart:
+        return ""
+    sides = [
+        (source, roles.get(EAGER_SOURCE)),
+        (migrated, roles.get(EAGER)),
+    ]
+    names = []
+    for result, eager in sides:
+        if eager is not None and eager.outcome == DONE:
+            same = not numbers_apart(_without_rng(eager), _without_rng(result))
+            names.append(f"graphs of {result.arm.release} {'equal' if same else 'depart from'} eager")
+    placed = f" ({'; '.join(names)})" if names else ""
+    return f"numbers change with the release, not with the migration: {apart}{_by(source, migrated)}{placed}"
+
+
+def _by(left: Result, right: Result) -> str:
+    most = distance(left, right)
+    return f", by at most {most:.1e}" if 0 < most < float("inf") else ""
+
+
+def _without_rng(result: Result) -> Result:
+    from dataclasses import replace
+
+    return replace(result, ranks=tuple(replace(rank, rng="") for rank in result.ranks))
+
+
+# --- what else to know ----------------------------------------------------------------------------------------
+
+
+def _notes(roles: Mapping[str, Result]) -> list[str]:
+    notes: list[str] = []
+    noise, migrated = _noise(roles), roles[MIGRATED]
+    if noise == 0.0:
+        notes.append(f"two eager runs on {migrated.arm.release} are equal to the last bit")
+    elif noise is not None:
+        notes.append(f"two eager runs on {migrated.arm.release} differ by {noise:.1e}")
+    equal: list[str] = []
+    for role, eager_role in ((LEGACY_SOURCE, EAGER_SOURCE), (LEGACY_TARGET, EAGER), (MIGRATED, EAGER)):
+        result, eager = roles.get(role), roles.get(eager_role)
+        if result is None or eager is None or result.outcome != DONE or eager.outcome != DONE:
+            continue
+        apart = numbers_apart(_without_rng(eager), _without_rng(result))
+        if apart:
+            notes.append(f"{label(role, result.arm.release)} departs from eager: {apart}{_by(eager, result)}")
+        else:
+            equal.append(label(role, result.arm.release))
+    if equal:
+        notes.append(f"equal to eager to the last bit: {', '.join(equal)}")
+    for result in roles.values():
+        notes += [remark for remark in (*result.remarks, *result.arm.proxy.notes) if remark not in notes]
+    failures = {result.telling for role, result in roles.items() if result.outcome != DONE and role.startswith("eager")}
+    notes += [f"an eager arm did not run: {telling}" for telling in sorted(failures)]
+    return list(dict.fromkeys(notes))

@@ -1,0 +1,473 @@
+"""The level ``config``: what the real megatron-core makes of settings before and after migration, on a CPU.
+
+Each release that is at hand builds its TransformerConfig, or parses and validates its command line, in a process of
+its own (``reading``). What it keeps of the settings is turned into a capture by ``cgmigrate.capture.captured``, so
+that releases with other names can be compared. Three readings make a verdict: the old text on the source release, the
+old text on the target (megatron-core's own migration), the migrated text on the target. With A and B two captures:
+
+=====================  ====================  ==================  ===========================================
+old text on its        migrated text on the  old text on the     verdict
+release                target                target
+=====================  ====================  ==================  ===========================================
+A                      A                     A                   equivalent
+A                      A                     B, refused, unread  equivalent, but (the target's own reading)
+A                      B                     any                 different
+A                      refused               any                 different
+refused                A                     A                   equivalent, but only on the target
+refused                A                     B                   different
+refused                A                     refused, unread     inconclusive: the old text runs nowhere
+refused or unread      refused               A                   different
+refused or unread      refused               refused, unread     inconclusive: a refusal hides what would be
+                                                                 captured, and may be about another setting
+unread, or not there   A                     A                   equivalent, but only read by the target
+unread, or not there   A                     B, refused, unread  equivalent, but, where cgmigrate's own table
+                                                                 of the source release says A; it is named
+unread, or not there   A                     any                 different, where that table says B
+any                    unread                any                 inconclusive
+=====================  ====================  ==================  ===========================================
+
+Where nothing could read the old text on its release and the table, too, says that it is refused, the case counts as
+refused. *Unread* is a failure that says nothing of the settings: a package is missing, the process ended.
+
+What stands beside the settings (experts, recompute) goes into the reading as far as the release can build it: where
+it is refused without any graphs, too, it is left out, and a note says so.
+
+Megatron-Bridge adds checks of its own before TransformerConfig. Those are cgmigrate's account of Bridge
+(``capture.given_to_config``); what they let through is read by the real TransformerConfig. A note says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.capture import (
+    Capture,
+    Effective,
+    Reader,
+    Rejected,
+    capture_of,
+    captured,
+    given_to_config,
+    words_of,
+)
+from cgmigrate.settings import (
+    ENABLE,
+    EXTERNAL,
+    FIELDS,
+    IMPL,
+    INFERENCE,
+    MODULES,
+    SCOPE,
+    SCOPE_LIST_SINCE,
+    SPLIT_IN,
+    Choice,
+    Release,
+    Settings,
+    Undecided,
+)
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE
+from cgmigrate.verify.deciding import assumed_beside, deciding
+from cgmigrate.verify.mcore import Home, environment, home_for, not_at_hand
+from cgmigrate.verify.plan import Case
+from cgmigrate.verify.reading import REFUSED as REFUSED_KIND
+from cgmigrate.verify.run import telling_line
+
+__all__ = ["Case", "ConfigVerdict", "Reading", "Request", "compare_readings", "read_all", "verify_config"]
+
+TIMEOUT = 300.0
+"""Seconds that one release may take to answer all requests; most of it is importing torch, 5 to 20 s."""
+
+READ, REFUSED, UNREAD, ABSENT = "read", "refused", "unread", "absent"
+"""``refused``: the release does not accept the settings; ``unread``: something failed that says nothing of them;
+``absent``: the release is not at hand."""
+
+_NEUTRAL = {
+    # The same on every machine: no GPU, one process, and none of the variables that validate_args looks at.
+    "CUDA_VISIBLE_DEVICES": "",
+    "CUDA_DEVICE_MAX_CONNECTIONS": "1",
+    "RANK": "0",
+    "LOCAL_RANK": "0",
+    "WORLD_SIZE": "1",
+    "PYTHONIOENCODING": "utf-8",
+}
+_LOOKED_AT = ("PYTORCH_CUDA_ALLOC_CONF", "NCCL_GRAPH_REGISTER", "CUDA_GRAPHS_USE_NODE_PRIORITY")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Settings for ``release`` to read through ``reader``; ``fields`` are what else the configuration says.
+
+    ``fields`` are fields of TransformerConfig; for a command line also flags (``--num-experts``) with their values.
+    """
+
+    reader: Reader
+    settings: Settings
+    release: Release
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What became of a request.
+
+    ``version`` is the megatron-core that read it, or the release that is missing. ``reason`` says why it was not read
+    or not accepted, in the reader's own words; ``warnings`` are those about graphs.
+    """
+
+    request: Request
+    version: str
+    outcome: str
+    reason: str = ""
+    effective: Effective | None = None
+    warnings: tuple[str, ...] = ()
+    left_out: str = ""
+    """Which of the request's fields had to be left out, and why."""
+    by_bridge: bool = False
+    """Whether Megatron-Bridge's own checks refused the settings, before megatron-core saw them."""
+
+    @property
+    def who(self) -> str:
+        """Who read the settings."""
+        return f"{'Megatron-Bridge on ' if self.by_bridge else ''}megatron-core {self.version}"
+
+    @property
+    def capture(self) -> Capture | Rejected | None:
+        """What is captured, by what the release really kept; None where nothing was learnt."""
+        if self.outcome == REFUSED:
+            return Rejected("refused", self.reason, ())
+        return captured(self.effective, self.request.release) if self.effective is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigVerdict:
+    """The verdict on a case by its configuration alone.
+
+    ``verdict`` is one of compare.py's words, ``reason`` one sentence that goes on from it. ``readings`` are the old
+    text on its release, the old text on the target, the migrated text on the target; empty where nothing was read.
+    """
+
+    name: str
+    verdict: str
+    reason: str
+    notes: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.verdict}{' ' if self.verdict == EQUIVALENT_BUT else ': '}{self.reason}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The verdict as JSON values."""
+        roles = ("legacy-source", "legacy-target", "migrated")
+        readings = {role: _as_json(reading) for role, reading in zip(roles, self.readings, strict=False)}
+        return {
+            "name": self.name,
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "notes": list(self.notes),
+            "readings": readings,
+        }
+
+
+def _as_json(reading: Reading) -> dict[str, Any]:
+    capture = reading.capture
+    return {
+        "megatron_core": reading.version,
+        "settings": dict(reading.request.settings),
+        "outcome": reading.outcome,
+        "reason": reading.reason,
+        "effective": asdict(reading.effective) if reading.effective is not None else None,
+        "captures": str(capture) if isinstance(capture, Capture) else None,
+        "warnings": list(reading.warnings),
+        "left_out": reading.left_out,
+    }
+
+
+def verify_config(cases: Sequence[Case], homes: Mapping[str, Home]) -> list[ConfigVerdict]:
+    """Return the verdict on each case, in order; ``homes`` are the releases at hand, by version.
+
+    One process a release answers for all cases, the releases side by side: some seconds each, however many cases.
+    """
+    clear = [case for case in cases if not _unclear(case)]
+    wanted = [request for case in clear for request in _requests(case)]
+    answers = iter(_answered(wanted, homes))
+    return [
+        ConfigVerdict(case.name, INCONCLUSIVE, why)
+        if (why := _unclear(case))
+        else _named(compare_readings(next(answers), next(answers), next(answers)), case)
+        for case in cases
+    ]
+
+
+def _named(verdict: ConfigVerdict, case: Case) -> ConfigVerdict:
+    assumed = assumed_beside(deciding(case.fields, case.reader), (case.before, case.after), case.reader)
+    shown = ", ".join(f"{name}={value}" for name, value in assumed.items())
+    note = (f"not told beside the settings, so assumed: {shown}",) if assumed else ()
+    return replace(verdict, name=case.name, notes=verdict.notes + note)
+
+
+def _requests(case: Case) -> tuple[Request, Request, Request]:
+    fields = deciding(case.fields, case.reader)
+    fields |= assumed_beside(fields, (case.before, case.after), case.reader)
+    return (
+        Request(case.reader, case.before, case.source, fields),
+        Request(case.reader, case.before, case.target, fields),
+        Request(case.reader, case.after, case.target, fields),
+    )
+
+
+def _unclear(case: Case) -> str:
+    for settings in (case.before, case.after):
+        for name in FIELDS:
+            match settings.get(name):
+                case Undecided(reason=reason):
+                    return f"`{name}` is {reason}, so nobody can know what runs"
+                case Choice():
+                    return f"`{name}` is chosen by a condition, so nobody can know what runs"
+    return ""
+
+
+def _answered(requests: Sequence[Request], homes: Mapping[str, Home]) -> list[Reading]:
+    groups: dict[Release, list[int]] = {}
+    for index, request in enumerate(requests):
+        groups.setdefault(request.release, []).append(index)
+
+    def answer(release: Release) -> list[Reading]:
+        group = [requests[index] for index in groups[release]]
+        home = home_for(release, homes)
+        if home is None:
+            return [Reading(request, str(release), ABSENT, not_at_hand(release)) for request in group]
+        return read_all(group, home)
+
+    with ThreadPoolExecutor(max(1, len(groups))) as pool:
+        told = {release: iter(readings) for release, readings in zip(groups, pool.map(answer, groups), strict=True)}
+    return [next(told[request.release]) for request in requests]
+
+
+# --- a release reads --------------------------------------------------------------------------------------
+
+
+def read_all(requests: Sequence[Request], home: Home) -> list[Reading]:
+    """Return what the release at ``home`` makes of each request, in order.
+
+    Nothing is raised: where the process cannot start or ends before its time, the readings that are missing say why.
+    """
+    told: dict[int, Reading] = {}
+    lines: dict[str, list[int]] = {}
+    for index, request in enumerate(requests):
+        given = given_to_config(request.settings, request.release, Reader.BRIDGE) if _of_bridge(request) else None
+        if isinstance(given, Rejected):
+            told[index] = Reading(request, home.version, REFUSED, given.reason, by_bridge=True)
+        else:
+            # Many cases ask the same: one answer serves them all.
+            line = _line(request, request.settings if given is None else given)
+            lines.setdefault(json.dumps(line, sort_keys=True, default=str), []).append(index)
+    asked = [{"id": number, **json.loads(line)} for number, line in enumerate(lines)]
+    answers, failure = _ask(asked, home) if asked else ({}, "")
+    for number, indices in enumerate(lines.values()):
+        for index in indices:
+            told[index] = _reading(requests[index], home, answers.get(number), failure)
+    return [told[index] for index in range(len(requests))]
+
+
+def _of_bridge(request: Request) -> bool:
+    return request.reader is Reader.BRIDGE
+
+
+def _line(request: Request, settings: Settings) -> dict[str, Any]:
+    flags = request.reader is Reader.COMMAND_LINE
+    values = {name: settings[name] for name in FIELDS if name in settings}
+    if flags:
+        values = {
+            name: bool(value) if name in (ENABLE, EXTERNAL) else words_of(value) for name, value in values.items()
+        }
+    fields = dict(request.fields)
+    return {"reader": "command-line" if flags else "config", "settings": values, "fields": fields}
+
+
+def _ask(lines: Sequence[Mapping[str, Any]], home: Home) -> tuple[dict[int, dict[str, Any]], str]:
+    """The release's answers by request, and what went wrong with it as a whole (empty when nothing did)."""
+    program = Path(__file__).with_name("reading.py")
+    variables = {name: value for name, value in os.environ.items() if name not in _LOOKED_AT}
+    variables |= {**_NEUTRAL, **environment(home)}
+    # An empty working directory: the user's may well be a checkout of another Megatron-LM.
+    with tempfile.TemporaryDirectory(prefix="cgmigrate-") as nowhere:
+        try:
+            run = subprocess.run(
+                [home.python, str(program)],
+                input=json.dumps(lines, default=str),
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                env=variables,
+                cwd=nowhere,
+                timeout=TIMEOUT,
+            )
+        except OSError as error:
+            return {}, f"{home.python} does not run: {error}"
+        except subprocess.TimeoutExpired:
+            return {}, f"no answer within {TIMEOUT:.0f} s"
+    answers = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{") and line.endswith("}")]
+    failure = telling_line(run.stderr) or f"the process ended with {run.returncode}" if run.returncode else ""
+    if answers and (wrong := _not_what_it_says(answers[0], home)):
+        return {}, wrong
+    return {answer["id"]: answer for answer in answers[1:]}, failure
+
+
+def _not_what_it_says(told: Mapping[str, Any], home: Home) -> str:
+    """Whether another release was imported, or one whose number does not fit its settings (source trees have lied)."""
+    # Inside a git checkout megatron-core appends that checkout's commit to its version.
+    version = told["version"].partition("+")[0]
+    if version != home.version:
+        return f"megatron-core {version} was imported instead of {home.version}"
+    if (MODULES in told["known"]) != (home.release >= SPLIT_IN):
+        era = "has" if MODULES in told["known"] else "does not have"
+        return f"it calls itself {home.version} but {era} `{MODULES}`, which came with {SPLIT_IN}"
+    return ""
+
+
+def _reading(request: Request, home: Home, answer: Mapping[str, Any] | None, failure: str) -> Reading:
+    if answer is None:
+        return Reading(request, home.version, UNREAD, failure or "it gave no answer")
+    warnings = tuple(answer["warnings"])
+    if answer["ok"]:
+        effective = _effective(answer["effective"], home.release)
+        return Reading(request, home.version, READ, "", effective, warnings, answer["left_out"])
+    error, left_out = answer["error"], answer["left_out"]
+    reason = error["message"] if error["type"] == "UsageError" else f"{error['type']}: {error['message']}"
+    refused = error["kind"] == REFUSED_KIND
+    if refused and left_out and isinstance(capture_of(request.settings, request.release, request.reader), Capture):
+        # The settings alone are not refused: it is for want of what had to be left out.
+        refused, reason = False, f"it cannot be built without {left_out}: {reason}"
+    return Reading(request, home.version, REFUSED if refused else UNREAD, reason, None, warnings, left_out)
+
+
+def _effective(told: Mapping[str, Any], release: Release) -> Effective:
+    """The fields of the validated TransformerConfig, in the terms of ``cgmigrate.capture``."""
+    state = Effective(
+        impl=str(told.get(IMPL, "none")), enable=bool(told.get(ENABLE)), external=bool(told.get(EXTERNAL))
+    )
+    if release < SCOPE_LIST_SINCE:
+        return replace(state, scope=told.get(SCOPE))
+    if release < SPLIT_IN:
+        return replace(state, modules=tuple(told[SCOPE] or ()))
+    return replace(state, modules=tuple(told[MODULES] or ()), inference=told[INFERENCE])
+
+
+# --- verdicts ----------------------------------------------------------------------------------------------
+
+
+def compare_readings(source: Reading, target: Reading, migrated: Reading) -> ConfigVerdict:
+    """Return the verdict by the table at the head of this module.
+
+    ``source`` and ``target`` are the old text on either release, ``migrated`` the new text on the target.
+    """
+    new = migrated.capture
+    if new is None:
+        verdict, reason = INCONCLUSIVE, _not_read(migrated, "the migrated text")
+    elif isinstance(new, Rejected):
+        verdict, reason = _migrated_is_refused(source, target, migrated)
+    else:
+        verdict, reason = _migrated_captures(source, target, migrated, new)
+    return ConfigVerdict("", verdict, reason, tuple(_notes(source, target, migrated)), (source, target, migrated))
+
+
+def _migrated_captures(source: Reading, target: Reading, migrated: Reading, new: Capture) -> tuple[str, str]:
+    was, known, by = source.capture, f"{source.version} did", ""
+    if was is None:
+        was = capture_of(source.request.settings, source.request.release, source.request.reader)
+        by = f" by cgmigrate's own table, as {_why(source)}"
+        known = f"{source.version} does{by}"
+    if isinstance(was, Rejected):
+        return _old_text_is_refused(source, target, new, was)
+    if was != new:
+        own = ", as megatron-core's own migration of the old text does" if target.capture == new else ""
+        return DIFFERENT, (
+            f"the old text captures {_told(was)} on megatron-core {source.version}{by}; "
+            f"the migrated text captures {_told(new)} on {migrated.version}{own}"
+        )
+    if target.capture != new:
+        return EQUIVALENT_BUT, f"{_own_reading(target, new)}; the migrated text captures {_told(new)}, as {known}"
+    if by:
+        return EQUIVALENT_BUT, f"only read by {target.version}: {_why(source)}"
+    return EQUIVALENT, f"{source.version} captures {_told(was)}, and so does {migrated.version}"
+
+
+def _own_reading(target: Reading, new: Capture) -> str:
+    """What the target makes of the old text, which is not ``new``, what the migrated text captures."""
+    match target.capture:
+        case None:
+            return _not_read(target, "the old text")
+        case Rejected(reason=reason):
+            return f"{target.who} refuses the old text ({reason})"
+        case Capture() as own:
+            turns = "turns graphs on: it " if new == Capture() else ""
+            return f"megatron-core {target.version}'s own migration of the old text {turns}captures {_told(own)}"
+
+
+def _old_text_is_refused(source: Reading, target: Reading, new: Capture, was: Rejected) -> tuple[str, str]:
+    refusal = f"{source.who} refuses the old text ({was.reason})"
+    if source.capture is None:
+        refusal += f", by cgmigrate's own table, as {_why(source)}"
+    match target.capture:
+        case Capture() as own if own == new:
+            return EQUIVALENT_BUT, f"only on {target.version}, which captures {_told(new)}: {refusal}"
+        case Capture() as own:
+            both = f"the old text captures {_told(own)}, the migrated text {_told(new)}"
+            return DIFFERENT, f"on megatron-core {target.version} {both}; {refusal}"
+    return INCONCLUSIVE, f"nothing ran the old text, so there is nothing to compare with: {refusal}"
+
+
+def _migrated_is_refused(source: Reading, target: Reading, migrated: Reading) -> tuple[str, str]:
+    refusal = f"{migrated.who} refuses the migrated text ({migrated.reason})"
+    was, own = source.capture, target.capture
+    if isinstance(was, Capture):
+        also = ", and the old text, too: the release changed, not the migration" if isinstance(own, Rejected) else ""
+        return DIFFERENT, f"{refusal}{also}; {source.version} captures {_told(was)}"
+    if isinstance(own, Capture):
+        return DIFFERENT, f"{refusal}; it accepts the old text, which captures {_told(own)}"
+    old = f"{source.who} the old text ({source.reason})" if was is not None else _why(source)
+    return INCONCLUSIVE, f"{refusal}, and {old}, so nothing shows what would be captured"
+
+
+def _not_read(reading: Reading, text: str) -> str:
+    if reading.outcome == ABSENT:
+        return reading.reason
+    return f"{reading.who} could not read {text} here ({reading.reason})"
+
+
+def _why(source: Reading) -> str:
+    return _not_read(source, "the old text")
+
+
+def _told(capture: Capture) -> str:
+    return "nothing" if capture == Capture() else str(capture)
+
+
+def _notes(source: Reading, target: Reading, migrated: Reading) -> list[str]:
+    notes = []
+    if _of_bridge(migrated.request):
+        notes.append("Megatron-Bridge's own checks are cgmigrate's account of them; TransformerConfig is the real one")
+    for reading in (source, target, migrated):
+        request = reading.request
+        if reading.outcome != READ or (found := reading.capture) is None:
+            continue
+        if reading.left_out:
+            notes.append(f"{reading.who} read the settings without {reading.left_out}")
+        expected = capture_of(request.settings, request.release, request.reader)
+        if found != expected:
+            said = _told(expected) if isinstance(expected, Capture) else expected.reason
+            table = f"cgmigrate's own table of megatron-core {request.release}"
+            notes.append(f"{table} says {said} of {dict(request.settings)}; the release decides, please report this")
+    # Without any modules megatron-core warns of its own default, `full`.
+    old = [text for text in migrated.warnings if "deprecated" in text and "full scope" not in text]
+    if old:
+        notes.append(f"megatron-core {migrated.version} still warns of the migrated text: {old[0]}")
+    return list(dict.fromkeys(notes))

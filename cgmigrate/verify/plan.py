@@ -1,0 +1,258 @@
+"""From files to what is to be verified: each site's settings before and after, its proxy, and the arms to run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cgmigrate.capture import Capture, Reader, Rejected, capture_of, given_to_config
+from cgmigrate.documents import Site
+from cgmigrate.run import Checked, Options, Run
+from cgmigrate.settings import DEPRECATED, FIELDS, LAST_OLD, Choice, Release, Settings, Undecided
+from cgmigrate.verify.arms import (
+    DYNAMIC,
+    EAGER,
+    EAGER_AGAIN,
+    EAGER_SOURCE,
+    LEGACY_SOURCE,
+    LEGACY_TARGET,
+    MIGRATED,
+    STATIC,
+    TRAINING,
+    Arm,
+    Packing,
+    Proxy,
+)
+from cgmigrate.verify.proxy import proxy_of
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One site to verify: its settings before, read by ``source``, and after, read by ``target``.
+
+    ``name`` is the file and the line; ``fields`` are the plain values that stand beside the settings; ``diff`` is
+    what changes in the file. ``unclear`` says why the site cannot be verified, empty when it can.
+    """
+
+    name: str
+    reader: Reader
+    before: Settings
+    after: Settings
+    source: Release
+    target: Release
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    diff: str = ""
+    unclear: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asked of ``verify``: where, which releases, and how far fixes may go.
+
+    ``after`` is a file that holds the migrated form, made by whomever, instead of cgmigrate's own.
+    """
+
+    paths: tuple[str, ...]
+    source: Release | None = None
+    target: Release | None = None
+    unsafe: bool = False
+    after: str = ""
+    exclude: tuple[str, ...] = ()
+
+
+class PlanError(Exception):
+    """What was asked cannot be planned; the message says why."""
+
+
+def cases_of(asked: Asked, trouble: list[str]) -> Iterator[Case]:
+    """Every site in the files that migration changes, or should have changed; ``trouble`` takes what cannot be read."""
+    from cgmigrate.configuration import Configurations
+    from cgmigrate.discovery import Trouble
+
+    paths, lines = _split_lines(asked.paths)
+    if asked.after and len(paths) != 1:
+        raise PlanError("--after gives the migrated form of one file; name one file to compare it with")
+    options = Options(asked.source, asked.target, unsafe=asked.unsafe, exclude=asked.exclude)
+    run = Run(paths, options, Configurations(replaces_exclude=bool(asked.exclude)))
+    for item in run:
+        if isinstance(item, Trouble):
+            trouble.append(f"{item.path}: {item.reason}")
+            continue
+        found = list(_cases_of_file(item, run, asked.after))
+        wanted = lines.get(item.path)
+        if wanted is not None:
+            at = [case for case, first, last in found if first <= wanted <= last]
+            if not at:
+                raise PlanError(f"{item.path}:{wanted}: no settings that change stand there")
+            yield from at[-1:]
+        else:
+            yield from (case for case, _, _ in found)
+
+
+def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+    """``recipe.yaml:12`` means the site around line 12."""
+    plain, lines = [], {}
+    for path in paths:
+        head, colon, tail = path.rpartition(":")
+        if colon and tail.isdigit() and not os.path.exists(path):
+            plain.append(head)
+            lines[head] = int(tail)
+        else:
+            plain.append(path)
+    return plain, lines
+
+
+def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
+    """The cases of one file, each with the first and last line of its site."""
+    from cgmigrate.discovery import syntax_of
+    from cgmigrate.edits import decode, unified_diff
+    from cgmigrate.engine import settings_of
+    from cgmigrate.run import document_of
+
+    if not checked.text or (syntax := syntax_of(checked.path)) is None:
+        return
+
+    if after_file:
+        with open(after_file, "rb") as stream:
+            after_text, _ = decode(stream.read())
+    else:
+        after_text = checked.after if checked.after is not None else checked.text
+    context = run.context(checked.path)
+    before = document_of(checked.path, checked.text, syntax)
+    after = document_of(after_file or checked.path, after_text, syntax)
+    diff = unified_diff(checked.path, checked.text, after_text) if after_text != checked.text else ""
+    read_after = settings_of(after, context)
+    for index, (reader, settings) in settings_of(before, context).items():
+        site = before.sites[index]
+        twin = _twin(site, before.sites, after.sites)
+        migrated = read_after.get(twin, (reader, {}))[1] if twin is not None else {}
+        if not site.written or (dict(settings) == dict(migrated) and not DEPRECATED & settings.keys()):
+            continue
+        first = checked.text.count("\n", 0, site.written[0].span.start) + 1
+        case = Case(
+            name=f"{checked.path}:{first}",
+            reader=reader,
+            before=settings,
+            after=migrated,
+            source=context.source,
+            target=context.target,
+            fields=_beside(site, checked.text),
+            diff=diff,
+            unclear=_unclear(settings, migrated, bool(diff)),
+        )
+        start = checked.text.count("\n", 0, site.span.start) + 1
+        yield case, min(start, first), checked.text.count("\n", 0, max(site.span.end - 1, 0)) + 1
+
+
+def _twin(site: Site, before: Sequence[Site], after: Sequence[Site]) -> int | None:
+    """The site of the edited text that stands where ``site`` stood: the same path, the same place among its equals."""
+
+    def same_path(sites: Sequence[Site]) -> list[int]:
+        return [other.index for other in sites if (other.path, other.origin) == (site.path, site.origin)]
+
+    place = same_path(before).index(site.index)
+    twins = same_path(after)
+    return twins[place] if place < len(twins) else None
+
+
+def _unclear(before: Settings, after: Settings, changed: bool) -> str:
+    for name in FIELDS:
+        for settings in (before, after):
+            if isinstance(value := settings.get(name), (Undecided, Choice)):
+                return f"`{name}` is {getattr(value, 'reason', 'chosen by a condition')}, so nobody can know what runs"
+    if dict(before) == dict(after):
+        return "the settings are not migrated (`cgmigrate check` says why), so there is nothing to compare"
+    return ""
+
+
+def _beside(site: Site, text: str) -> dict[str, Any]:
+    """The values beside the settings; lists, too, where the file is YAML that a plain reader understands."""
+    beside = {name: value for name, value in site.neighbours.items() if not isinstance(value, (Undecided, Choice))}
+    if site.origin is not None:
+        return beside
+    import yaml
+
+    try:
+        node = yaml.safe_load(text)
+        for key in site.path:
+            node = node[int(key)] if isinstance(node, list) else node[key]
+    except (yaml.YAMLError, LookupError, TypeError, ValueError):
+        return beside
+    listed = {str(k): v for k, v in node.items() if isinstance(v, list)} if isinstance(node, dict) else {}
+    return listed | beside
+
+
+# --- arms ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One comparison to make: a case under one workload, and its arms by role."""
+
+    case: Case
+    workload: str
+    arms: Mapping[str, Arm]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much to run: training steps, generated tokens, GPUs, workloads (None: those that the settings concern)."""
+
+    steps: int = 8
+    tokens: int = 16
+    gpus: int = 1
+    workloads: tuple[str, ...] | None = None
+    packing: Packing | None = None
+    proxy: Proxy | None = None
+
+
+def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[Planned]:
+    """The comparisons of a case; ``versions`` maps minor releases to the versions at hand."""
+    proxy = scale.proxy or proxy_of(case.fields, scale.gpus, scale.packing)
+    target = versions.get(case.target)
+    if target is None:
+        raise PlanError(
+            f"megatron-core {case.target} is not at hand: install it or give its folder (--mcore {case.target}.N=DIR)"
+        )
+    return [
+        Planned(case, workload, _arms(case, workload, proxy, versions, scale))
+        for workload in scale.workloads or _concerned(case)
+    ]
+
+
+def _concerned(case: Case) -> tuple[str, ...]:
+    """Training always; generation where either form captures something in inference."""
+    captures = [capture_of(case.before, case.source, case.reader), capture_of(case.after, case.target, case.reader)]
+    inference = any(isinstance(capture, Capture) and capture.inference is not None for capture in captures)
+    return (TRAINING, STATIC, DYNAMIC) if inference else (TRAINING,)
+
+
+def _arms(case: Case, workload: str, proxy: Proxy, versions: Mapping[Release, str], scale: Scale) -> dict[str, Arm]:
+    source, target = versions.get(case.source), versions[case.target]
+    if workload != TRAINING and proxy.pipeline > 1:
+        proxy = replace(proxy, pipeline=1, notes=(*proxy.notes, "generation runs without pipeline parallelism"))
+    steps = scale.steps if workload == TRAINING else scale.tokens
+    base = Arm(target, workload, {}, proxy, steps, max(proxy.processes, scale.gpus if workload == TRAINING else 1))
+    result = {EAGER: base, EAGER_AGAIN: replace(base, repeat=1)}
+    if source is not None:
+        if source != target:
+            result[EAGER_SOURCE] = replace(base, release=source)
+        result[LEGACY_SOURCE] = replace(base, release=source, settings=_for_config(case.before, case.source, case))
+    result[LEGACY_TARGET] = replace(base, settings=_for_config(case.before, case.target, case))
+    result[MIGRATED] = replace(base, settings=_for_config(case.after, case.target, case))
+    return result
+
+
+def _for_config(settings: Settings, release: Release, case: Case) -> dict[str, Any]:
+    """The settings as TransformerConfig gets them from the case's reader (command line, Megatron-Bridge)."""
+    given = given_to_config(settings, release, case.reader)
+    # What the reader refuses is left to TransformerConfig, which mostly says the same; the config level tells the rest.
+    plain = settings if isinstance(given, Rejected) else given
+    return {name: plain[name] for name in FIELDS if name in plain}
+
+
+def source_is_old(case: Case) -> bool:
+    """Whether the source release knows the old names only."""
+    return case.source <= LAST_OLD

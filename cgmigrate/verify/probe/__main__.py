@@ -1,0 +1,136 @@
+"""``python -m cgmigrate.verify.probe ARM.json STATE-FOLDER RESULT-FOLDER``: run one arm, write one file a rank."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.verify.arms import CRASHED, DONE, MISSING, REFUSED, TRAINING, Arm, Rank
+from cgmigrate.verify.probe.model import place_among_processes
+
+
+def main(arm_file: str, states: str, results: str) -> int:
+    """Run the arm of ``arm_file``; return the exit status, 0 when it ran to its end."""
+    arm = Arm.from_json(json.loads(Path(arm_file).read_text(encoding="utf-8")))
+    rank, _, _ = place_among_processes()
+    told: dict[str, Any] = {
+        "outcome": DONE,
+        "telling": "",
+        "effective": {},
+        "environment": {},
+        "remarks": [],
+        "rank": None,
+    }
+    try:
+        _run(arm, Path(states), told)
+    except BaseException as error:  # whatever stops an arm is its result
+        traceback.print_exc()
+        told["outcome"] = {"RefusedError": REFUSED, "MissingError": MISSING}.get(type(error).__name__, CRASHED)
+        told["telling"] = str(error) if told["outcome"] != CRASHED else _telling(error)
+    file = Path(results) / f"rank-{rank}.json"
+    partial = file.with_suffix(".part")
+    partial.write_text(json.dumps(told), encoding="utf-8")
+    partial.rename(file)
+    return 0 if told["outcome"] == DONE else 1
+
+
+def _telling(error: BaseException) -> str:
+    """One line that says what stopped the arm and where: the first error of a chain, not what it led to."""
+    root = error
+    while root.__context__ is not None and not root.__suppress_context__:
+        root = root.__context__
+    first = str(root).strip().partition("\n")[0]
+    line = f"{type(root).__name__}: {first}" if first else type(root).__name__
+    frames = traceback.extract_tb(root.__traceback__)
+    # megatron-core's own last line says more than torch's below it.
+    told = next((frame for frame in reversed(frames) if f"{os.sep}megatron{os.sep}" in frame.filename), None)
+    if told is None:
+        return line
+    place = told.filename.rpartition(f"{os.sep}megatron{os.sep}")[2]
+    return f"{line} (megatron/{place}:{told.lineno}: {told.line})"
+
+
+def _run(arm: Arm, states: Path, told: dict[str, Any]) -> None:
+    if arm.workload != TRAINING:
+        from cgmigrate.verify.probe import flash_attention
+
+        if remark := flash_attention.install():
+            told["remarks"].append(remark)
+    import torch
+
+    from cgmigrate.verify.probe import model as proxy_model
+    from cgmigrate.verify.probe.census import Census
+
+    told["environment"] = _environment()
+    rank = proxy_model.start(arm)
+    config = proxy_model.configuration(arm.proxy, arm.settings)
+    told["effective"] = proxy_model.effective(config)
+    training = arm.workload == TRAINING
+    census = Census()
+    census.install()
+    model = proxy_model.build(arm.proxy, config, training)
+    state = f"{arm.model_key}-{rank}.pt"
+    proxy_model.same_start(model, states / state)
+    torch.cuda.reset_peak_memory_stats()
+    if training:
+        from cgmigrate.verify.probe.training import rng_digest, train
+
+        measured = train(model, config, arm, census)
+        measured["rng"] = rng_digest()
+    else:
+        from cgmigrate.verify.probe.generation import generate
+
+        measured = generate(model.eval(), config, arm, census)
+    measured.pop("seconds", None)
+    told["rank"] = asdict(
+        Rank(
+            rank=rank,
+            graphs=census.graphs(),
+            eager=census.eager(),
+            seconds=tuple(census.seconds),
+            peak_bytes=torch.cuda.max_memory_allocated(),
+            reserved_bytes=torch.cuda.max_memory_reserved(),
+            **measured,
+        )
+    )
+
+
+def _environment() -> dict[str, str]:
+    import platform
+
+    import megatron.core
+    import torch
+
+    found = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "megatron-core": megatron.core.__version__,
+    }
+    if torch.cuda.is_available():
+        found["GPU"] = torch.cuda.get_device_name()
+        found["GPUs"] = str(torch.cuda.device_count())
+        found["CUDA"] = str(torch.version.cuda)
+    try:
+        import transformer_engine
+
+        found["transformer-engine"] = getattr(transformer_engine, "__version__", "unknown")
+    except ImportError:
+        pass
+    driver = Path("/proc/driver/nvidia/version")
+    if driver.exists():
+        words = driver.read_text(encoding="utf-8").split()
+        found["driver"] = next((word for word in words if word[:1].isdigit() and word.count(".") >= 1), "unknown")
+    return found
+
+
+if __name__ == "__main__":
+    status = main(*sys.argv[1:4])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Tearing NCCL down under live graphs can hang; everything is written.
+    os._exit(status)

@@ -1,0 +1,222 @@
+"""From what stands beside the settings to a small proxy model of the same structure.
+
+What decides how graphs are captured is kept (dense or experts, layer specification, recompute, dropout, precision,
+dispatcher, parallelism up to the GPUs there are, packing); what only costs time and memory is scaled down (layers,
+widths, sequence). What is scaled or left out is told in the proxy's notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cgmigrate.settings import names_in
+from cgmigrate.verify.arms import Packing, Proxy
+
+LAYERS, HIDDEN, HEADS, EXPERTS = 4, 256, 4, 4
+"""Sizes of the proxy: enough layers for graphs to share buffers, a few milliseconds a step."""
+
+_KEPT = (
+    "normalization",
+    "layernorm_epsilon",
+    "add_bias_linear",
+    "add_qkv_bias",
+    "gated_linear_unit",
+    "activation_func",
+    "qk_layernorm",
+    "attention_dropout",
+    "hidden_dropout",
+    "apply_rope_fusion",
+    "bias_activation_fusion",
+    "bias_dropout_fusion",
+    "recompute_granularity",
+    "recompute_method",
+    "recompute_modules",
+    "sequence_parallel",
+    "cuda_graph_warmup_steps",
+    "cuda_graph_use_single_mempool",
+    "cuda_graph_retain_backward_graph",
+    "fp8",
+    "fp8_recipe",
+    "moe_token_dispatcher_type",
+    "moe_grouped_gemm",
+    "moe_router_load_balancing_type",
+    "moe_aux_loss_coeff",
+    "moe_z_loss_coeff",
+    "moe_router_dtype",
+    "moe_router_score_function",
+    "moe_router_enable_expert_bias",
+    "moe_expert_capacity_factor",
+    "moe_pad_expert_input_to_capacity",
+    "moe_token_drop_policy",
+    "moe_router_padding_for_fp8",
+    "moe_permute_fusion",
+    "moe_shared_expert_overlap",
+    "moe_router_pre_softmax",
+    "overlap_moe_expert_parallel_comm",
+)
+"""Fields of TransformerConfig that are given to the proxy as they are."""
+
+_ALIASES = {
+    # Megatron-LM's flags (less their dashes), NeMo's and Megatron-Bridge's names → fields of TransformerConfig.
+    "num_experts": "num_moe_experts",
+    "group_query_attention": "",
+    "swiglu": "gated_linear_unit",
+    "tensor_parallel_size": "tensor_model_parallel_size",
+    "pipeline_parallel_size": "pipeline_model_parallel_size",
+    "expert_parallel_size": "expert_model_parallel_size",
+    "fp8_format": "fp8",
+    "spec": "",
+}
+_UNTOLD = "the model's structure is not told beside the settings: a dense GPT of {layers} layers stands for it"
+_MOE = ("num_moe_experts", "moe_router_topk", "moe_ffn_hidden_size", "moe_grouped_gemm", "moe_token_dispatcher_type")
+_STRUCTURE = ("num_layers", "hidden_size", "num_moe_experts", "num_attention_heads", *_KEPT)
+
+
+def proxy_of(neighbours: Mapping[str, Any], gpus: int = 1, packing: Packing | None = None) -> Proxy:
+    """The proxy for a configuration whose other plain values are ``neighbours``, on ``gpus`` GPUs."""
+    given = _canonical(neighbours)
+    notes: list[str] = []
+    if not any(name in given for name in _STRUCTURE):
+        notes.append(_UNTOLD.format(layers=LAYERS))
+    parallel = _parallel(given, gpus, notes)
+    fields: dict[str, Any] = {name: given[name] for name in _KEPT if given.get(name) is not None}
+    fields.setdefault("normalization", "RMSNorm")
+    _group_queries(given, fields)
+    _experts(given, fields, parallel["expert"], notes)
+    _recompute(given, fields, notes)
+    if parallel["tensor"] == 1:
+        fields.pop("sequence_parallel", None)
+    elif "num_moe_experts" in fields:
+        fields["sequence_parallel"] = True
+    if "fp8" not in fields:
+        fields.pop("fp8_recipe", None)
+    if any("mamba" in name or "hybrid" in name for name in given):
+        notes.append("Mamba layers are left out: all layers of the proxy are transformer layers")
+    if given.get("multi_latent_attention"):
+        notes.append("multi-latent attention is left out: the proxy's attention is the ordinary one")
+    if (given.get("context_parallel_size") or 1) != 1:
+        notes.append("context parallelism is left out")
+    if packing is not None:
+        # The unfused rotary embedding of packed sequences copies lengths to the host, which no graph can hold.
+        fields.setdefault("apply_rope_fusion", True)
+    return Proxy(
+        layers=max(LAYERS, parallel["pipeline"]),
+        hidden=HIDDEN,
+        heads=HEADS,
+        spec="local" if str(given.get("transformer_impl", "")) == "local" else "te",
+        precision=_precision(given),
+        micro_batch=1 if packing else 2,
+        microbatches=2 * parallel["pipeline"],
+        fields=dict(sorted(fields.items())),
+        packing=packing,
+        notes=tuple(notes),
+        **parallel,
+    )
+
+
+def _canonical(neighbours: Mapping[str, Any]) -> dict[str, Any]:
+    """The values by field of TransformerConfig, whatever spelling they have."""
+    result: dict[str, Any] = {}
+    for name, value in neighbours.items():
+        plain = name.rpartition(".")[2].lstrip("-").replace("-", "_")
+        if negated := plain.startswith("disable_"):
+            plain = {"disable_bias_linear": "add_bias_linear"}.get(plain, plain)
+        field = _ALIASES.get(plain, plain)
+        if field:
+            result[field] = (not value) if negated and isinstance(value, bool) else value
+    if result.get("squared_relu") is True:
+        result["activation_func"] = "squared_relu"
+    if result.get("gated_linear_unit") is True:
+        result.setdefault("activation_func", "silu")
+    if result.get("activation_func") not in ("gelu", "silu", "relu", "squared_relu"):
+        result.pop("activation_func", None)
+    kept = {name: value for name, value in result.items() if isinstance(value, (str, int, float, bool, list))}
+    return {name: _number(value) if isinstance(value, str) else value for name, value in kept.items()}
+
+
+def _number(text: str) -> Any:
+    """``1e-4`` is text in YAML 1.1, and a number to whom reads it as an option."""
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        return text
+
+
+def _parallel(given: Mapping[str, Any], gpus: int, notes: list[str]) -> dict[str, int]:
+    """Parallel sizes, halved until they fit: a size that counts is kept at 2 as long as there are GPUs for it."""
+    wanted = {
+        "tensor": _count(given.get("tensor_model_parallel_size")),
+        "pipeline": _count(given.get("pipeline_model_parallel_size")),
+        "expert": _count(given.get("expert_model_parallel_size")),
+    }
+    sizes, left = {"tensor": 1, "pipeline": 1, "expert": 1}, gpus
+    for name in ("pipeline", "tensor"):
+        if wanted[name] > 1 and left >= 2:
+            sizes[name], left = 2, left // 2
+    if wanted["expert"] > 1 and (left >= 2 or sizes["tensor"] == 2):
+        sizes["expert"] = 2
+    for name, size in wanted.items():
+        if size > sizes[name]:
+            notes.append(f"{name} parallelism {size} is scaled to {sizes[name]} ({gpus} GPU{'s' * (gpus > 1)})")
+    return sizes
+
+
+def _group_queries(given: Mapping[str, Any], fields: dict[str, Any]) -> None:
+    heads, groups = _count(given.get("num_attention_heads"), none=0), _count(given.get("num_query_groups"), none=0)
+    if groups and (not heads or groups < heads):
+        fields["num_query_groups"] = 2
+
+
+def _experts(given: Mapping[str, Any], fields: dict[str, Any], expert: int, notes: list[str]) -> None:
+    experts = _count(given.get("num_moe_experts"), none=0)
+    if not experts:
+        for name in [name for name in fields if name.startswith("moe_")]:
+            del fields[name]
+        if any(name in given for name in _MOE[1:]):
+            notes.append("settings of experts stand there without a number of experts: the proxy has none")
+        return
+    fields["num_moe_experts"] = max(min(experts, EXPERTS), expert)
+    fields["moe_router_topk"] = min(_count(given.get("moe_router_topk"), none=2), 2)
+    fields["moe_ffn_hidden_size"] = HIDDEN
+    fields.setdefault("moe_grouped_gemm", True)
+    fields.setdefault("moe_token_dispatcher_type", "alltoall")
+    fields.setdefault("add_bias_linear", False)
+    if given.get("moe_shared_expert_intermediate_size"):
+        fields["moe_shared_expert_intermediate_size"] = HIDDEN
+    if fields["moe_token_dispatcher_type"] == "flex":
+        fields["moe_token_dispatcher_type"] = "alltoall"
+        notes.append("the flex dispatcher needs DeepEP or HybridEP: the proxy dispatches with alltoall")
+    frequency = given.get("moe_layer_freq")
+    if isinstance(frequency, str) and "[0]" in frequency:
+        frequency = [0]
+    if (isinstance(frequency, list) and any(item == 0 for item in frequency)) or given.get("first_k_dense_replace"):
+        # One dense layer, then experts, is the least that shows both kinds.
+        fields["moe_layer_freq"] = [0] + [1] * (LAYERS - 1)
+
+
+def _recompute(given: Mapping[str, Any], fields: dict[str, Any], notes: list[str]) -> None:
+    modules = fields.get("recompute_modules")
+    if isinstance(modules, str):
+        fields["recompute_modules"] = names_in(modules)
+    if fields.get("recompute_granularity") == "full":
+        fields.setdefault("recompute_method", "uniform")
+        fields["recompute_num_layers"] = 1
+        return
+    for name in ("recompute_method", "recompute_num_layers"):
+        fields.pop(name, None)
+    if "recompute_granularity" not in fields and fields.pop("recompute_modules", None):
+        notes.append("recompute_modules without recompute_granularity has no effect and is left out")
+
+
+def _precision(given: Mapping[str, Any]) -> str:
+    said = str(given.get("precision", ""))
+    if given.get("fp16") is True or ("16" in said and "bf" not in said):
+        return "fp16"
+    if said.startswith("32") or (given.get("bf16") is False and given.get("fp16") is not True):
+        return "fp32"
+    return "bf16"
+
+
+def _count(value: Any, none: int = 1) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else none

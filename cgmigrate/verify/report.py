@@ -1,0 +1,149 @@
+"""Verdicts for a person at a terminal, and for a program: a table of arms a comparison, and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.verify.arms import DONE, ROLES, TRAINING, Rank, Result
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, Comparison
+from cgmigrate.verify.effective import ConfigVerdict
+from cgmigrate.verify.figures import (
+    census_lines,
+    graphs_captured,
+    label,
+    losses,
+    parameters_digest,
+    peak_bytes,
+    replays_per_step,
+    short,
+    step_seconds,
+)
+
+Style = Callable[[str, str], str]
+"""(text, kind) → the text, coloured or not; the kinds are the verdicts."""
+VERSION = 1
+"""Version of the JSON report's form."""
+
+
+def text(comparison: Comparison, results: Mapping[str, Result], style: Style) -> str:
+    """One comparison: the verdict and its reason, a line an arm, the census of the migrated arm, the notes."""
+    joint = " " if comparison.verdict == EQUIVALENT_BUT else ": "
+    verdict = style(comparison.verdict, comparison.verdict)
+    lines = [f"{comparison.name} ({comparison.workload}): {verdict}{joint}{comparison.reason}"]
+    arms = [(role, results[comparison.roles[role]]) for role in ROLES if role in comparison.roles]
+    lines += _table(arms, comparison.workload == TRAINING)
+    lines += _census(dict(arms))
+    lines += [f"  note: {note}" for note in comparison.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _table(arms: Sequence[tuple[str, Result]], training: bool) -> list[str]:
+    head = ("arm", "graphs", "replays", "loss" if training else "tokens", "parameters" if training else "logits")
+    rows: list[tuple[str, ...]] = [(*head, "step", "peak")]
+    rows += [_row(role, result, training) for role, result in arms]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    shown = []
+    for row, (_, result) in zip(rows, [("", None), *arms], strict=True):
+        if result is not None and result.outcome != DONE:
+            shown.append(f"  {row[0]:<{widths[0]}}  {result.outcome}: {result.telling}")
+        else:
+            cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+            shown.append("  ".join([f"  {row[0]:<{widths[0]}}", *cells]).rstrip())
+    return shown
+
+
+def _row(role: str, result: Result, training: bool) -> tuple[str, ...]:
+    name = label(role, result.arm.release)
+    if result.outcome != DONE or not result.ranks:
+        return (name, "", "", "", "", "", "")
+    seconds = step_seconds(result)
+    measured = (f"{losses(result)[-1]:.6f}" if losses(result) else "", short(parameters_digest(result)))
+    generated = (_tokens(result.ranks[0]), short(result.ranks[0].logits))
+    return (
+        name,
+        str(sum(graphs_captured(rank) for rank in result.ranks)),
+        str(sum(replays_per_step(rank) for rank in result.ranks)),
+        *(measured if training else generated),
+        f"{seconds * 1e3:.1f} ms" if seconds is not None else "",
+        f"{peak_bytes(result) / 2**20:.0f} MiB",
+    )
+
+
+def _tokens(rank: Rank) -> str:
+    return str(sum(len(ids) for ids in rank.tokens))
+
+
+def _census(arms: Mapping[str, Result]) -> list[str]:
+    """What the arms that matter captured; said once where they agree."""
+    told: dict[tuple[str, ...], list[str]] = {}
+    for role in ("legacy-source", "legacy-target", "migrated"):
+        if role in arms and arms[role].outcome == DONE and arms[role].ranks:
+            lines = census_lines(arms[role].ranks[0]) or ("nothing",)
+            told.setdefault(lines, []).append(label(role, arms[role].arm.release))
+    return [f"  {', '.join(names)} captured: {'; '.join(lines)}" for lines, names in told.items()]
+
+
+def config_text(item: ConfigVerdict, style: Style) -> str:
+    """One verdict of the config level, with its notes."""
+    joint = " " if item.verdict == EQUIVALENT_BUT else ": "
+    lines = [f"{item.name}: {style(item.verdict, item.verdict)}{joint}{item.reason}"]
+    return "\n".join([*lines, *(f"  note: {note}" for note in item.notes)]) + "\n"
+
+
+def write_page(path: str, comparisons: Sequence[Comparison], results: Mapping[str, Result]) -> None:
+    """Write the HTML report."""
+    from datetime import datetime, timezone
+
+    from cgmigrate import __version__
+    from cgmigrate.verify.page import page
+
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    meta = {"cgmigrate": __version__, "written": now}
+    Path(path).write_text(page(comparisons, results, meta), encoding="utf-8")
+
+
+def summary(verdicts: Sequence[str]) -> str:
+    """How many comparisons ended how."""
+    counts = [(verdict, verdicts.count(verdict)) for verdict in (EQUIVALENT, EQUIVALENT_BUT, DIFFERENT, INCONCLUSIVE)]
+    shown = ", ".join(
+        f"{count} {verdict.replace(', but', ' with a reservation')}" for verdict, count in counts if count
+    )
+    return f"Compared {len(verdicts)}: {shown}." if verdicts else "Nothing to compare."
+
+
+def from_json(text: str) -> tuple[list[Comparison], dict[str, Result]]:
+    """The comparisons and results of a report that ``as_json`` wrote. Raises ValueError for another form."""
+    document = json.loads(text)
+    if document.get("format") != VERSION:
+        raise ValueError(f"a report of format {document.get('format')!r}; this version reads {VERSION}")
+    comparisons = [Comparison(**{**item, "notes": tuple(item["notes"])}) for item in document["comparisons"]]
+    return comparisons, {key: Result.from_json(result) for key, result in document["arms"].items()}
+
+
+def as_json(
+    comparisons: Sequence[Comparison], results: Mapping[str, Result], verdicts: Sequence[Mapping[str, Any]]
+) -> str:
+    """The whole report as JSON: comparisons of runs, results of arms by key, verdicts of the config level."""
+    document = {
+        "format": VERSION,
+        "comparisons": [
+            {
+                "name": item.name,
+                "workload": item.workload,
+                "verdict": item.verdict,
+                "reason": item.reason,
+                "notes": list(item.notes),
+                "roles": dict(item.roles),
+                "diff": item.diff,
+                "source": item.source,
+                "target": item.target,
+            }
+            for item in comparisons
+        ],
+        "arms": {key: result.as_json() for key, result in sorted(results.items())},
+        "config": list(verdicts),
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

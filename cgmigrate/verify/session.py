@@ -1,0 +1,201 @@
+"""One call of ``cgmigrate verify``: what was asked → cases → arms → verdicts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Packing, Result
+from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge
+from cgmigrate.verify.effective import ConfigVerdict, verify_config
+from cgmigrate.verify.mcore import Home, home_for, homes_of, not_at_hand
+from cgmigrate.verify.plan import Asked, Case, PlanError, Planned, Scale, cases_of, planned
+from cgmigrate.verify.run import Runner
+from cgmigrate.verify.slurm import script
+
+CONFIG, CAPTURE = "config", "capture"
+TORCHRUN, SRUN = "torchrun", "srun"
+
+
+class VerifyError(Exception):
+    """``verify`` cannot do what was asked; the message says why and what it could do instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user wants verified, how thoroughly, and where.
+
+    ``mcore`` are the values of ``--mcore``; ``folder`` keeps arms, logs and results (empty: a temporary one), and arms
+    whose results are there already do not run again. ``timeout`` is in seconds, for one arm.
+    """
+
+    asked: Asked
+    level: str = CONFIG
+    mcore: tuple[str, ...] = ()
+    scale: Scale = field(default_factory=Scale)
+    jobs: int = 1
+    timeout: float = 300.0
+    folder: str = ""
+    launcher: str = TORCHRUN
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Verdicts of the config level, comparisons of runs with the results of their arms by key, and what to say.
+
+    ``trouble`` are files that could not be read; ``script`` is what to run under Slurm, where that was asked for.
+    """
+
+    config: list[ConfigVerdict] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+    results: dict[str, Result] = field(default_factory=dict)
+    trouble: list[str] = field(default_factory=list)
+    script: str = ""
+
+    @property
+    def verdicts(self) -> list[str]:
+        """All verdicts, of either level."""
+        return [*(item.verdict for item in self.config), *(item.verdict for item in self.comparisons)]
+
+    @property
+    def status(self) -> int:
+        """The exit status that the verdicts give."""
+        return exit_status(self.verdicts)
+
+
+def wanted_of(given: Mapping[str, Any]) -> Wanted:
+    """What the command line's values ask for. Raises VerifyError where one cannot be read."""
+    asked = Asked(
+        given["paths"], given["source"], given["target"], given["unsafe_fixes"], given["after"], given["exclude"]
+    )
+    scale = Scale(
+        steps=given["steps"],
+        tokens=given["tokens"],
+        gpus=given["nproc"],
+        workloads=given["workloads"] or None,
+        packing=_packing(given["packing"]),
+    )
+    return Wanted(
+        asked,
+        given["level"],
+        given["mcore"],
+        scale,
+        given["jobs"],
+        given["timeout"],
+        given["work"],
+        given["launcher"],
+    )
+
+
+def _packing(text: str) -> Packing | None:
+    """``2,3,5:8``: 2, 3, 5, 2, ... documents a microbatch, ``cu_seqlens`` padded to 8 documents."""
+    if not text:
+        return None
+    documents, colon, cap = text.partition(":")
+    try:
+        counts = tuple(int(part) for part in documents.split(","))
+        packing = Packing(counts, int(cap) if colon else None)
+    except ValueError as error:
+        raise VerifyError(f"--packing {text}: expected numbers such as 2,3,5 or 2,3,5:8") from error
+    if min(counts) < 1 or (packing.cap is not None and packing.cap < 1):
+        raise VerifyError(f"--packing {text}: a microbatch holds at least one document")
+    return packing
+
+
+def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:
+    """Do what was asked; ``tell`` gets progress lines. Raises VerifyError, MCoreError or PlanError."""
+    outcome = Outcome()
+    cases = list(cases_of(wanted.asked, outcome.trouble))
+    if not cases:
+        return outcome
+    homes = homes_of(wanted.mcore, tell)
+    if wanted.level == CONFIG:
+        outcome.config = verify_config(cases, homes)
+        return outcome
+    if wanted.launcher == TORCHRUN and (gpus := gpus_here()) < wanted.scale.gpus:
+        raise VerifyError(_too_few_gpus(gpus, wanted.scale.gpus))
+    plans, outcome.comparisons = _plans(cases, homes, wanted.scale)
+    with _folder(wanted.folder) as name:
+        runner = Runner(homes, Path(name), tell, wanted.timeout, wanted.jobs)
+        arms = [arm for plan in plans for arm in plan.arms.values()]
+        if wanted.launcher == SRUN:
+            if not wanted.folder:
+                raise VerifyError("--launcher srun writes arms that run later; say where to keep them (--work DIR)")
+            outcome.script = script(runner, arms)
+            return outcome
+        outcome.results = runner.run(arms)
+    outcome.comparisons += [_compared(plan, outcome.results) for plan in plans]
+    return outcome
+
+
+def _plans(cases: Sequence[Case], homes: dict[str, Home], scale: Scale) -> tuple[list[Planned], list[Comparison]]:
+    """What to run, and the verdicts on cases for which nothing can run."""
+    plans: list[Planned] = []
+    settled: list[Comparison] = []
+    releases = {release for case in cases for release in (case.source, case.target)}
+    versions = {release: home.version for release in releases if (home := home_for(release, homes))}
+    for case in cases:
+        if case.unclear:
+            told = (str(case.source), str(case.target))
+            settled.append(Comparison(case.name, "none", INCONCLUSIVE, case.unclear, (), {}, case.diff, *told))
+        elif case.target not in versions:
+            raise PlanError(not_at_hand(case.target))
+        else:
+            plans += planned(case, versions, scale)
+    return plans, settled
+
+
+def _compared(plan: Planned, results: dict[str, Result]) -> Comparison:
+    keys = {role: arm.key for role, arm in plan.arms.items()}
+    verdict, reason, notes = judge({role: results[key] for role, key in keys.items()})
+    case, target = plan.case, plan.arms[MIGRATED].release
+    source = plan.arms[LEGACY_SOURCE].release if LEGACY_SOURCE in plan.arms else str(case.source)
+    return Comparison(case.name, plan.workload, verdict, reason, notes, keys, case.diff, source, target)
+
+
+class _folder:  # noqa: N801  # used like a function
+    """The folder to work in: the one that was named, kept, or a temporary one."""
+
+    def __init__(self, name: str) -> None:
+        self._kept = name
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> str:
+        if self._kept:
+            os.makedirs(self._kept, exist_ok=True)
+            return os.path.abspath(self._kept)
+        self._temporary = tempfile.TemporaryDirectory(prefix="cgmigrate-verify-")
+        return self._temporary.__enter__()
+
+    def __exit__(self, *raised: object) -> None:
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+def gpus_here() -> int:
+    """How many GPUs NVIDIA's driver shows, within CUDA_VISIBLE_DEVICES; 0 without a driver."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return 0
+    try:
+        listed = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return found if visible is None else min(found, len([part for part in visible.split(",") if part.strip()]))
+
+
+def _too_few_gpus(found: int, wanted: int) -> str:
+    there = "no GPU is here" if not found else f"{found} GPU{'s are' if found > 1 else ' is'} here, not {wanted}"
+    return (
+        f"{there}, and --level capture trains on {'one' if wanted == 1 else wanted}. Without a GPU `--level config` "
+        "compares what the real megatron-core makes of the settings; for Slurm, `--launcher srun --work DIR` writes "
+        "the arms as a script"
+    )

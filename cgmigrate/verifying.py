@@ -1,0 +1,57 @@
+"""``cgmigrate verify``: what its options ask for, and what is said of the outcome."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cgmigrate.asked import ERROR, Unusable
+from cgmigrate.output import colour_wanted
+
+if TYPE_CHECKING:
+    from cgmigrate.verify.session import Outcome
+
+_COLOURS = {"equivalent": "green", "equivalent, but": "yellow", "different": "red", "inconclusive": "magenta"}
+
+
+def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
+    """Run both forms and tell; return the exit status."""
+    from cgmigrate.verify import report
+
+    outcome = _outcome(given)
+    if outcome.script:
+        click.echo(outcome.script, nl=False)
+        return 0
+    if as_json:
+        config = [verdict.as_json() for verdict in outcome.config]
+        click.echo(report.as_json(outcome.comparisons, outcome.results, config), nl=False)
+    else:
+        colour = colour_wanted("auto")
+        for verdict in outcome.config:
+            click.echo(report.config_text(verdict, _style), nl=False, color=colour)
+        for comparison in outcome.comparisons:
+            click.echo(report.text(comparison, outcome.results, _style), nl=False, color=colour)
+    if page:
+        report.write_page(page, outcome.comparisons, outcome.results)
+    for path in outcome.trouble:
+        click.echo(f"error: {path}", err=True)
+    click.echo(report.summary(outcome.verdicts), err=True)
+    return ERROR if outcome.trouble else outcome.status
+
+
+def _outcome(given: dict[str, Any]) -> Outcome:
+    from cgmigrate.configuration import ConfigurationError
+    from cgmigrate.verify.mcore import MCoreError
+    from cgmigrate.verify.plan import PlanError
+    from cgmigrate.verify.session import VerifyError, verify, wanted_of
+
+    try:
+        return verify(wanted_of(given), lambda line: click.echo(line, err=True))
+    except (MCoreError, PlanError, VerifyError, ConfigurationError) as error:
+        raise Unusable(str(error)) from error
+
+
+def _style(text: str, verdict: str) -> str:
+    """A verdict in its colour; click takes it away where the stream has none."""
+    return click.style(text, fg=_COLOURS[verdict], bold=True)

@@ -1,0 +1,206 @@
+"""Verdicts: what the arms of one configuration say together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cgmigrate.verify.arms import (
+    CRASHED,
+    EAGER,
+    EAGER_AGAIN,
+    EAGER_SOURCE,
+    LEGACY_SOURCE,
+    LEGACY_TARGET,
+    MIGRATED,
+    MISSING,
+    REFUSED,
+    TRAINING,
+    Arm,
+    Graph,
+    Proxy,
+    Rank,
+    Result,
+)
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, exit_status, judge
+
+OLD, NEW = "0.17.1", "0.19.2"
+LAYERS = {"cuda_graph_impl": "local"}
+
+
+def layers(kernels: int = 36, count: int = 4, modules: tuple[str, ...] = ("TransformerLayer",)) -> tuple[Graph, ...]:
+    replays = (0, 2, 2, 2)
+    return tuple(
+        Graph("layer", layer + 1, way, modules if way == "forward" else (), kernels, kernels + 1, 0, replays)
+        for way in ("forward", "backward")
+        for layer in range(count)
+    )
+
+
+ITERATION = (Graph("iteration", 0, "both", ("TransformerBlock",), 703, 725, 3, (0, 0, 0, 1)),)
+
+
+def result(release: str, graphs: tuple[Graph, ...] = (), losses: tuple[float, ...] = (6.5, 6.25, 6.0, 5.5)) -> Result:
+    """An arm that ran four steps, whose parameters follow from its losses."""
+    effective = {"cuda_graph_impl": "none", "cuda_graph_scope": []}
+    if release == NEW:
+        effective |= {"cuda_graph_scope": None, "cuda_graph_modules": [], "inference_cuda_graph_scope": "none"}
+    if graphs:
+        effective["cuda_graph_impl"] = "local"
+        if release == NEW:
+            effective["inference_cuda_graph_scope"] = "layer"
+        if graphs is ITERATION:
+            effective |= {"cuda_graph_impl": "full_iteration", "inference_cuda_graph_scope": "none"}
+            if release == OLD:
+                effective |= {"cuda_graph_impl": "local", "cuda_graph_scope": ["full_iteration"]}
+    rank = Rank(
+        0,
+        losses=tuple(map(float.hex, losses)),
+        gradient_norms=tuple(float(loss / 2).hex() for loss in losses),
+        parameters=tuple(f"digest of {loss}" for loss in losses),
+        rng="cpu:1",
+        graphs=graphs,
+        eager=({"TransformerLayer": 0 if graphs else 8},) * 4,
+        seconds=(0.02,) * 4,
+    )
+    return Result(Arm(release, TRAINING, {}, Proxy()), "done", ranks=(rank,), effective=effective)
+
+
+def arms(**changed: Result | None) -> dict[str, Result]:
+    """Arms that all agree, whole layers captured; ``changed`` replaces some, None takes one away."""
+    agreed = {
+        EAGER: result(NEW),
+        EAGER_AGAIN: result(NEW),
+        EAGER_SOURCE: result(OLD),
+        LEGACY_SOURCE: result(OLD, layers(33)),
+        LEGACY_TARGET: result(NEW, layers()),
+        MIGRATED: result(NEW, layers()),
+    }
+    agreed |= {name.replace("_", "-"): value for name, value in changed.items() if value is not None}
+    return {role: value for role, value in agreed.items() if changed.get(role.replace("-", "_"), value) is not None}
+
+
+def failed(release: str, outcome: str = CRASHED, telling: str = "AssertionError: no") -> Result:
+    return replace(result(release), outcome=outcome, telling=telling, ranks=())
+
+
+def test_the_same_graphs_and_bits_are_equivalent() -> None:
+    verdict, reason, notes = judge(arms())
+    assert verdict == EQUIVALENT
+    assert reason == "the same graphs, and on 0.19.2 the same numbers to the last bit"
+    assert "two eager runs on 0.19.2 are equal to the last bit" in notes
+    assert "equal to eager to the last bit: legacy on 0.17.1, legacy on 0.19.2, migrated on 0.19.2" in notes
+
+
+def test_graphs_that_the_target_turns_on_by_itself_are_told() -> None:
+    """none + full_iteration: 0.17 captured nothing, 0.18 and later capture the iteration for the old text."""
+    verdict, reason, _ = judge(
+        arms(legacy_source=result(OLD), legacy_target=result(NEW, ITERATION), migrated=result(NEW))
+    )
+    assert verdict == EQUIVALENT_BUT
+    assert reason == (
+        "megatron-core 0.19.2's own migration of the old text turns graphs on (1 × whole iteration: TransformerBlock; "
+        "703 kernels of 725 nodes; 1 replay a step); the migrated text does not, as 0.17.1 did not"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (result(NEW), "no graphs"),
+        (result(NEW, ITERATION), "1 × whole iteration"),
+        (result(NEW, layers(modules=("SelfAttention",))), "4 × layer forward: attn;"),
+        (result(NEW, layers(count=3)), "3 × layer forward"),
+    ],
+    ids=["nothing", "iteration for layers", "a module dropped", "a layer less"],
+)
+def test_other_graphs_are_different(wrong: Result, told: str) -> None:
+    verdict, reason, _ = judge(arms(migrated=wrong))
+    assert verdict == DIFFERENT
+    assert told in reason
+
+
+def test_graphs_of_other_sizes_on_one_release_are_different() -> None:
+    """moe_preprocess has no module of its own: only the number of kernels shows that it was dropped."""
+    verdict, reason, _ = judge(arms(migrated=result(NEW, layers(31))))
+    assert verdict == DIFFERENT
+    assert reason == "the old and the migrated text on 0.19.2: graphs of 36 kernels against 31"
+
+
+def test_settings_that_ask_for_something_else_are_different_even_where_the_proxy_hides_it() -> None:
+    wrong = replace(arms()[MIGRATED], effective={**arms()[MIGRATED].effective, "cuda_graph_modules": ["attn"]})
+    verdict, reason, _ = judge(arms(migrated=wrong))
+    assert verdict == DIFFERENT
+    assert "attn of each layer (local)" in reason
+
+
+def test_other_numbers_on_one_release_are_different() -> None:
+    verdict, reason, _ = judge(arms(migrated=result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.50001))))
+    assert verdict == DIFFERENT
+    assert "losses differ from step 4 on, 5.5 against 5.50001" in reason
+
+
+def test_numbers_may_differ_by_as_much_as_two_eager_runs_do() -> None:
+    noisy = {"eager_again": result(NEW, losses=(6.5, 6.25, 6.0, 5.5001))}
+    verdict, reason, _ = judge(arms(**noisy, migrated=result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.50012))))
+    assert verdict == EQUIVALENT_BUT
+    assert "do not repeat to the bit" in reason
+    far = arms(**noisy, migrated=result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.6)))
+    assert judge(far)[0] == DIFFERENT
+
+
+def test_numbers_that_change_with_the_release_are_placed() -> None:
+    """0.17.1's local graphs depart from eager; 0.19.2's do not."""
+    verdict, reason, notes = judge(arms(legacy_source=result(OLD, layers(33), losses=(6.5, 6.25, 6.0, 5.499))))
+    assert verdict == EQUIVALENT_BUT
+    assert "numbers change with the release, not with the migration" in reason
+    assert "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager" in reason
+    assert any(note.startswith("legacy on 0.17.1 departs from eager: losses differ from step 4 on") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "told"),
+    [
+        ({"legacy_source": None}, EQUIVALENT_BUT, "seen on 0.19.2 only; the old text's own release is not at hand"),
+        ({"legacy_source": failed(OLD)}, EQUIVALENT_BUT, "on 0.17.1 the old text crashed: AssertionError: no"),
+        ({"legacy_target": failed(NEW, REFUSED)}, EQUIVALENT_BUT, "0.19.2 cannot run the old text (refused: "),
+        ({"legacy_target": failed(NEW), "legacy_source": None}, INCONCLUSIVE, "the old text ran on no release"),
+        ({"migrated": failed(NEW)}, DIFFERENT, "the migrated text crashed on 0.19.2: AssertionError: no"),
+        (
+            {"migrated": failed(NEW), "legacy_target": failed(NEW)},
+            DIFFERENT,
+            "the release changed, not the migration",
+        ),
+        (
+            {"migrated": failed(NEW), "legacy_target": failed(NEW), "legacy_source": failed(OLD)},
+            INCONCLUSIVE,
+            "so did the old text",
+        ),
+        ({"migrated": failed(NEW, MISSING, "torch sees no GPU")}, INCONCLUSIVE, "torch sees no GPU"),
+        (
+            {"legacy_source": None, "legacy_target": result(NEW, ITERATION)},
+            DIFFERENT,
+            "the old and the migrated text on 0.19.2",
+        ),
+    ],
+)
+def test_arms_that_did_not_run(changed: dict[str, Result | None], verdict: str, told: str) -> None:
+    found, reason, _ = judge(arms(**changed))
+    assert (found, told in reason) == (verdict, True), reason
+
+
+def test_exit_status() -> None:
+    assert exit_status([EQUIVALENT, EQUIVALENT_BUT]) == 0
+    assert exit_status([EQUIVALENT, INCONCLUSIVE]) == 2
+    assert exit_status([INCONCLUSIVE, DIFFERENT]) == 1
+    assert exit_status([]) == 0
+
+
+def test_a_result_survives_json() -> None:
+    import json
+
+    for item in arms().values():
+        assert Result.from_json(json.loads(json.dumps(item.as_json()))) == item
+    with pytest.raises(ValueError, match="format"):
+        Result.from_json({"format": 99})

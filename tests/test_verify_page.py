@@ -1,0 +1,596 @@
+"""The HTML report, on results written by hand: what it shows, and that it is one well-formed page of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgmigrate.verify import figures
+from cgmigrate.verify.arms import (
+    CRASHED,
+    DONE,
+    DYNAMIC,
+    EAGER,
+    EAGER_AGAIN,
+    EAGER_SOURCE,
+    LEGACY_SOURCE,
+    LEGACY_TARGET,
+    MIGRATED,
+    TRAINING,
+    Arm,
+    Graph,
+    Proxy,
+    Rank,
+    Result,
+)
+from cgmigrate.verify.page import page
+from cgmigrate.verify.page.charts import Curve, loss_chart
+from cgmigrate.verify.page.markup import element, escaped, visible
+
+STEPS = 8
+OLD, NEW = "0.17.1", "0.19.2"
+LAYER = ("TransformerLayer", "SelfAttention", "MLP")
+WHOLE = ("TransformerBlock", *LAYER, "LanguageModelEmbedding")
+TELLING = 'RuntimeError: CUDA error: operation not permitted when <stream> is "capturing" & \x1b[31mred\x1b[0m'
+MODULES = {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn", "mlp"]}
+DIFF = """\
+--- recipes/a.yaml
++++ recipes/a.yaml
+@@ -1,3 +1,4 @@
+ model:
+-  enable_cuda_graph: true
+-  cuda_graph_scope: "attn,mlp" # <b>&amp;
++  cuda_graph_impl: local
++  cuda_graph_modules: [attn, mlp]
+"""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """As ``Comparison``."""
+
+    name: str = "recipes/a.yaml:12"
+    workload: str = TRAINING
+    verdict: str = "equivalent"
+    reason: str = "Legacy and migrated are equal to the last bit and in their census on 0.19.2."
+    notes: tuple[str, ...] = ()
+    roles: Mapping[str, str] = ()  # type: ignore[assignment]
+    diff: str = DIFF
+    source: str = OLD
+    target: str = NEW
+
+
+# --- results by hand --------------------------------------------------------------------------------------
+
+
+def arm(release: str, asked: Mapping[str, Any] | None = None, **more: Any) -> Arm:
+    return Arm(release, more.pop("workload", TRAINING), asked or {}, Proxy(spec="local"), steps=STEPS, **more)
+
+
+def layers(kernels: tuple[int, int] = (57, 91), count: int = 4, at: int = 3) -> tuple[Graph, ...]:
+    """A forward and a backward graph a layer, each replayed for two microbatches."""
+    replays = tuple(2 if step >= at else 0 for step in range(STEPS))
+    both = (("forward", LAYER, kernels[0]), ("backward", (), kernels[1]))
+    return tuple(
+        Graph("layer", layer, way, modules, kernel, kernel, at, replays)
+        for way, modules, kernel in both
+        for layer in range(1, count + 1)
+    )
+
+
+def iteration(at: int = 2) -> tuple[Graph, ...]:
+    replays = tuple(int(step >= at) for step in range(STEPS))
+    return (Graph("iteration", 0, "both", WHOLE, 1204, 1260, at, replays),)
+
+
+def rank(graphs: tuple[Graph, ...] = (), drift: float = 0.0, step: float = 0.0236, number: int = 0) -> Rank:
+    """``drift`` moves the losses from the fourth step on; ``step`` is the time of a settled step (s)."""
+    losses = [6.25 - 0.02 * n + (drift if n >= 3 else 0.0) for n in range(STEPS)]
+    told = tuple(loss.hex() for loss in losses)
+    return Rank(
+        number,
+        losses=told,
+        gradient_norms=tuple((1.5 + drift).hex() for _ in losses),
+        parameters=tuple(hashlib.sha256(loss.encode()).hexdigest() for loss in told),
+        rng="5" * 64,
+        graphs=graphs,
+        eager=tuple({"LanguageModelEmbedding": 2, **({} if graphs else {"MLP": 8})} for _ in losses),
+        seconds=tuple(0.9 if n in (0, 3) else step for n in range(STEPS)),
+        peak_bytes=412 << 20,
+        reserved_bytes=(1 << 30) + (1 << 28),
+    )
+
+
+def done(of: Arm, *ranks: Rank, **more: Any) -> Result:
+    environment = {"GPU": "NVIDIA H200", "driver": "580.65.06", "torch": "2.11.0+cu130", "megatron-core": of.release}
+    environment["transformer-engine"] = "2.12.0"
+    command = f"RANK=0 PYTHONPATH='/a b/<{of.release}>' python -m cgmigrate.verify.probe '{of.key} & co/arm.json'"
+    return Result(of, DONE, ranks=ranks, effective=of.settings, environment=environment, command=command, **more)
+
+
+def crashed(of: Arm, telling: str = TELLING) -> Result:
+    return replace(done(of), outcome=CRASHED, telling=telling)
+
+
+def held(**by_role: Result) -> tuple[dict[str, str], dict[str, Result]]:
+    """Roles and results of a comparison, from results by role."""
+    roles = {role.replace("_", "-"): result.arm.key for role, result in by_role.items()}
+    return roles, {result.arm.key: result for result in by_role.values()}
+
+
+def training() -> tuple[dict[str, str], dict[str, Result]]:
+    """Per-layer graphs of local layers: 0.17.1's depart from eager, 0.19.2's do not."""
+    return held(
+        eager=done(arm(NEW), rank()),
+        eager_again=done(arm(NEW, repeat=1), rank(step=0.0241)),
+        eager_source=done(arm(OLD), rank(step=0.034)),
+        legacy_source=done(arm(OLD, {"enable_cuda_graph": True}), rank(layers((61, 95)), 3.1e-4, 0.0102)),
+        legacy_target=done(arm(NEW, {"enable_cuda_graph": True}), rank(layers(), step=0.0082)),
+        migrated=done(arm(NEW, MODULES), rank(layers(), step=0.0079), remarks=("a stand-in kernel was used",)),
+    )
+
+
+def turned_on() -> tuple[dict[str, str], dict[str, Result]]:
+    """``none`` + ``full_iteration``: megatron-core's own migration captures, ours does not; 0.17.1 crashes here."""
+    asked = {"cuda_graph_impl": "none", "cuda_graph_scope": "full_iteration"}
+    return held(
+        eager=done(arm(NEW), rank()),
+        legacy_source=crashed(arm(OLD, asked)),
+        legacy_target=done(arm(NEW, asked), rank(iteration(), 2e-3, 0.0024)),
+        migrated=done(arm(NEW, {"cuda_graph_impl": "none"}), rank()),
+    )
+
+
+def generating(
+    release: str, asked: Mapping[str, Any] | None, tokens: Iterable[Iterable[int]], count: int = 0
+) -> Result:
+    graphs = tuple(
+        Graph("block", 0, "forward", WHOLE, 220, 224, 0, (0, int(n == 1), int(n == 1))) for n in range(count)
+    )
+    found = tuple(tuple(ids) for ids in tokens)
+    measured = Rank(0, tokens=found, logits=hashlib.sha256(repr(found).encode()).hexdigest(), graphs=graphs)
+    return done(arm(release, asked, workload=DYNAMIC), replace(measured, seconds=(0.4, 0.02, 0.02), eager=({}, {}, {})))
+
+
+def generation() -> tuple[dict[str, str], dict[str, Result]]:
+    plain = ((3, 14, 15, 92), (65, 35, 89, 79))
+    asked = {"cuda_graph_impl": "local", "cuda_graph_scope": "full_iteration_inference"}
+    return held(
+        eager=generating(NEW, None, plain),
+        legacy_source=generating(OLD, asked, (plain[0], (65, 35, 87, 79)), 3),
+        legacy_target=generating(NEW, asked, plain, 3),
+        migrated=generating(NEW, {"cuda_graph_impl": "local", "inference_cuda_graph_scope": "block"}, plain, 3),
+    )
+
+
+def shown(case: tuple[dict[str, str], dict[str, Result]], **more: Any) -> str:
+    roles, results = case
+    return page([Compared(roles=roles, **more)], results, {"cgmigrate": "0.5.0"})
+
+
+def three_comparisons() -> str:
+    """What a user gets of a directory."""
+    cases = [
+        (training(), {"verdict": "equivalent, but", "notes": ("0.17.1's graphs depart from eager since step 4.",)}),
+        (turned_on(), {"verdict": "different", "name": "b.yaml:3", "reason": "Only legacy on 0.19.2 captures."}),
+        (generation(), {"workload": DYNAMIC, "name": "c.yaml:7"}),
+    ]
+    results = {key: result for (_, found), _ in cases for key, result in found.items()}
+    compared = [Compared(roles=roles, **more) for (roles, _), more in cases]  # type: ignore[arg-type]
+    config = Compared("d.yaml:1", verdict="inconclusive", reason="0.17.1 is not at hand.", roles={}, diff="")
+    return page(
+        [*compared, config], results, {"cgmigrate": "0.5.0", "command": "cgmigrate verify <dir> --report a&b.html"}
+    )
+
+
+# --- reading a page -----------------------------------------------------------------------------------------
+
+VOID = {"meta", "wbr"}
+
+
+class Reader(HTMLParser):
+    """Reads a page; complains where an element is not closed in its turn or an attribute stands twice."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), attrs
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((tuple(self.open), data))
+
+    def attributes(self, name: str) -> list[str]:
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+    def tags(self, name: str) -> list[dict[str, str]]:
+        return [attributes for tag, attributes in self.elements if tag == name]
+
+    def text(self, inside: str = "body") -> str:
+        return "".join(text for path, text in self.texts if inside in path)
+
+
+def words(text: str) -> str:
+    """The page's text, as a person sees it, on one line."""
+    apart = re.sub(r"(?=<(?:th|td|li|p|dt|dd|h\d|small|summary|tr|caption|code)\b)|(?<=</caption>)", " ", text)
+    return " ".join(Reader(apart).text().split())
+
+
+# --- the page as a whole ------------------------------------------------------------------------------------
+
+
+def test_a_page_is_well_formed_and_its_references_meet() -> None:
+    read = Reader(three_comparisons())
+    idents = read.attributes("id")
+    assert len(set(idents)) == len(idents)
+    referred = [name for names in read.attributes("aria-labelledby") for name in names.split()]
+    referred += [href.removeprefix("#") for href in read.attributes("href")]
+    assert referred
+    assert set(referred) <= set(idents)
+
+
+def test_a_page_loads_nothing() -> None:
+    text = three_comparisons()
+    read = Reader(text)
+    tags = {tag for tag, _ in read.elements}
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "form", "base", "image", "use"}
+    assert all(href.startswith("#") for href in read.attributes("href"))
+    assert not read.attributes("src")
+    assert not [name for _, attributes in read.elements for name in attributes if name.startswith("on")]
+    style = read.text("style")
+    assert style.count("{") == style.count("}") > 50
+    assert not re.search(r"@import|url\(|@font-face|https?:", style)
+    assert read.tags("meta")[1]["content"].startswith("default-src 'none';")
+
+
+def test_a_page_is_for_readers_of_all_kinds() -> None:
+    read = Reader(three_comparisons())
+    headings = [tag for tag, _ in read.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert headings[0] == "h1"
+    assert headings.count("h1") == 1
+    assert set(headings) == {"h1", "h2", "h3"}
+    assert all("scope" in attributes for attributes in read.tags("th"))
+    told = [attributes for attributes in read.tags("svg") if attributes.get("aria-hidden") != "true"]
+    assert len(told) == 5  # losses and times of two trainings, times of one generation
+    assert all(attributes["role"] == "img" and attributes["aria-labelledby"] for attributes in told)
+    assert len(read.tags("caption")) == len(read.tags("table"))
+
+
+def test_every_verdict_is_a_word_in_the_summary_and_in_its_section() -> None:
+    text = words(three_comparisons())
+    assert "4 comparisons: 1 equivalent; 1 equivalent, but; 1 different; 1 inconclusive." in text
+    for verdict in ("✓ equivalent ", "≈ equivalent, but", "≠ different", "? inconclusive"):
+        assert text.count(verdict) == 2
+    assert text.count("Only legacy on 0.19.2 captures.") == 2
+
+
+def test_nothing_to_show_is_still_a_page() -> None:
+    assert "0 comparisons: nothing compared." in words(page([], {}, {}))
+
+
+def test_a_comparison_without_arms_shows_its_diff() -> None:
+    text = words(page([Compared(roles={})], {}, {}))
+    assert "enable_cuda_graph: true" in text
+    assert "No arm was run." in text
+
+
+def test_arms_that_the_results_do_not_hold_are_not_run() -> None:
+    text = words(page([Compared(roles={LEGACY_SOURCE: "a", MIGRATED: "b"})], {}, {}))
+    assert "legacy 0.17.1 not run" in text
+    assert "migrated 0.19.2 not run" in text
+
+
+# --- a comparison -------------------------------------------------------------------------------------------
+
+
+def test_the_diff_is_coloured_by_line_and_escaped() -> None:
+    text = shown(training())
+    assert '<span class="del">-  enable_cuda_graph: true\n</span>' in text
+    assert '<span class="add">+  cuda_graph_impl: local\n</span>' in text
+    assert '<span class="file">--- recipes/a.yaml\n</span>' in text
+    assert "# &lt;b&gt;&amp;amp;" in text
+    assert Reader(text).text("pre").startswith(DIFF)
+
+
+def test_every_arm_has_a_row_with_its_figures() -> None:
+    text = words(shown(training()))
+    digest = figures.short(rank().parameters[-1])
+    assert f"eager 0.19.2 done 6.110000 A {digest} 0 0 23.6 ms 412 MiB 1.25 GiB reserved" in text
+    assert (
+        f"migrated cuda_graph_impl=local cuda_graph_modules=attn,mlp 0.19.2 done 6.110000 A {digest} 8 16 7.90 ms"
+        in text
+    )
+
+
+def test_equal_digests_share_a_letter_and_others_do_not() -> None:
+    text = shown(training())
+    same, other = rank().parameters[-1], rank(drift=3.1e-4).parameters[-1]
+    cell = '<span class="badge badge-{}">{}</span><code title="{}">'
+    assert text.count(cell.format("A", "A", same)) == 5
+    assert text.count(cell.format("B", "B", other)) == 1
+    assert "losses A A A B A A" in words(text)
+    assert "random-number states A A A A A A" in words(text)
+
+
+def test_a_crashed_arm_tells_its_line() -> None:
+    text = shown(turned_on())
+    assert "crashed" in words(text)
+    assert "&lt;stream&gt; is &quot;capturing&quot; &amp; ␛[31mred␛[0m" in text
+    assert "<stream>" not in text
+
+
+def test_an_arm_that_is_another_says_so() -> None:
+    roles, results = training()
+    roles[LEGACY_TARGET] = roles[MIGRATED]
+    assert "migrated cuda_graph_impl=local cuda_graph_modules=attn,mlp the same run as legacy on 0.19.2" in words(
+        shown((roles, results))
+    )
+
+
+def test_every_command_is_there_to_be_copied() -> None:
+    roles, results = training()
+    text = shown((roles, results))
+    code = [found for path, found in Reader(text).texts if path[-2:] == ("pre", "code")]
+    assert {results[key].command for key in roles.values()} <= set(code)
+
+
+def test_environment_names_the_arms_where_they_differ() -> None:
+    text = words(shown(training()))
+    assert "GPU NVIDIA H200 driver 580.65.06 torch 2.11.0+cu130 Transformer Engine 2.12.0" in text
+    assert "; 0.17.1 (eager on 0.17.1 and legacy on 0.17.1)" in text
+    assert "migrated on 0.19.2: a stand-in kernel was used" in text
+    assert "4 local layers, hidden size 256" in text
+
+
+# --- losses and times ---------------------------------------------------------------------------------------
+
+
+def test_losses_are_compared_in_words() -> None:
+    text = words(shown(training()))
+    equal = "eager on 0.19.2, eager again on 0.19.2, eager on 0.17.1, legacy on 0.19.2 and migrated on 0.19.2"
+    assert f"{equal}: equal to the last bit in all 8 steps." in text
+    assert "legacy on 0.17.1 departs from eager on 0.19.2 at step 4; by 0.00031 nats at most" in text
+
+
+def test_curves_that_coincide_share_the_line_in_dashes() -> None:
+    flat = (6.0, 5.0, 4.0)
+    curves = [Curve(EAGER, "one", flat), Curve(MIGRATED, "two", flat), Curve(LEGACY_SOURCE, "three", (9.0, 8.0, 7.0))]
+    read = Reader(loss_chart(curves, "x", "three curves"))
+    lines = [attributes for attributes in read.tags("path") if attributes.get("class") == "curve"]
+    assert [line.get("stroke-dasharray") for line in lines] == ["6 6", "6 6", None]
+    assert [line.get("stroke-dashoffset") for line in lines] == ["0", "-6", None]
+    assert lines[0]["d"] == lines[1]["d"] != lines[2]["d"]
+    # Each step of the shared line is marked once, in turn.
+    marks = [attributes["transform"] for attributes in read.tags("path") if attributes.get("class") == "marker"]
+    assert len(marks) == len(set(marks)) == 6
+
+
+def test_a_loss_that_is_not_finite_leaves_a_gap_and_is_told() -> None:
+    roles, results = training()
+    broken = results[roles[MIGRATED]]
+    losses = (*broken.ranks[0].losses[:6], "nan", "inf")
+    results[roles[MIGRATED]] = replace(broken, ranks=(replace(broken.ranks[0], losses=losses),))
+    text = shown((roles, results))
+    paths = " ".join(Reader(text).attributes("d"))
+    assert "nan" not in paths
+    assert "inf" not in paths
+    assert "migrated on 0.19.2 departs from eager on 0.19.2 at step 7; by no finite number" in words(text)
+    assert "migrated on 0.19.2: losses that are not finite leave a gap" in words(text)
+
+
+number = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.lists(st.lists(number, max_size=9).map(tuple), min_size=1, max_size=6))
+def test_any_losses_make_a_chart_within_its_box(values: list[tuple[float, ...]]) -> None:
+    curves = [Curve(role, role, value) for role, value in zip((EAGER, MIGRATED) * 3, values, strict=False)]
+    drawn = loss_chart(curves, "x", "any")
+    for path in Reader(drawn).attributes("d"):
+        for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", path):
+            assert -5 <= float(x) <= 480
+            assert -5 <= float(y) <= 280
+    assert not re.search(r"\b(nan|inf)\b", drawn)
+
+
+def test_bars_tell_the_time_and_the_gain() -> None:
+    text = words(shown(training()))
+    assert "7.90 ms, 3.0 × eager’s speed" in text
+    assert "10.2 ms, 3.3 × eager’s speed" in text  # against eager on its own release
+    widths = [a["width"] for a in Reader(shown(training())).tags("rect") if a.get("class") == "bar"]
+    assert widths[2] == "100.00%"
+    assert float(widths[5].rstrip("%")) == pytest.approx(100 * 7.9 / 34, abs=0.01)
+
+
+# --- the census ---------------------------------------------------------------------------------------------
+
+
+def test_the_census_stands_side_by_side() -> None:
+    text = words(shown(training()))
+    assert text.count("4 × layer forward: attn, mlp; 57 kernels; 2 replays a step layers 1–4") == 2
+    assert text.count("4 × layer forward: attn, mlp; 61 kernels; 2 replays a step") == 1
+    assert "legacy on 0.19.2 and migrated on 0.19.2 capture the same graphs." in text
+    assert "legacy on 0.17.1 and migrated on 0.19.2 capture the same graphs (kernels aside)." in text
+    assert "only here" not in text
+
+
+def test_eager_arms_that_show_the_same_share_a_column() -> None:
+    heads = words(shown(training())).partition("Census, side by side")[2]
+    assert heads.lstrip().startswith("eager on 0.19.2, eager again on 0.19.2 and eager on 0.17.1 legacy on 0.17.1")
+
+
+def test_what_only_one_side_captures_is_marked() -> None:
+    text = shown(turned_on())
+    line = "1 × whole iteration: attn, mlp, embedding; 1204 kernels of 1260 nodes; 1 replay a step"
+    assert re.search(rf"<mark[^>]*>{re.escape(line)}</mark>", text)
+    assert "legacy on 0.19.2 and migrated on 0.19.2 capture different graphs" in words(text)
+
+
+def test_one_kernel_less_on_the_same_release_is_marked_on_both_sides() -> None:
+    roles, results = training()
+    wrong = results[roles[MIGRATED]]
+    results[roles[MIGRATED]] = replace(wrong, ranks=(rank(layers((56, 91))),))
+    marked = re.findall(r"<mark[^>]*>(.*?)</mark>", shown((roles, results)))
+    assert [line.split("; ")[1] for line in marked] == ["57 kernels", "56 kernels"]
+
+
+def test_processes_that_differ_are_told_apart() -> None:
+    pair = (rank(layers(count=2)), rank(layers(count=4), number=1))
+    roles, results = held(
+        legacy_target=done(arm(NEW, MODULES, processes=2), *pair),
+        migrated=done(arm(NEW, processes=2), pair[0], pair[0]),
+    )
+    text = words(shown((roles, results)))
+    assert "process 0 2 × layer forward" in text
+    assert "process 1 4 × layer forward" in text
+    assert "4, 8" in text
+
+
+# --- generation ---------------------------------------------------------------------------------------------
+
+
+def test_generation_shows_tokens_in_place_of_losses() -> None:
+    text = words(shown(generation(), workload=DYNAMIC))
+    assert "eager on 0.19.2, legacy on 0.19.2 and migrated on 0.19.2: 8 tokens of 2 requests, all equal." in text
+    assert "legacy on 0.17.1 differs from eager on 0.19.2 in request 2 from token 3 on: 87, not 89." in text
+    assert "request 2: 65 35 87 79" in text
+    assert "generation, dynamic batching" in text
+    assert "2 × block forward: attn, mlp, embedding; 220 kernels of 224 nodes; never replayed" in text
+    assert "1 replay a round" in text
+    assert "Losses" not in text
+
+
+# --- figures ------------------------------------------------------------------------------------------------
+
+
+def test_the_settled_step_time_leaves_out_captures_and_the_first_half() -> None:
+    assert figures.steady_seconds(replace(rank(), seconds=(9.0, 9.0, 1.0, 3.0))) == 2.0
+    late = replace(rank(layers(at=6)), seconds=(1.0,) * 7 + (5.0,))
+    assert figures.steady_seconds(late) == 5.0
+    assert figures.steady_seconds(replace(rank(layers(at=7)), seconds=(1.0,) * 8)) is None
+    assert figures.steady_seconds(Rank(0)) is None
+
+
+def test_counts_of_a_rank() -> None:
+    assert figures.graphs_captured(rank(layers())) == 8
+    assert figures.replays_per_step(rank(layers())) == 16
+    assert figures.replays_per_step(rank()) == 0
+    assert figures.capture_steps(rank((*layers(at=3), *iteration(at=5)))) == "4, 6"
+    assert figures.short("0123456789abcdef") == "01234567"
+
+
+def test_census_lines_put_like_graphs_together() -> None:
+    assert figures.census_lines(rank()) == ()
+    first, *rest = layers()
+    odd = replace(first, kernels=-1, nodes=-1)
+    assert figures.census_lines(rank((odd, *rest))) == (
+        "1 × layer forward: attn, mlp; kernels not counted; 2 replays a step",
+        "3 × layer forward: attn, mlp; 57 kernels; 2 replays a step",
+        "4 × layer backward; 91 kernels; 2 replays a step",
+    )
+
+
+@pytest.mark.parametrize(
+    ("modules", "parts"),
+    [
+        (("TransformerLayer", "SelfAttention"), ("attn",)),
+        (("TransformerLayer", "SelfAttention", "MoELayer", "TopKRouter"), ("attn", "moe_router")),
+        (("TransformerLayer", "MoELayer", "TopKRouter", "TEGroupedMLP"), ("moe_router", "experts")),
+        (("TransformerLayer",), ("TransformerLayer",)),
+        ((), ()),
+    ],
+)
+def test_the_settings_words_name_what_ran_inside(modules: tuple[str, ...], parts: tuple[str, ...]) -> None:
+    assert figures.parts_of(modules) == parts
+
+
+def test_a_departure_is_found_to_the_last_bit() -> None:
+    assert figures.departure((1.0, 2.0), (1.0, 2.0)) is None
+    assert figures.departure((1.0, 2.0, 3.5), (1.0, 2.5, 3.0)) == figures.Departure(2, 0.5, 2)
+    assert figures.departure((0.0,), (-0.0,)) is not None
+    assert figures.departure((float("nan"),), (float("nan"),)) is None
+    shorter = figures.departure((1.0,), (1.0, 2.0))
+    assert shorter is not None
+    assert (shorter.first, shorter.at) == (2, 2)
+
+
+def test_the_first_token_that_differs() -> None:
+    assert figures.first_difference(((1, 2),), ((1, 2),)) is None
+    assert figures.first_difference(((1, 2), (3,)), ((1, 2), (3, 4))) == (2, 2, None, 4)
+
+
+def test_letters_are_the_same_for_equal_values() -> None:
+    assert figures.letters(["x", "", "y", None, "x"]) == ("A", "", "B", "", "A")
+    assert figures.letters([str(n) for n in range(28)])[-2:] == ("AA", "AB")
+
+
+def test_amounts_carry_their_units() -> None:
+    assert [figures.milliseconds(value) for value in (0.0079, 0.009996, 0.0571, 0.4123)] == [
+        "7.90 ms",
+        "10.0 ms",
+        "57.1 ms",
+        "412 ms",
+    ]
+    assert [figures.memory(value) for value in (412 << 20, 5 << 28)] == ["412 MiB", "1.25 GiB"]
+    assert figures.spans([4, 1, 2, 2]) == "1–2, 4"
+
+
+# --- escaping -----------------------------------------------------------------------------------------------
+
+anything = st.text() | st.text("<>&\"'/=-!`\x00\x1b\r\n\ud800\u202e abct", max_size=30)
+
+
+@settings(deadline=None, derandomize=True)
+@given(anything, anything)
+def test_any_text_comes_out_as_it_went_in(text: str, title: str) -> None:
+    made = f"<p>{element('code', text, title=title)}{escaped(text)}</p>"
+    made.encode("utf-8")
+    read = Reader(made)
+    assert read.text("p") == visible(text) * 2
+    assert read.tags("code")[0]["title"] == visible(title)
+    assert [tag for tag, _ in read.elements] == ["p", "code"]
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(anything)
+def test_no_text_changes_the_page(text: str) -> None:
+    def tags(told: str) -> list[str]:
+        asked = {told: told}
+        proxy = Proxy(notes=(told,), fields=asked)
+        of = replace(arm(NEW, asked), proxy=proxy)
+        ran = replace(done(of, rank()), telling=told, remarks=(told,), environment=asked, command=told)
+        roles, results = held(eager_source=ran, migrated=replace(crashed(arm(NEW, asked), told), command=told))
+        compared = Compared(told, told, told, told, (told,), roles, told, told, told)
+        made = page([compared], results, {told: told})
+        made.encode("utf-8")
+        return [tag for tag, _ in Reader(made).elements if tag != "span"]
+
+    # A diff's lines are spans, one a line; all other elements are there whatever the text.
+    assert tags(f"x{text}y") == tags("xy")
+
+
+def test_roles_are_shown_in_their_order() -> None:
+    roles, results = training()
+    backwards = dict(reversed(roles.items()))
+    assert shown((backwards, results)) == shown((roles, results))
+    assert list(roles) == [EAGER, EAGER_AGAIN, EAGER_SOURCE, LEGACY_SOURCE, LEGACY_TARGET, MIGRATED]
