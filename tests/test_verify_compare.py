@@ -150,6 +150,68 @@ def test_numbers_may_differ_by_as_much_as_two_eager_runs_do() -> None:
     assert judge(far)[0] == DIFFERENT
 
 
+NOISY = {"eager_again": result(NEW, losses=(6.5, 6.25, 6.0, 5.5001))}
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_what_is_no_number_is_no_noise(odd: float) -> None:
+    wrong = result(NEW, layers(), losses=(6.5, 6.25, odd, 5.5))
+    assert judge(arms(**NOISY, migrated=wrong))[0] == DIFFERENT
+
+
+def test_noise_excuses_nothing_that_eager_runs_repeat() -> None:
+    right = result(NEW, layers())
+    wrong = replace(right, ranks=(replace(right.ranks[0], rng="cpu:2"),))
+    assert judge(arms(**NOISY, migrated=wrong))[:2] == (
+        DIFFERENT,
+        "the same graphs on 0.19.2, other numbers: random number states differ from step 1 on, cpu:1 against cpu:2",
+    )
+
+
+def generated(first: Result, token: int) -> Result:
+    return replace(first, ranks=(replace(first.ranks[0], tokens=((token,),)),))
+
+
+def test_other_tokens_where_eager_runs_do_not_repeat_are_not_excused() -> None:
+    noisy = {"eager": generated(result(NEW), 1), "eager_again": generated(result(NEW), 2)}
+    same = {role: generated(result(NEW, layers()), 1) for role in ("legacy_target", "migrated")}
+    same["legacy_source"] = generated(result(OLD, layers(33)), 1)
+    verdict, _, notes = judge(arms(**noisy, **same))
+    assert verdict == EQUIVALENT
+    assert "two eager runs on 0.19.2 differ (tokens differ from request 1, token 1 on: 1 against 2)" in notes
+    other = {**same, "migrated": generated(result(NEW, layers()), 7)}
+    assert judge(arms(**noisy, **other))[0] == INCONCLUSIVE
+
+
+def test_eager_runs_with_other_parameters_are_not_called_equal() -> None:
+    again = replace(result(NEW), ranks=(replace(result(NEW).ranks[0], parameters=("x",)),))
+    _, _, notes = judge(arms(eager_again=again))
+    assert not any("two eager runs on 0.19.2 are equal" in note for note in notes)
+    assert any(note.startswith("two eager runs on 0.19.2 differ (parameters differ") for note in notes)
+
+
+@pytest.mark.parametrize("replays", [None, (0, 0, 0, 0)], ids=["captured", "replayed"])
+def test_arms_that_agree_on_no_graphs_prove_nothing(
+    replays: tuple[int, ...] | None, request: pytest.FixtureRequest
+) -> None:
+    """More warm-up steps than the run has steps, say."""
+
+    def idle(one: Result) -> Result:
+        graphs = tuple(replace(graph, replays=replays) for graph in one.ranks[0].graphs) if replays else ()
+        return replace(one, ranks=(replace(one.ranks[0], graphs=graphs),))
+
+    verdict, reason, _ = judge({role: idle(one) for role, one in arms().items()})
+    assert verdict == INCONCLUSIVE
+    assert f"but no graph was {request.node.callspec.id} in 8 steps" in reason
+
+
+def test_losses_that_are_no_numbers_prove_nothing() -> None:
+    nan = (6.5, float("nan"), float("nan"), float("nan"))
+    verdict, reason, _ = judge(arms(legacy_target=result(NEW, layers(), nan), migrated=result(NEW, layers(), nan)))
+    assert verdict == INCONCLUSIVE
+    assert "no finite number" in reason
+
+
 def test_numbers_that_change_with_the_release_are_placed() -> None:
     """0.17.1's local graphs depart from eager; 0.19.2's do not."""
     verdict, reason, notes = judge(arms(legacy_source=result(OLD, layers(33), losses=(6.5, 6.25, 6.0, 5.499))))

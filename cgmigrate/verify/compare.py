@@ -20,10 +20,15 @@ did not run             did not run            inconclusive
 ======================  =====================  ==========================================================
 
 Where the migrated configuration itself fails: different, when a legacy arm ran; inconclusive, when none did.
+
+Arms that agree prove nothing where there was nothing to see: inconclusive, when the settings ask for graphs in this
+workload and none was replayed, and when the last loss is no number. So is a difference of tokens where two eager runs
+generate other tokens.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +43,7 @@ from cgmigrate.verify.arms import (
     LEGACY_SOURCE,
     LEGACY_TARGET,
     MIGRATED,
+    TRAINING,
     Graph,
     Rank,
     Result,
@@ -48,6 +54,7 @@ EQUIVALENT, EQUIVALENT_BUT = "equivalent", "equivalent, but"
 DIFFERENT, INCONCLUSIVE = "different", "inconclusive"
 EXIT_STATUS = {EQUIVALENT: 0, EQUIVALENT_BUT: 0, DIFFERENT: 1, INCONCLUSIVE: 2}
 
+PARAMETERS, RNG = "parameters differ", "random number states differ"
 TOKENS, LOGITS = "tokens differ", "log-probabilities differ"
 SLACK = 4.0
 """How many times further apart than two eager runs two arms may be where runs do not repeat to the bit."""
@@ -82,6 +89,8 @@ def judge(roles: Mapping[str, Result]) -> tuple[str, str, tuple[str, ...]]:
     """The verdict on the migrated arm, its reason, and what else a reader should know. ``roles`` maps role → result."""
     migrated = roles[MIGRATED]
     verdict, reason = _verdict_of_failure(roles) if migrated.outcome != DONE else _verdict(roles)
+    if verdict in (EQUIVALENT, EQUIVALENT_BUT) and (why := _shows_nothing(migrated)):
+        verdict, reason = INCONCLUSIVE, why
     return verdict, reason, tuple(_notes(roles))
 
 
@@ -107,7 +116,10 @@ def _verdict(roles: Mapping[str, Result]) -> tuple[str, str]:
         return EQUIVALENT_BUT, own
     if apart := numbers_apart(target, migrated):
         noise = _noise(roles)
-        if noise is None or noise == 0.0 or distance(target, migrated) > SLACK * noise:
+        if noise == math.inf and not _repeats(roles, target, migrated):
+            return INCONCLUSIVE, f"{apart}; but two eager runs on {release} are as far apart: {_eager_apart(roles)}"
+        apart_by = distance(target, migrated)
+        if noise is None or noise in (0.0, math.inf) or apart_by > SLACK * noise or _repeats(roles, target, migrated):
             return DIFFERENT, f"the same graphs on {release}, other numbers: {apart}"
         return EQUIVALENT_BUT, (
             f"runs do not repeat to the bit here: two eager runs differ by {noise:.1e}, "
@@ -118,6 +130,21 @@ def _verdict(roles: Mapping[str, Result]) -> tuple[str, str]:
     if departure := _releases_apart(roles):
         return EQUIVALENT_BUT, departure
     return EQUIVALENT, f"the same graphs, and on {release} the same numbers to the last bit"
+
+
+def _shows_nothing(migrated: Result) -> str:
+    """Why an arm that agrees with the others proves nothing; empty when it does."""
+    last = [float.fromhex(rank.losses[-1]) for rank in migrated.ranks if rank.losses]
+    if not all(map(math.isfinite, last)):
+        return "the last loss is no finite number, which hides any difference"
+    asked = capture_in(migrated)
+    training = migrated.arm.workload == TRAINING
+    if asked is None or (asked.training if training else asked.inference) is None:
+        return ""
+    if any(any(graph.replays) for rank in migrated.ranks for graph in rank.graphs):
+        return ""
+    happened = "replayed" if migrated_graphs(migrated) else "captured"
+    return f"the settings ask for {asked}, but no graph was {happened} in {migrated.arm.steps} steps"
 
 
 def _own_migration(target: Result, migrated: Result, source: Result) -> str:
@@ -276,8 +303,8 @@ def _measured(left: Rank, right: Rank) -> list[tuple[str, Sequence[object], Sequ
     return [
         ("losses differ", left.losses, right.losses),
         ("gradient norms differ", left.gradient_norms, right.gradient_norms),
-        ("parameters differ", left.parameters, right.parameters),
-        ("random number states differ", (left.rng,), (right.rng,)),
+        (PARAMETERS, left.parameters, right.parameters),
+        (RNG, (left.rng,), (right.rng,)),
         (TOKENS, left.tokens, right.tokens),
         (LOGITS, (left.logits,), (right.logits,)),
     ]
@@ -296,16 +323,22 @@ def _value(item: object) -> str:
 
 
 def distance(left: Result, right: Result) -> float:
-    """The largest relative difference of a loss or gradient norm of two arms; infinite where tokens differ."""
+    """The largest relative difference of a loss or gradient norm of two arms.
+
+    Infinite where tokens differ, and where one of two values that differ is no finite number.
+    """
     worst = 0.0
     for ours, theirs in zip(left.ranks, right.ranks, strict=False):
         if ours.tokens != theirs.tokens:
-            return float("inf")
+            return math.inf
         for mine, other in ((ours.losses, theirs.losses), (ours.gradient_norms, theirs.gradient_norms)):
             if len(mine) != len(other):
-                return float("inf")
+                return math.inf
             for first, second in zip(map(float.fromhex, mine), map(float.fromhex, other), strict=True):
-                if first != second:
+                if not (math.isfinite(first) and math.isfinite(second)):
+                    if str(first) != str(second):
+                        return math.inf
+                elif first != second:
                     worst = max(worst, abs(first - second) / max(abs(first), abs(second), 1e-30))
     return worst
 
@@ -316,6 +349,22 @@ def _noise(roles: Mapping[str, Result]) -> float | None:
     if first is None or second is None or DONE not in (first.outcome,) or second.outcome != DONE:
         return None
     return distance(first, second)
+
+
+def _eager_apart(roles: Mapping[str, Result]) -> str:
+    """What two eager runs of one release compute differently, in words; empty when nothing."""
+    return numbers_apart(roles[EAGER], roles[EAGER_AGAIN])
+
+
+def _repeats(roles: Mapping[str, Result], target: Result, migrated: Result) -> bool:
+    """Whether two arms differ in something that carries no rounding of its own and that eager runs repeat."""
+    noisy = _quantities_apart(roles[EAGER], roles[EAGER_AGAIN]) if _noise(roles) is not None else frozenset()
+    return bool((_quantities_apart(target, migrated) - noisy) & {PARAMETERS, RNG, TOKENS})
+
+
+def _quantities_apart(left: Result, right: Result) -> frozenset[str]:
+    pairs = zip(left.ranks, right.ranks, strict=False)
+    return frozenset(what for pair in pairs for what, mine, other in _measured(*pair) if mine != other)
 
 
 def _departs_from_eager(result: Result | None, eager: Result | None) -> str:
@@ -349,7 +398,7 @@ def _releases_apart(roles: Mapping[str, Result]) -> str:
 
 def _by(left: Result, right: Result) -> str:
     most = distance(left, right)
-    return f", by at most {most:.1e}" if 0 < most < float("inf") else ""
+    return f", by at most {most:.1e}" if 0 < most < math.inf else ""
 
 
 def _without_rng(result: Result) -> Result:
@@ -364,10 +413,11 @@ def _without_rng(result: Result) -> Result:
 def _notes(roles: Mapping[str, Result]) -> list[str]:
     notes: list[str] = []
     noise, migrated = _noise(roles), roles[MIGRATED]
-    if noise == 0.0:
+    if noise is not None and not (eager_apart := _eager_apart(roles)):
         notes.append(f"two eager runs on {migrated.arm.release} are equal to the last bit")
     elif noise is not None:
-        notes.append(f"two eager runs on {migrated.arm.release} differ by {noise:.1e}")
+        by = f"by {noise:.1e}" if 0.0 < noise < math.inf else f"({eager_apart})"
+        notes.append(f"two eager runs on {migrated.arm.release} differ {by}")
     equal: list[str] = []
     for role, eager_role in ((LEGACY_SOURCE, EAGER_SOURCE), (LEGACY_TARGET, EAGER), (MIGRATED, EAGER)):
         result, eager = roles.get(role), roles.get(eager_role)
