@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,10 +20,17 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
     """Run both forms and tell; return the exit status."""
     from cgmigrate.verify import report
 
+    if page and not os.path.isdir(os.path.dirname(page) or "."):
+        raise Unusable(f"--report {page}: no such folder")
     outcome = _outcome(given)
     if outcome.script:
         click.echo(outcome.script, nl=False)
-        return 0
+        # What no run will tell, the script leaves out.
+        for comparison in outcome.comparisons:
+            click.echo(report.text(comparison, outcome.results, _style), nl=False, err=True)
+        for path in outcome.trouble:
+            click.echo(f"error: {path}", err=True)
+        return ERROR if outcome.trouble else outcome.status
     if as_json:
         config = [verdict.as_json() for verdict in outcome.config]
         click.echo(report.as_json(outcome.comparisons, outcome.results, config), nl=False)

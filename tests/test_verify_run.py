@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cgmigrate.verify.arms import CRASHED, MISSING, TIMED_OUT, TRAINING, Arm, Packing, Proxy
+from cgmigrate.verify import arms
+from cgmigrate.verify.arms import CRASHED, DONE, MISSING, TIMED_OUT, TRAINING, Arm, Packing, Proxy
 from cgmigrate.verify.mcore import Home, installed
 from cgmigrate.verify.run import Runner, describe, in_order, telling_line
+from cgmigrate.verify.slurm import script
 
 ARM = Arm("0.19.2", TRAINING, {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn", "mlp"]}, Proxy())
 
@@ -51,8 +58,6 @@ def test_the_real_probe_says_what_it_lacks(tmp_path: Path) -> None:
     assert found.environment["megatron-core"].partition("+")[0] == home.version
     assert told[0].endswith("eager …")
     assert "cgmigrate.verify.probe" in found.command
-    # What ran is not run again.
-    assert Runner({}, tmp_path, told.append).run([arm])[arm.key] == found
 
 
 def test_a_crash_is_told_by_its_last_error(tmp_path: Path) -> None:
@@ -64,6 +69,116 @@ def test_a_crash_is_told_by_its_last_error(tmp_path: Path) -> None:
     assert found.outcome == CRASHED
     assert found.telling == "ended with 3; RuntimeError: CUDA error: an illegal memory access"
     assert told[-1].startswith(f"{describe(ARM)}: crashed in")
+
+
+def writes(folder: Path, telling: str, outcome: str = CRASHED) -> str:
+    """A program that leaves a result of rank 0 behind, as the probe does."""
+    rank = {"outcome": outcome, "telling": telling, "rank": None}
+    return f"import sys; open(sys.argv[-1] + '/rank-0.json', 'w').write({json.dumps(rank)!r})"
+
+
+def test_what_ran_is_not_run_again_but_what_lacked_something_is(tmp_path: Path) -> None:
+    home = python_that(tmp_path, writes(tmp_path, "first"))
+    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].telling == "first"
+    python_that(tmp_path, writes(tmp_path, "second", MISSING))
+    again, told = runner(tmp_path, home)
+    assert again.run([ARM])[ARM.key].telling == "first"
+    assert not told
+    other = python_that(tmp_path, writes(tmp_path, "no GPU", MISSING))
+    arm = replace(ARM, steps=9)
+    assert runner(tmp_path, other)[0].run([arm])[arm.key].outcome == MISSING
+    python_that(tmp_path, writes(tmp_path, "third"))
+    assert runner(tmp_path, other)[0].run([arm])[arm.key].telling == "third"
+
+
+def test_an_arm_that_was_stopped_by_the_clock_runs_again(tmp_path: Path) -> None:
+    home = python_that(tmp_path, "import time; time.sleep(60)")
+    assert runner(tmp_path, home, timeout=1.0)[0].run([ARM])[ARM.key].outcome == TIMED_OUT
+    python_that(tmp_path, writes(tmp_path, "it ran"))
+    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].telling == "it ran"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda place: (place / "result.json").write_text('{"format": 99}'),
+        lambda place: (place / "result.json").write_text('{"format": 1, "arm": {}}'),
+        lambda place: (place / "made-by.json").write_text('{"probe": "of another version"}'),
+    ],
+    ids=["another form", "half a form", "another probe"],
+)
+def test_a_result_of_another_version_is_not_taken(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
+    home = python_that(tmp_path, writes(tmp_path, "old"))
+    runner(tmp_path, home)[0].run([ARM])
+    python_that(tmp_path, writes(tmp_path, "new"))
+    spoil(tmp_path / ARM.key)
+    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].telling == "new"
+
+
+def test_a_release_at_another_place_runs_its_own_arms(tmp_path: Path) -> None:
+    home = python_that(tmp_path, writes(tmp_path, "here"))
+    runner(tmp_path, home)[0].run([ARM])
+    python_that(tmp_path, writes(tmp_path, "there"))
+    assert runner(tmp_path, replace(home, paths=("/patched",)))[0].run([ARM])[ARM.key].telling == "there"
+
+
+def test_what_an_interrupted_run_left_is_not_this_runs_result(tmp_path: Path) -> None:
+    home = python_that(tmp_path, writes(tmp_path, "", DONE))
+    runner(tmp_path, home)[0].run([ARM])
+    (tmp_path / ARM.key / "result.json").unlink()
+    (tmp_path / ARM.key / "made-by.json").unlink()
+    python_that(tmp_path, "print('RuntimeError: it broke')")
+    found = runner(tmp_path, home)[0].run([ARM])[ARM.key]
+    assert (found.outcome, found.telling) == (CRASHED, "ended with 0; RuntimeError: it broke")
+
+
+def test_the_probe_of_an_older_version_is_replaced(tmp_path: Path) -> None:
+    stale = tmp_path / "program/cgmigrate/verify/arms.py"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("raise SystemExit('old')\n")
+    home = python_that(tmp_path, "pass")
+    runner(tmp_path, home)[0].environment(home)
+    assert stale.read_bytes() == Path(arms.__file__).read_bytes()
+    assert (tmp_path / "program/cgmigrate/verify/probe/__main__.py").exists()
+
+
+def test_an_interrupt_ends_the_arm_and_leaves_no_result(tmp_path: Path) -> None:
+    run, told = runner(tmp_path, python_that(tmp_path, "import time; time.sleep(600)"), timeout=100.0)
+
+    def interrupted() -> None:
+        while not run._running:
+            time.sleep(0.05)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupted).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run.run([ARM])
+    assert time.monotonic() - start < 50
+    assert not (tmp_path / ARM.key / "result.json").exists()
+    assert len(told) < 3
+
+
+def test_a_slurm_script_keeps_other_checkouts_off_the_path_and_shows_every_gpu(tmp_path: Path) -> None:
+    run, _ = runner(tmp_path, Home(ARM.release, "python", ("/mcore",)), timeout=301.0)
+    text = script(run, [replace(ARM, processes=2)])
+    (line,) = (line for line in text.splitlines() if "srun --" in line)
+    assert "PYTHONSAFEPATH=1" in text
+    assert "--ntasks=2 --gpus-per-task=1 --gpu-bind=none --kill-on-bad-exit=1 --time=6 " in line
+
+
+def test_what_slurm_left_is_read_without_running_anything(tmp_path: Path) -> None:
+    done, broke, never = ARM, replace(ARM, steps=9), replace(ARM, steps=10)
+    run, _ = runner(tmp_path, Home(ARM.release, "no such program"))
+    script(run, [done, broke, never])
+    rank = {"outcome": DONE, "telling": "", "rank": None}
+    (tmp_path / done.key / "rank-0.json").write_text(json.dumps(rank))
+    (tmp_path / broke.key / "log").write_text("srun: error: task 0: Out Of Memory\n")
+    run.reading = True
+    found = run.run([done, broke, never])
+    assert [found[arm.key].outcome for arm in (done, broke, never)] == [DONE, CRASHED, MISSING]
+    assert "Out Of Memory" in found[broke.key].telling
+    assert [run.ran(arm) for arm in (done, broke, never)] == [True, True, False]
 
 
 def test_a_silent_death_is_told_too(tmp_path: Path) -> None:

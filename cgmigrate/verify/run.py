@@ -5,11 +5,11 @@ Whatever stops an arm, its own exception, a signal, the clock, becomes its resul
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from cgmigrate.verify.mcore import Home, environment
 
 TIMEOUT = 300.0
 """Seconds that one arm may take unless the user says otherwise."""
+
+RESULT, MADE_BY = "result.json", "made-by.json"
+"""In an arm's folder: its result; what made it, so that another probe or release does not take it for its own."""
 
 GENERATING = 4
 """How many arms that generate run at once: they are small, most of their time is start-up, and no time is compared."""
@@ -49,7 +53,8 @@ class Runner:
 
     ``homes`` maps a version of megatron-core to where it is. ``folder`` takes the arms, their logs, results and the
     saved initial states. ``tell`` gets a line when an arm starts and when it ends. ``jobs`` training arms may run at
-    once; their step times mean something only when it is 1.
+    once; their step times mean something only when it is 1. With ``reading`` nothing runs: results come from
+    ``folder``, where Slurm left them.
     """
 
     homes: Mapping[str, Home]
@@ -57,8 +62,11 @@ class Runner:
     tell: Callable[[str], None]
     timeout: float = TIMEOUT
     jobs: int = 1
+    reading: bool = False
     results: dict[str, Result] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _stopped: bool = False
 
     def run(self, arms: Iterable[Arm]) -> dict[str, Result]:
         """Run the arms that have not run; return all results by the arm's key."""
@@ -72,10 +80,17 @@ class Runner:
 
     def _together(self, arms: Sequence[Arm], jobs: int) -> None:
         with ThreadPoolExecutor(max(1, jobs)) as pool:
-            list(pool.map(self._finish, arms))
+            try:
+                list(pool.map(self._finish, arms))
+            except BaseException:
+                # Ctrl-C does not reach arms, which are sessions of their own, and the pool would wait for their end.
+                self._stopped = True
+                for process in list(self._running):
+                    _kill(process)
+                raise
 
     def _finish(self, arm: Arm) -> None:
-        result = self.found(arm)
+        result = self.left(arm) if self.reading else self.found(arm)
         if result is None:
             with self._lock:
                 self.tell(f"{describe(arm)} …")
@@ -92,13 +107,16 @@ class Runner:
         place = self.prepare(arm)
         command = self.command(arm, home)
         start = time.monotonic()
-        status = _run_logged(command, self.environment(home), place / "log", self.timeout)
+        status = _run_logged(command, self.environment(home), place / "log", self.timeout, self._running)
+        if self._stopped:
+            # It was killed from here, which says nothing of the arm.
+            return Result(arm, MISSING, "interrupted")
         seconds = time.monotonic() - start
         result = self._told(arm, f"no end after {self.timeout:.0f} s" if status is None else f"ended with {status}")
         if status is None and result.outcome != DONE:
             result = replace(result, outcome=TIMED_OUT)
         result = replace(result, command=_for_a_shell(command, self.environment(home)), seconds=round(seconds, 1))
-        (place / "result.json").write_text(json.dumps(result.as_json()), encoding="utf-8")
+        (place / RESULT).write_text(json.dumps(result.as_json()), encoding="utf-8")
         return result
 
     def _told(self, arm: Arm, end: str) -> Result:
@@ -112,21 +130,58 @@ class Runner:
         return result
 
     def found(self, arm: Arm) -> Result | None:
-        """The result of an arm that ran before, or under Slurm, in the same folder; None where it did not."""
+        """The result of an arm that ran before, or under Slurm, in the same folder; None where it has to run.
+
+        That is the case where another probe or another place of the release made the result, too, and where the clock
+        stopped it or something was missing: that may have changed since.
+        """
+        result = self._kept(arm)
+        return None if result is not None and result.outcome in (MISSING, TIMED_OUT) else result
+
+    def left(self, arm: Arm) -> Result:
+        """What an arm left in the folder, whatever that is, for want of a machine that runs it."""
+        if (result := self._kept(arm)) is not None:
+            return result
         place = self.folder / arm.key
-        if (whole := _read(place / "result.json")) is not None:
-            return Result.from_json(whole)
+        if self._is_of(place, arm) and (place / "log").exists():
+            return self._told(arm, "it left no result")
+        return Result(arm, MISSING, f"it has not run in {self.folder}")
+
+    def ran(self, arm: Arm) -> bool:
+        """Whether an arm left anything in the folder."""
+        return self._kept(arm) is not None or self.left(arm).outcome != MISSING
+
+    def _kept(self, arm: Arm) -> Result | None:
+        place = self.folder / arm.key
+        if not self._is_of(place, arm):
+            return None
+        if (whole := _read(place / RESULT)) is not None:
+            try:
+                return Result.from_json(whole)
+            except (ValueError, KeyError, TypeError):
+                return None
         if all((place / f"rank-{rank}.json").exists() for rank in range(arm.processes)):
             return self._told(arm, "")
         return None
 
     def prepare(self, arm: Arm) -> Path:
-        """Write what the arm's processes read; return the arm's own folder."""
+        """Write what the arm's processes read; return the arm's own folder, without what an earlier run left there."""
         place = self.folder / arm.key
         place.mkdir(parents=True, exist_ok=True)
+        for stale in (*place.glob("rank-*"), place / RESULT, place / "log"):
+            stale.unlink(missing_ok=True)
         (place / "arm.json").write_text(json.dumps(arm.as_json(), indent=1), encoding="utf-8")
+        (place / MADE_BY).write_text(json.dumps(self._made_by(arm)), encoding="utf-8")
         (self.folder / "states").mkdir(exist_ok=True)
         return place
+
+    def _made_by(self, arm: Arm) -> dict[str, Any]:
+        """What an arm's result depends on besides the arm: the probe, and which megatron-core it runs."""
+        home = self.homes.get(arm.release)
+        return {"probe": _digest_of_probe(), "home": [home.python, *home.paths] if home else []}
+
+    def _is_of(self, place: Path, arm: Arm) -> bool:
+        return _read(place / MADE_BY) == self._made_by(arm)
 
     def program(self, arm: Arm) -> list[str]:
         """What Python runs for an arm: the probe, its arm, where initial states are, where results go."""
@@ -152,18 +207,25 @@ class Runner:
         """A folder that holds the probe and nothing else, so that an arm's Python gets no other package from here."""
         root = self.folder / "program"
         with self._lock:
-            if not root.exists():
-                package = Path(__file__).resolve().parents[1]
-                for path in (
-                    package / "__init__.py",
-                    package / "verify/arms.py",
-                    *(package / "verify/probe").glob("*.py"),
-                ):
-                    copy = root / "cgmigrate" / path.relative_to(package)
+            for path, text in _probe():
+                copy = root / "cgmigrate" / path
+                # The folder may be that of an earlier version, or one that was interrupted here.
+                if not copy.exists() or copy.read_bytes() != text:
                     copy.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(path, copy)
-                (root / "cgmigrate/verify/__init__.py").touch()
+                    copy.write_bytes(text)
         return root
+
+
+def _probe() -> list[tuple[Path, bytes]]:
+    """The files of the program that runs an arm, by their paths in the package."""
+    package = Path(__file__).resolve().parents[1]
+    files = (package / "__init__.py", package / "verify/arms.py", *sorted((package / "verify/probe").glob("*.py")))
+    return [*((path.relative_to(package), path.read_bytes()) for path in files), (Path("verify/__init__.py"), b"")]
+
+
+@cache
+def _digest_of_probe() -> str:
+    return hashlib.sha256(repr(_probe()).encode()).hexdigest()[:12]
 
 
 def in_order(arms: Iterable[Arm]) -> list[Arm]:
@@ -199,21 +261,36 @@ def _for_a_shell(command: Sequence[str], variables: Mapping[str, str]) -> str:
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in needed.items()), shlex.join(command)])
 
 
-def _run_logged(command: Sequence[str], variables: Mapping[str, str], log: Path, timeout: float) -> int | None:
-    """Run with output to ``log``; return the exit status, None after ``timeout`` seconds (all is killed then)."""
+def _run_logged(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    log: Path,
+    timeout: float,
+    running: set[subprocess.Popen[bytes]],
+) -> int | None:
+    """Run with output to ``log``; return the exit status, None after ``timeout`` seconds (all is killed then).
+
+    The process is among ``running`` while it runs.
+    """
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env=dict(variables), start_new_session=True
         )
+        running.add(process)
         try:
             return process.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
         finally:
             # Whatever a failed arm leaves behind would hold the GPU's memory.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             process.wait()
+            running.discard(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _text(path: Path) -> str:

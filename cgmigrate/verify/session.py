@@ -118,8 +118,6 @@ def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:
     if wanted.level == CONFIG:
         outcome.config = verify_config(cases, homes)
         return outcome
-    if wanted.launcher == TORCHRUN and (gpus := gpus_here()) < wanted.scale.gpus:
-        raise VerifyError(_too_few_gpus(gpus, wanted.scale.gpus))
     plans, outcome.comparisons = _plans(cases, homes, wanted.scale)
     with _folder(wanted.folder) as name:
         runner = Runner(homes, Path(name), tell, wanted.timeout, wanted.jobs)
@@ -129,6 +127,12 @@ def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:
                 raise VerifyError("--launcher srun writes arms that run later; say where to keep them (--work DIR)")
             outcome.script = script(runner, arms)
             return outcome
+        complete = all(runner.found(arm) for arm in arms)
+        if not complete and (gpus := gpus_here()) < wanted.scale.gpus:
+            # Arms that ran under Slurm are judged where there is no GPU, too.
+            if not any(map(runner.ran, arms)):
+                raise VerifyError(_too_few_gpus(gpus, wanted.scale.gpus))
+            runner.reading = True
         outcome.results = runner.run(arms)
     outcome.comparisons += [_compared(plan, outcome.results) for plan in plans]
     return outcome
@@ -168,7 +172,10 @@ class _folder:  # noqa: N801  # used like a function
 
     def __enter__(self) -> str:
         if self._kept:
-            os.makedirs(self._kept, exist_ok=True)
+            try:
+                os.makedirs(self._kept, exist_ok=True)
+            except OSError as error:
+                raise VerifyError(f"--work {self._kept}: {error.strerror}") from error
             return os.path.abspath(self._kept)
         self._temporary = tempfile.TemporaryDirectory(prefix="cgmigrate-verify-")
         return self._temporary.__enter__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterable
 
@@ -18,7 +19,15 @@ export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1) 
 
 def script(runner: Runner, arms: Iterable[Arm]) -> str:
     """Write the arms to the runner's folder; return the script that runs them, those first that others start from."""
-    lines = [_HEAD + "export " + " ".join(f"{name}={shlex.quote(value)}" for name, value in FIXED.items())]
+    lines = [
+        _HEAD
+        + "export "
+        + " ".join(
+            # The folder in which the script is started may hold another megatron-core.
+            f"{name}={shlex.quote(value)}"
+            for name, value in {**FIXED, "PYTHONSAFEPATH": "1"}.items()
+        )
+    ]
     for arm in in_order(arms):
         home = runner.homes.get(arm.release)
         if home is None or runner.found(arm):
@@ -26,7 +35,9 @@ def script(runner: Runner, arms: Iterable[Arm]) -> str:
         place = runner.prepare(arm)
         command = shlex.join([home.python, *runner.program(arm)])
         path = shlex.quote(runner.environment(home)["PYTHONPATH"])
-        tasks = f"--ntasks={arm.processes} --gpus-per-task=1 --kill-on-bad-exit=1"
+        # A task picks its GPU by its place on the node, so it has to see all of them.
+        tasks = f"--ntasks={arm.processes} --gpus-per-task=1 --gpu-bind=none --kill-on-bad-exit=1"
+        tasks += f" --time={max(1, math.ceil(runner.timeout / 60))}"
         lines.append(
             f"# {describe(arm)}\nPYTHONPATH={path} srun {tasks} --output={shlex.quote(str(place / 'log'))} {command}"
         )

@@ -34,7 +34,8 @@ def start(arm: Arm) -> int:
         raise MissingError("torch sees no GPU")
     rank, world, local = place_among_processes()
     proxy = arm.proxy
-    torch.cuda.set_device(local)
+    # Slurm may show each of several tasks a GPU of its own, which is number 0 to each.
+    torch.cuda.set_device(local % torch.cuda.device_count())
     # A process of its own needs no port to meet others at.
     distributed: Any = torch.distributed
     store = distributed.HashStore() if world == 1 else None
