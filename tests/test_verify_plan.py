@@ -72,6 +72,61 @@ def test_a_migrated_form_made_by_hand(tmp_path: Path) -> None:
     assert case.after == {"cuda_graph_impl": "local"}
 
 
+@pytest.mark.parametrize("spelling", ["a.yaml", "./a.yaml", "sub/../a.yaml", "{here}/a.yaml"])
+def test_lines_choose_sites_however_the_file_is_spelt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.yaml").write_text(TWO)
+    monkeypatch.chdir(tmp_path)
+    name = spelling.format(here=tmp_path)
+
+    def lines(*paths: str) -> list[str]:
+        return [case.name.rpartition(":")[2] for case in cases_of(Asked(paths, OLD, NEW), [])]
+
+    assert lines(f"{name}:9") == ["9"]
+    assert sorted(lines(f"{name}:9", "a.yaml:3")) == ["3", "9"]
+    assert sorted(lines(f"{name}:9", "a.yaml")) == ["3", "9"]
+
+
+def test_a_line_of_a_file_without_settings_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("model:\n  hidden_size: 64\n")
+    with pytest.raises(PlanError, match="no settings that change"):
+        list(cases_of(Asked((f"{tmp_path}/a.yaml:2",), OLD, NEW), []))
+
+
+def test_a_place_that_only_the_hands_form_has_is_compared(tmp_path: Path) -> None:
+    """Graphs that a hand turned on where the old text has no settings at all."""
+    hand = tmp_path / "hand.yaml"
+    text = (
+        "a:\n  hidden_size: 64\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\nb:\n  hidden_size: 64\n"
+    )
+    hand.write_text(
+        text.replace("local", "full_iteration").replace("  cuda_graph_scope: full_iteration\n", "")
+        + "  cuda_graph_impl: full_iteration\n"
+    )
+    first, second = cases(tmp_path / "a.yaml", text, after=str(hand))
+    assert (first.before["cuda_graph_scope"], first.after) == ("full_iteration", {"cuda_graph_impl": "full_iteration"})
+    assert (second.name, second.before, second.after) == (f"{hand}:6", {}, {"cuda_graph_impl": "full_iteration"})
+    assert not second.unclear
+
+
+@pytest.mark.parametrize("data", [None, b"\xff\xfe"], ids=["missing", "not UTF-8"])
+def test_an_after_that_cannot_be_read(tmp_path: Path, data: bytes | None) -> None:
+    hand = tmp_path / "hand.yaml"
+    if data is not None:
+        hand.write_bytes(data)
+    with pytest.raises(PlanError, match="--after"):
+        cases(tmp_path / "a.yaml", TWO, after=str(hand))
+
+
+def test_an_after_of_a_file_without_settings_is_not_passed_over(tmp_path: Path) -> None:
+    hand = tmp_path / "hand.yaml"
+    hand.write_text("model:\n  hidden_size: 64\n  cuda_graph_impl: full_iteration\n")
+    with pytest.raises(PlanError, match="holds no settings"):
+        cases(tmp_path / "a.yaml", "model:\n  hidden_size: 64\n", after=str(hand))
+
+
 def test_python_sites_are_cases_too(tmp_path: Path) -> None:
     text = """\
 from megatron.core.transformer import TransformerConfig

@@ -75,33 +75,56 @@ def cases_of(asked: Asked, trouble: list[str]) -> Iterator[Case]:
     if asked.after and len(paths) != 1:
         raise PlanError("--after gives the migrated form of one file; name one file to compare it with")
     options = Options(asked.source, asked.target, unsafe=asked.unsafe, exclude=asked.exclude)
-    run = Run(paths, options, Configurations(replaces_exclude=bool(asked.exclude)))
+    if asked.after:
+        _readable(asked.after)
+    looked_at = False
+    run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(asked.exclude)))
     for item in run:
         if isinstance(item, Trouble):
             trouble.append(f"{item.path}: {item.reason}")
             continue
+        looked_at = True
         found = list(_cases_of_file(item, run, asked.after))
-        wanted = lines.get(item.path)
-        if wanted is not None:
+        for wanted in (here := lines.pop(os.path.abspath(item.path), ())):
             at = [case for case, first, last in found if first <= wanted <= last]
             if not at:
                 raise PlanError(f"{item.path}:{wanted}: no settings that change stand there")
             yield from at[-1:]
-        else:
+        if not here:
             yield from (case for case, _, _ in found)
+    if (asked.after and not looked_at) and not trouble:
+        raise PlanError(f"{paths[0]} holds no settings that --after could be compared with")
+    for path, rest in lines.items():
+        if not trouble:
+            raise PlanError(f"{path}:{rest[0]}: no settings that change stand there")
 
 
-def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, int]]:
-    """``recipe.yaml:12`` means the site around line 12."""
-    plain, lines = [], {}
+def _readable(after: str) -> None:
+    from cgmigrate.edits import decode
+
+    try:
+        with open(after, "rb") as stream:
+            decode(stream.read())
+    except OSError as error:
+        raise PlanError(f"--after {after}: {error.strerror}") from error
+    except ValueError as error:
+        raise PlanError(f"--after {after}: {error}") from error
+
+
+def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]:
+    """``recipe.yaml:12`` means the site around line 12; a file that is also given whole is taken whole."""
+    plain: list[str] = []
+    whole: set[str] = set()
+    lines: dict[str, list[int]] = {}
     for path in paths:
         head, colon, tail = path.rpartition(":")
         if colon and tail.isdigit() and not os.path.exists(path):
             plain.append(head)
-            lines[head] = int(tail)
+            lines.setdefault(os.path.abspath(head), []).append(int(tail))
         else:
             plain.append(path)
-    return plain, lines
+            whole.add(os.path.abspath(path))
+    return plain, {path: numbers for path, numbers in lines.items() if path not in whole}
 
 
 def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
@@ -124,7 +147,8 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
     after = document_of(after_file or checked.path, after_text, syntax)
     diff = unified_diff(checked.path, checked.text, after_text) if after_text != checked.text else ""
     read_after = settings_of(after, context)
-    for index, (reader, settings) in settings_of(before, context).items():
+    read_before = settings_of(before, context)
+    for index, (reader, settings) in read_before.items():
         site = before.sites[index]
         twin = _twin(site, before.sites, after.sites)
         migrated = read_after.get(twin, (reader, {}))[1] if twin is not None else {}
@@ -144,6 +168,29 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
         )
         start = checked.text.count("\n", 0, site.span.start) + 1
         yield case, min(start, first), checked.text.count("\n", 0, max(site.span.end - 1, 0)) + 1
+    if not after_file:
+        return
+    for index, (reader, settings) in read_after.items():
+        site = after.sites[index]
+        if not site.written or _twin(site, after.sites, before.sites) in read_before:
+            continue
+        # A place that only the hand's form has: nothing is captured there before.
+        line = after_text.count("\n", 0, site.written[0].span.start) + 1
+        yield (
+            Case(
+                name=f"{after_file}:{line}",
+                reader=reader,
+                before={},
+                after=settings,
+                source=context.source,
+                target=context.target,
+                fields=_beside(site, after_text),
+                diff=diff,
+                unclear=_unclear({}, settings, bool(diff)),
+            ),
+            0,
+            0,
+        )
 
 
 def _twin(site: Site, before: Sequence[Site], after: Sequence[Site]) -> int | None:
