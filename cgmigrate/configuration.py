@@ -74,7 +74,7 @@ class Configurations:
     _found: dict[str, Configuration] = field(default_factory=dict)
     _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict)
     _free: set[str] = field(default_factory=set)
-    """Folders in which no pattern excludes anything."""
+    """Folders in which nothing is excluded."""
 
     def here(self) -> Configuration:
         """The configuration of the working directory, which decides on what concerns a run as a whole."""
@@ -120,12 +120,18 @@ class Configurations:
         return self.at(os.path.dirname(os.path.abspath(path)))
 
     def excludes(self, path: str) -> bool:
-        """Whether a file is excluded, or a folder around it; a folder's own path ends with ``/``."""
+        """Whether a file is excluded, or a folder around it; a folder's own path ends with ``/``.
+
+        Rules hold the settings' names as keys, and rewriting those would break them: their files are left out.
+        """
         around = path.rpartition("/")[0]
         if around in self._free:
             return False
         whole, slash = os.path.abspath(path), "/" if path.endswith("/") else ""
-        here, free = os.getcwd(), not slash
+        beside_rules = not slash and self._holds_rules(os.path.dirname(whole))
+        if beside_rules and whole.endswith(".yaml"):
+            return True
+        here, free = os.getcwd(), not slash and not beside_rules
         # The folder in which one works, and what is around it, is never excluded as a whole.
         while not is_below(here, whole):
             found = self.at(os.path.dirname(whole))
@@ -137,6 +143,10 @@ class Configurations:
         if free:
             self._free.add(around)
         return False
+
+    def _holds_rules(self, folder: str) -> bool:
+        """Whether an absolute folder is one of a team's own rules."""
+        return folder in (*self.at(folder).extend_rules, *self.here().extend_rules, *map(os.path.abspath, self.folders))
 
     def governing(self, path: str, options: Options) -> Governing:
         """What holds for a file, where ``options`` are those of the command line. Raises ConfigurationError."""

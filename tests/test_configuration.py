@@ -153,6 +153,24 @@ def test_rules_of_ones_own_are_found_from_the_file(project: Path, cgmigrate, mon
     assert "TEAM001  no-graphs" in cgmigrate("rules").stdout
 
 
+@pytest.mark.parametrize(
+    "words", [[], ["--isolated", "--rules", "conf/rules"], ["--isolated", "--rules", "./conf/rules/"]]
+)
+def test_rules_of_ones_own_are_not_rewritten(project: Path, cgmigrate, words: list[str]) -> None:
+    write(project / "conf/a.yaml", LEGACY)
+    rule = (
+        "id: TEAM001\nname: no-graphs\nsummary: we train without graphs\nfields: [enable_cuda_graph]\n"
+        "when:\n  enable_cuda_graph: true\nmessage: no graphs here\nfix:\n  set: {cuda_graph_scope: [attn]}\n"
+        "explanation: Our cluster has too little memory for graphs, so leave them.\nsources: [a decision]\n"
+    )
+    path = write(project / "conf/rules/TEAM001-no-graphs.yaml", rule)
+    write(project / "conf/rules/tool.py", "")
+    write(project / "conf/cgmigrate.toml", 'extend-rules = ["rules"]\n')
+    assert cgmigrate("check", *words, "--show-files", ".", path).stdout == "conf/a.yaml\nconf/rules/tool.py\n"
+    assert cgmigrate("fix", *words, ".", path).exit_code == 0
+    assert (path.read_text(), "enable" in (project / "conf/a.yaml").read_text()) == (rule, False)
+
+
 def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
     unclear = "runtime:\n  enable_cuda_graph: true\n"
     for name in ("ours/a.yaml", "theirs/a.yaml", "nobody/a.yaml"):
