@@ -259,6 +259,16 @@ def test_fingerprints_stay_when_lines_move_and_none_is_shared(project: Path, cgm
     assert set(fingerprints(cgmigrate)) < set(before)
 
 
+@pytest.mark.parametrize("where", [0, 1])
+def test_fingerprints_stay_when_the_like_of_a_finding_is_suppressed(project: Path, cgmigrate: Run, where: int) -> None:
+    pairs = ["a:\n  external_cuda_graph: true", "b:\n  external_cuda_graph: true"]
+    write("a.yaml", "\n".join(pairs) + "\n")
+    before = fingerprints(cgmigrate)
+    pairs[where] += "  # cgmigrate: ignore[CG102]"
+    write("a.yaml", "\n".join(pairs) + "\n")
+    assert fingerprints(cgmigrate) == [before[1 - where]]
+
+
 def test_fingerprints_do_not_depend_on_where_one_stands(project: Path, cgmigrate: Run, monkeypatch) -> None:
     write("sub/a.yaml", TWO)
     above = fingerprints(cgmigrate)

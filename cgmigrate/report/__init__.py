@@ -140,14 +140,12 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
     edits = () if after is None else checked.edits
     inside = in_repository(checked.path, root)
     chosen = set(wanted)
-    seen: Counter[tuple[str, str]] = Counter()
+    identities = _identities(checked)
     result = []
     for finding in checked.findings:
-        start, end = (moved(offset, edits) for offset in (finding.span.start, finding.span.end))
-        about = (finding.rule, " ".join(checked.text[finding.span.start : finding.span.end].split()))
-        seen[about] += 1
         if finding not in chosen:
             continue
+        start, end = (moved(offset, edits) for offset in (finding.span.start, finding.span.end))
         result.append(
             Reported(
                 finding,
@@ -156,13 +154,24 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
                 text,
                 place(text, start),
                 place(text, max(start, end)),
-                (inside or readable(checked.path), *about, str(seen[about])),
+                (inside or readable(checked.path), *identities[id(finding)]),
                 # The edits of a fix were made for the text as it was.
                 () if after is not None else tuple(_replacement(text, edit) for edit in finding.edits),
                 checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
             )
         )
     return tuple(result)
+
+
+def _identities(checked: Checked) -> dict[int, tuple[str, str, str]]:
+    """Rule, words and number among its like of each finding, by ``id``; one that a comment leaves out counts, too."""
+    seen: Counter[tuple[str, str]] = Counter()
+    result = {}
+    for finding in sorted((*checked.findings, *checked.hidden), key=lambda finding: finding.span.start):
+        about = (finding.rule, " ".join(checked.text[finding.span.start : finding.span.end].split()))
+        seen[about] += 1
+        result[id(finding)] = (*about, str(seen[about]))
+    return result
 
 
 def alone(path: str, text: str, finding: Finding) -> Reported:
