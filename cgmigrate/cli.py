@@ -133,6 +133,8 @@ def check(statistics: bool, show_settings: bool, show_files: bool, **given: Any)
 
     if given["reason"] and (not given["add_ignore"] or len(given["reason"].splitlines()) > 1):
         raise click.UsageError("--reason is the text of one line for the comments of --add-ignore")
+    if given["add_ignore"] and "-" in given["paths"]:
+        raise click.UsageError("--add-ignore writes files: give paths, not -")
     if show_settings or show_files:
         sys.exit(checking.show(given, settings=show_settings))
     sys.exit(checking.check(given, statistics))

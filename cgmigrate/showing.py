@@ -36,9 +36,10 @@ def show_settings_of(run: Run) -> bool:
     assert run.configurations is not None
     failed = False
     told: dict[str, list[str]] = {}
-    for path in run.paths:
+    handed = run.options.stdin
+    for path in [handed[0]] if handed else run.paths:
         folder = path if os.path.isdir(path) else os.path.dirname(path)
-        if not os.path.lexists(path):
+        if not handed and not os.path.lexists(path):
             click.echo(f"error: {path}: no such file or directory", err=True)
             failed = True
             continue

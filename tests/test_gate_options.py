@@ -207,6 +207,20 @@ def test_excludes_hold_for_stdin(project: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, WARNINGS)
 
 
+def test_settings_are_shown_for_the_name_of_stdin(project: Path) -> None:
+    write("conf/cgmigrate.toml", 'to = "0.18"\n')
+    result = piped("check", "--show-settings", "-", "--stdin-filename", "conf/new.yaml", text=WARNINGS)
+    assert (result.exit_code, 'to = "0.18"' in result.stdout) == (0, True)
+    assert result.stdout.startswith("# for conf/new.yaml\n")
+
+
+def test_no_comment_is_written_to_a_file_for_what_stdin_held(project: Path) -> None:
+    write("a.yaml", WARNINGS)
+    result = piped("check", "--add-ignore", "-", "--stdin-filename", "a.yaml", text=WARNINGS)
+    assert (result.exit_code, Path("a.yaml").read_text()) == (2, WARNINGS)
+    assert "--add-ignore writes files: give paths, not -" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
