@@ -325,7 +325,7 @@ class Run:
 
         governing = self.governing(path)
         options = governing.options
-        resolution = resolve(Path(path).parent, options.source, options.target)
+        resolution = self._told(path, resolve(Path(path).parent, options.source, options.target))
         if (resolution, governing) not in self._contexts:
             from cgmigrate import ecosystems
 
@@ -339,6 +339,20 @@ class Run:
                 assumed_source=resolution.source_from == "the default",
             )
         return self._contexts[resolution, governing]
+
+    def _told(self, path: str, resolution: Resolution) -> Resolution:
+        """With the configuration as the origin of what stands in it; `resolve` takes all for options."""
+        from cgmigrate.configuration import shown
+
+        if self.configurations is None or not (file := self.configurations.of(path).file):
+            return resolution
+        options = (("--from", self.options.source), ("--to", self.options.target))
+        given = {option for option, release in options if release is not None}
+        first, last = (
+            shown(file) if origin in ("--from", "--to") and origin not in given else origin
+            for origin in (resolution.source_from, resolution.target_from)
+        )
+        return replace(resolution, source_from=first, target_from=last)
 
     def _unreadable(self, path: str, data: bytes, rule: str, message: str) -> Checked:
         from cgmigrate.documents import Span

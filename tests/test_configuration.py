@@ -237,6 +237,15 @@ def test_what_is_shown_as_settings_is_a_configuration_that_says_the_same(project
     assert cgmigrate("check", "--show-settings", "nowhere").exit_code == 2
 
 
+def test_where_releases_come_from_is_told(project: Path, cgmigrate) -> None:
+    write(project / "sub/a.yaml", LEGACY)
+    write(project / "sub/cgmigrate.toml", 'from = "0.16"\nto = "0.18"\n')
+    told = cgmigrate("check", "-v", ".").stderr
+    assert "From 0.16 (sub/cgmigrate.toml) to 0.18 (sub/cgmigrate.toml).\n" in told
+    told = cgmigrate("check", "-v", "--to", "0.19", ".").stderr
+    assert "From 0.16 (sub/cgmigrate.toml) to 0.19 (--to).\n" in told
+
+
 def test_show_files_lists_what_would_be_looked_at(project: Path, cgmigrate) -> None:
     for name in ("b.yaml", "a/c.py", "old/x.yaml", "notes.txt"):
         write(project / name, "")
