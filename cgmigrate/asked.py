@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,9 +86,20 @@ def run_of(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, wi
         run.baseline = usable(baseline_of, run, given)
     for code in options.select + options.ignore:
         # A code that selects nothing would turn a gate off unnoticed.
-        if not any(rule.startswith(code) for rule in rules_of(configurations.here().extend_rules + given["folders"])):
+        if not any(rule.startswith(code) for folders in _rule_folders(run, given) for rule in rules_of(folders)):
             raise click.UsageError(f"no rule's code begins with {code} (`cgmigrate rules` lists them)")
     return run
+
+
+def _rule_folders(run: Run, given: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The folders of rules that hold here, then those that hold for the paths."""
+    assert run.configurations is not None
+    yield run.configurations.here().extend_rules + given["folders"]
+    names = [run.options.stdin[0]] if run.options.stdin else given["paths"]
+    around = {name if os.path.isdir(name) else os.path.dirname(name) for name in names}
+    for folder in sorted(map(os.path.abspath, around)):
+        if own := usable(run.configurations.at, folder).extend_rules:
+            yield own + given["folders"]
 
 
 def _configurations(given: dict[str, Any]) -> Configurations:

@@ -148,6 +148,9 @@ def test_rules_of_ones_own_are_found_from_the_file(project: Path, cgmigrate, mon
     )
     write(project / "conf/cgmigrate.toml", 'extend-rules = ["rules"]\nselect = ["TEAM"]\n')
     assert found(cgmigrate("check", ".")) == [("conf/a.yaml", "TEAM001")]
+    assert found(cgmigrate("check", "--select", "TEAM", "conf")) == [("conf/a.yaml", "TEAM001")]
+    assert found(cgmigrate("check", "--select", "TEAM001", "conf/a.yaml")) == [("conf/a.yaml", "TEAM001")]
+    assert cgmigrate("check", "--select", "TEAM002", "conf").exit_code == 2
     monkeypatch.chdir(project / "conf")
     assert cgmigrate("explain", "TEAM001").stdout.startswith("TEAM001 no-graphs")
     assert "TEAM001  no-graphs" in cgmigrate("rules").stdout
