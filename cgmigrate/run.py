@@ -128,8 +128,10 @@ class Run:
     def _beside_baseline(self, checked: Checked) -> Checked:
         if self.baseline is None:
             return checked
-        shown, known = self.baseline.part(checked.path, checked.findings)
-        return replace(checked, findings=shown, known=known)
+        # What the rewrite settles is not compared: what is left of a rule may be no more than is known.
+        shown, known = self.baseline.part(checked.path, checked.remaining)
+        findings = sorted((*checked.fixed, *shown), key=lambda finding: (finding.span.start, finding.rule))
+        return replace(checked, findings=tuple(findings) if checked.fixed else shown, known=known)
 
     def can_tell(self, name: str, rule: str) -> bool:
         """Whether this run would have found what the baseline knows of a file and rule, if it were still there."""
