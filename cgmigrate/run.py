@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cgmigrate.rules import Rule
     from cgmigrate.suppressions import Requests, Suppressed
 
+_READ = (Syntax.YAML, Syntax.PYTHON)
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -111,6 +113,10 @@ class Run:
         found = list(self.discovery)
         self._sources = [item for item in found if isinstance(item, Source)]
         self._merged = None
+        for source in self._sources:
+            # What is wrong with one of several configurations ends the run before a file is written.
+            if source.syntax in _READ:
+                self.rules(self.governing(source.path).options)
         self.to_examine, self.examined = len(found), 0
         for item in found:
             match item:
@@ -119,7 +125,7 @@ class Run:
                 case TooLarge(path=path, size=size):
                     message = f"the file has {size:,} bytes and is not read as a configuration"
                     yield self._beside_baseline(self._unreadable(path, b"", "CG008", message))
-                case Source() if item.syntax in (Syntax.YAML, Syntax.PYTHON):
+                case Source() if item.syntax in _READ:
                     yield self._beside_baseline(self._check(item))
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1

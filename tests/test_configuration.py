@@ -222,6 +222,17 @@ def test_a_mistake_in_a_folder_below_is_told_too(project: Path, cgmigrate) -> No
     assert (result.exit_code, "sub/pyproject.toml:2: `selects`: unknown key" in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("words", [["--from", "0.17"], []])
+def test_nothing_is_written_where_one_of_several_configurations_cannot_be_used(
+    project: Path, cgmigrate, words: list[str]
+) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    write(project / "sub/b.yaml", LEGACY)
+    write(project / "sub/rules/X.yaml", "id: X\n")
+    write(project / "sub/cgmigrate.toml", 'to = "0.15"\n' if words else 'extend-rules = ["rules"]\n')
+    assert (cgmigrate("fix", *words, ".").exit_code, path.read_text()) == (2, LEGACY)
+
+
 # --- showing ------------------------------------------------------------------------------------------
 
 
