@@ -398,7 +398,7 @@ def _releases_apart(roles: Mapping[str, Result]) -> str:
 
 def _by(left: Result, right: Result) -> str:
     most = distance(left, right)
-    return f", by at most {most:.1e}" if 0 < most < math.inf else ""
+    return f", losses and gradient norms by at most {most:.1e}" if 0 < most < math.inf else ""
 
 
 def _without_rng(result: Result) -> Result:
