@@ -22,6 +22,8 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
 
     if page and not os.path.isdir(os.path.dirname(page) or "."):
         raise Unusable(f"--report {page}: no such folder")
+    if page and given["level"] != "capture":
+        raise Unusable("--report shows runs, so it needs --level capture; --json tells what --level config found")
     outcome = _outcome(given)
     if outcome.script:
         click.echo(outcome.script, nl=False)

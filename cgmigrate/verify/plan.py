@@ -11,6 +11,7 @@ from cgmigrate.capture import Capture, Reader, Rejected, capture_of, given_to_co
 from cgmigrate.documents import Site
 from cgmigrate.run import Checked, Options, Run
 from cgmigrate.settings import DEPRECATED, FIELDS, LAST_OLD, Choice, Release, Settings, Undecided
+from cgmigrate.suppressions import UNREADABLE
 from cgmigrate.verify.arms import (
     DYNAMIC,
     EAGER,
@@ -82,6 +83,9 @@ def cases_of(asked: Asked, trouble: list[str]) -> Iterator[Case]:
     for item in run:
         if isinstance(item, Trouble):
             trouble.append(f"{item.path}: {item.reason}")
+            continue
+        if unread := [finding for finding in item.findings if finding.rule in UNREADABLE]:
+            trouble.append(f"{item.path}: {unread[0].message}")
             continue
         looked_at = True
         found = list(_cases_of_file(item, run, asked.after))

@@ -1,0 +1,85 @@
+"""Whole calls of ``cgmigrate verify --level capture`` where there is no GPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cgmigrate.cli import main
+from cgmigrate.verify import session
+
+TEXT = "model:\n  hidden_size: 64\n  num_layers: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(session, "gpus_here", lambda: 0)
+    monkeypatch.chdir(tmp_path)
+    info = tmp_path / "mcore/megatron/core/package_info.py"
+    info.parent.mkdir(parents=True)
+    info.write_text("MAJOR = 0\nMINOR = 19\nPATCH = 2\nPRE_RELEASE = ''\n")
+    (tmp_path / "a.yaml").write_text(TEXT)
+
+
+def verify(*words: str) -> Result:
+    common = ["--level", "capture", "--from", "0.17", "--to", "0.19", "--mcore", "0.19.2=mcore"]
+    return CliRunner().invoke(main, ["verify", "a.yaml", *common, *words])
+
+
+def test_what_slurm_left_is_judged_without_a_gpu(tmp_path: Path) -> None:
+    refused = verify("--work", "w")
+    assert (refused.exit_code, "no GPU is here" in refused.output) == (2, True)
+    assert verify("--work", "w", "--launcher", "srun").exit_code == 0
+    assert "no GPU is here" in verify("--work", "w").output
+    told = {"outcome": "refused", "telling": "by megatron-core", "rank": None}
+    for arm in (tmp_path / "w").glob("*/arm.json"):
+        arm.with_name("rank-0.json").write_text(json.dumps(told))
+    found = verify("--work", "w")
+    assert (found.exit_code, "by megatron-core" in found.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("b.yaml", b"cuda_graph_scope: \xff\n"),
+        ("b.yaml", b"m: [1\n  cuda_graph_scope: full\n"),
+        ("b.py", b"f(cuda_graph_scope='full'\n"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    found = CliRunner().invoke(main, ["verify", name])
+    assert (found.exit_code, f"error: {name}: " in found.output) == (2, True)
+
+
+def test_the_script_for_slurm_tells_of_files_that_are_not_in_it(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_bytes(b"cuda_graph_scope: \xff\n")
+    found = verify("bad.yaml", "--work", "w", "--launcher", "srun")
+    assert "srun --ntasks" in found.stdout
+    assert (found.exit_code, "error: bad.yaml" in found.output) == (2, True)
+
+
+def test_the_script_for_slurm_tells_of_sites_that_are_not_in_it(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(TEXT.replace("full_iteration", "${oc.env:SCOPE}"))
+    found = verify("b.yaml", "--work", "w", "--launcher", "srun")
+    assert "b.yaml" not in found.stdout
+    assert (found.exit_code, "b.yaml:4 (none): inconclusive" in found.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(("--report", "nowhere/page.html"), "no such folder"), (("--work", "a.yaml"), "--work a.yaml: File exists")],
+)
+def test_places_that_cannot_be_written_are_usage_errors(words: tuple[str, ...], told: str) -> None:
+    found = verify(*words)
+    assert (found.exit_code, told in found.output) == (2, True), found.output
+    assert isinstance(found.exception, SystemExit)
+
+
+def test_a_report_of_no_runs_is_not_written(tmp_path: Path) -> None:
+    found = CliRunner().invoke(main, ["verify", "a.yaml", "--report", "page.html"])
+    assert (found.exit_code, "--level capture" in found.output) == (2, True)
+    assert not (tmp_path / "page.html").exists()
