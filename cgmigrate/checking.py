@@ -24,9 +24,11 @@ def show(given: dict[str, Any], settings: bool) -> int:
 
 def check(given: dict[str, Any], statistics: bool) -> int:
     """Report what there is to say of the files; return the exit status."""
-    run = run_of(given, rewrite=False)
-    if statistics and given["format"] not in FOR_PEOPLE:
+    if statistics and given["format"] not in (None, *FOR_PEOPLE):
         raise click.UsageError(f"--statistics is for people: leave out --format {given['format']}")
+    # The format of the configuration is not asked for here.
+    given["format"] = given["format"] or ("text" if statistics else None)
+    run = run_of(given, rewrite=False)
     output = output_of(run, given, statistics)
     writer = _writer(output) if given["add_ignore"] else None
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cgmigrate.asked import ERROR, FINDINGS, clean, counted, each, output_of, run_of, status_of, tell_notes
+from cgmigrate.output import FOR_PEOPLE
 
 if TYPE_CHECKING:
     from cgmigrate.examination import Finding
@@ -18,6 +19,12 @@ def fix(given: dict[str, Any], diff: bool, unsafe: bool, interactive: bool) -> i
     """Rewrite the files, or show what would change; return the exit status."""
     from cgmigrate.saving import Writer
 
+    if interactive and not given["output_file"]:
+        if given["format"] not in (None, *FOR_PEOPLE):
+            told = f"leave out --format {given['format']}, or give --output-file"
+            raise click.UsageError(f"--interactive asks on stdout: {told}")
+        # The format of the configuration is not asked for here.
+        given["format"] = given["format"] or "text"
     run = run_of(given, unsafe=unsafe)
     from_stdin = run.options.stdin is not None
     if interactive and from_stdin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -96,6 +97,25 @@ def test_statistics_count_instead_of_showing(project: Path, cgmigrate: Run) -> N
     assert Path("counts").read_text() == result.stdout
     write("a.yaml", "x: 1\n")
     assert cgmigrate("check", "--statistics", "a.yaml").stdout == ""
+
+
+def test_the_format_of_the_configuration_yields_to_statistics(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", WARNINGS)
+    counted = cgmigrate("check", "--statistics", ".")
+    write("cgmigrate.toml", 'format = "json"\n')
+    result = cgmigrate("check", "--statistics", ".")
+    assert (result.exit_code, result.stdout) == (1, counted.stdout)
+
+
+def test_questions_do_not_mix_with_a_machine_format(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", WARNINGS + ERROR)
+    result = cgmigrate("fix", "--interactive", "--format", "json", ".")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "leave out --format json, or give --output-file" in result.stderr
+    assert cgmigrate("fix", "--interactive", "--format", "json", "--output-file", "left.json", ".").exit_code == 1
+    assert json.loads(Path("left.json").read_text())["version"] == 1
+    write("cgmigrate.toml", 'format = "json"\n')
+    assert '"version"' not in cgmigrate("fix", "--interactive", ".").stdout
 
 
 def test_statistics_have_no_machine_format(project: Path, cgmigrate: Run) -> None:
