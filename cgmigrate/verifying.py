@@ -30,8 +30,7 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
         # What no run will tell, the script leaves out.
         for comparison in outcome.comparisons:
             click.echo(report.text(comparison, outcome.results, _style), nl=False, err=True)
-        for path in outcome.trouble:
-            click.echo(f"error: {path}", err=True)
+        _tell_beside(outcome)
         return ERROR if outcome.trouble else outcome.status
     if as_json:
         config = [verdict.as_json() for verdict in outcome.config]
@@ -44,10 +43,17 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
             click.echo(report.text(comparison, outcome.results, _style), nl=False, color=colour)
     if page:
         report.write_page(page, outcome.comparisons, outcome.results)
-    for path in outcome.trouble:
-        click.echo(f"error: {path}", err=True)
+    _tell_beside(outcome)
     click.echo(report.summary(outcome.verdicts), err=True)
     return ERROR if outcome.trouble else outcome.status
+
+
+def _tell_beside(outcome: Outcome) -> None:
+    """What was left out, and what could not be read."""
+    for note in outcome.notes:
+        click.echo(f"note: {note}", err=True)
+    for path in outcome.trouble:
+        click.echo(f"error: {path}", err=True)
 
 
 def _outcome(given: dict[str, Any]) -> Outcome:

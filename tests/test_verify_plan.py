@@ -143,6 +143,25 @@ def test_what_nobody_can_know_is_said(tmp_path: Path) -> None:
     assert case.unclear.startswith("`cuda_graph_scope` is ")
 
 
+def test_settings_of_unknown_owners_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("engine:\n  enable_cuda_graph: true\n")
+    trouble: list[str] = []
+    notes: list[str] = []
+    assert list(cases_of(Asked((str(path),), OLD, NEW), trouble, notes)) == []
+    assert notes == [f"{path}: settings whose owner cannot be told are left out (CG006)"]
+
+
+def test_settings_that_are_not_migrated_are_inconclusive_at_the_config_level(tmp_path: Path) -> None:
+    from cgmigrate.verify.session import Wanted, verify
+
+    path = tmp_path / "a.yaml"
+    path.write_text("model:\n  hidden_size: 64\n  cuda_graph_scope: full_iteration\n")
+    (found,) = verify(Wanted(Asked((str(path),), OLD, NEW)), print).config
+    assert found.verdict == "inconclusive"
+    assert found.reason.startswith("the settings are not migrated")
+
+
 # --- arms -----------------------------------------------------------------------------------------------------
 
 

@@ -63,12 +63,18 @@ class Asked:
     exclude: tuple[str, ...] = ()
 
 
+OWNER_UNKNOWN = "CG006"
+
+
 class PlanError(Exception):
     """What was asked cannot be planned; the message says why."""
 
 
-def cases_of(asked: Asked, trouble: list[str]) -> Iterator[Case]:
-    """Every site in the files that migration changes, or should have changed; ``trouble`` takes what cannot be read."""
+def cases_of(asked: Asked, trouble: list[str], notes: list[str] | None = None) -> Iterator[Case]:
+    """Every site in the files that migration changes, or should have changed.
+
+    ``trouble`` takes what cannot be read, ``notes`` what is left out.
+    """
     from cgmigrate.configuration import Configurations
     from cgmigrate.discovery import Trouble
 
@@ -88,6 +94,8 @@ def cases_of(asked: Asked, trouble: list[str]) -> Iterator[Case]:
             trouble.append(f"{item.path}: {unread[0].message}")
             continue
         looked_at = True
+        if notes is not None and any(finding.rule == OWNER_UNKNOWN for finding in item.findings):
+            notes.append(f"{item.path}: settings whose owner cannot be told are left out ({OWNER_UNKNOWN})")
         found = list(_cases_of_file(item, run, asked.after))
         for wanted in (here := lines.pop(os.path.abspath(item.path), ())):
             at = [case for case, first, last in found if first <= wanted <= last]

@@ -49,13 +49,15 @@ class Wanted:
 class Outcome:
     """Verdicts of the config level, comparisons of runs with the results of their arms by key, and what to say.
 
-    ``trouble`` are files that could not be read; ``script`` is what to run under Slurm, where that was asked for.
+    ``trouble`` are files that could not be read, ``notes`` what was left out; ``script`` is what to run under Slurm,
+    where that was asked for.
     """
 
     config: list[ConfigVerdict] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
     results: dict[str, Result] = field(default_factory=dict)
     trouble: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     script: str = ""
 
     @property
@@ -111,12 +113,15 @@ def _packing(text: str) -> Packing | None:
 def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:
     """Do what was asked; ``tell`` gets progress lines. Raises VerifyError, MCoreError or PlanError."""
     outcome = Outcome()
-    cases = list(cases_of(wanted.asked, outcome.trouble))
+    cases = list(cases_of(wanted.asked, outcome.trouble, outcome.notes))
     if not cases:
         return outcome
     homes = homes_of(wanted.mcore, tell)
     if wanted.level == CONFIG:
-        outcome.config = verify_config(cases, homes)
+        clear = iter(verify_config([case for case in cases if not case.unclear], homes))
+        outcome.config = [
+            ConfigVerdict(case.name, INCONCLUSIVE, case.unclear) if case.unclear else next(clear) for case in cases
+        ]
         return outcome
     plans, outcome.comparisons = _plans(cases, homes, wanted.scale)
     with _folder(wanted.folder) as name:
