@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cgmigrate.output import WITH_EDITS, Output, colour_wanted
+from cgmigrate.words import counted
 
 if TYPE_CHECKING:
     from cgmigrate.configuration import Configurations
@@ -201,8 +202,3 @@ def tell_notes(run: Run, found: list[Checked], output: Output) -> None:
             output.tell(f"  {place}")
         if len(places) > most:
             output.tell(f"  and {len(places) - most} more (--verbose shows all)")
-
-
-def counted(number: int, what: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgmigrate.asked import CLEAN, ERROR, clean, counted, each, output_of, run_of, status_of, tell_notes, usable
+from cgmigrate.asked import CLEAN, ERROR, clean, each, output_of, run_of, status_of, tell_notes, usable
 from cgmigrate.output import FOR_PEOPLE, Output
+from cgmigrate.words import counted
 
 if TYPE_CHECKING:
     from cgmigrate.run import Checked, Run

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgmigrate.asked import ERROR, FINDINGS, clean, counted, each, output_of, run_of, status_of, tell_notes
+from cgmigrate.asked import ERROR, FINDINGS, clean, each, output_of, run_of, status_of, tell_notes
 from cgmigrate.output import FOR_PEOPLE
+from cgmigrate.words import counted
 
 if TYPE_CHECKING:
     from cgmigrate.examination import Finding

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cgmigrate.words import counted
+
 if TYPE_CHECKING:
     from cgmigrate.discovery import Trouble
     from cgmigrate.edits import Edit
@@ -115,11 +117,6 @@ def renderer(name: str) -> Callable[[Report], str]:
 
     found: Callable[[Report], str] = import_module(f"cgmigrate.report.{name}").render
     return found
-
-
-def counted(number: int, what: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def place(text: str, offset: int) -> Place:

@@ -31,10 +31,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from cgmigrate.capture import Capture, Effective, captured
-from cgmigrate.settings import SPLIT_IN, Release
+from cgmigrate.settings import (
+    ENABLE,
+    EXTERNAL,
+    IMPL,
+    INFERENCE,
+    MODULES,
+    SCOPE,
+    SCOPE_LIST_SINCE,
+    SPLIT_IN,
+    Release,
+)
 from cgmigrate.verify.arms import (
     DONE,
     EAGER,
@@ -201,19 +212,21 @@ def capture_in(result: Result) -> Capture | None:
     """What the validated configuration of an arm asks to capture, by the rules of its release; None when unknown."""
     if not result.effective:
         return None
-    release, fields = release_of(result.arm.release), result.effective
-    scope = fields.get("cuda_graph_scope")
-    modules = fields.get("cuda_graph_modules") if release >= SPLIT_IN else scope
-    effective = Effective(
-        impl=fields.get("cuda_graph_impl") or "none",
-        scope=scope,
-        modules=tuple(modules) if isinstance(modules, (list, tuple)) else (),
-        inference=fields.get("inference_cuda_graph_scope"),
-        enable=bool(fields.get("enable_cuda_graph")),
-        external=bool(fields.get("external_cuda_graph")),
-    )
-    found = captured(effective, release)
+    release = release_of(result.arm.release)
+    found = captured(validated(result.effective, release), release)
     return found if isinstance(found, Capture) else None
+
+
+def validated(fields: Mapping[str, Any], release: Release) -> Effective:
+    """The CUDA-graph fields of a validated TransformerConfig, in the terms of ``cgmigrate.capture``."""
+    state = Effective(
+        impl=str(fields.get(IMPL) or "none"), enable=bool(fields.get(ENABLE)), external=bool(fields.get(EXTERNAL))
+    )
+    if release < SCOPE_LIST_SINCE:
+        return replace(state, scope=fields.get(SCOPE))
+    if release < SPLIT_IN:
+        return replace(state, modules=tuple(fields.get(SCOPE) or ()))
+    return replace(state, modules=tuple(fields.get(MODULES) or ()), inference=fields.get(INFERENCE))
 
 
 def migrated_graphs(result: Result) -> int:
@@ -402,8 +415,6 @@ def _by(left: Result, right: Result) -> str:
 
 
 def _without_rng(result: Result) -> Result:
-    from dataclasses import replace
-
     return replace(result, ranks=tuple(replace(rank, rng="") for rank in result.ranks))
 
 

@@ -62,18 +62,14 @@ from cgmigrate.settings import (
     ENABLE,
     EXTERNAL,
     FIELDS,
-    IMPL,
-    INFERENCE,
     MODULES,
-    SCOPE,
-    SCOPE_LIST_SINCE,
     SPLIT_IN,
     Choice,
     Release,
     Settings,
     Undecided,
 )
-from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated
 from cgmigrate.verify.deciding import assumed_beside, deciding
 from cgmigrate.verify.mcore import Home, environment, home_for, not_at_hand
 from cgmigrate.verify.plan import Case
@@ -338,7 +334,7 @@ def _reading(request: Request, home: Home, answer: Mapping[str, Any] | None, fai
         return Reading(request, home.version, UNREAD, failure or "it gave no answer")
     warnings = tuple(answer["warnings"])
     if answer["ok"]:
-        effective = _effective(answer["effective"], home.release)
+        effective = validated(answer["effective"], home.release)
         return Reading(request, home.version, READ, "", effective, warnings, answer["left_out"])
     error, left_out = answer["error"], answer["left_out"]
     reason = error["message"] if error["type"] == "UsageError" else f"{error['type']}: {error['message']}"
@@ -347,18 +343,6 @@ def _reading(request: Request, home: Home, answer: Mapping[str, Any] | None, fai
         # The settings alone are not refused: it is for want of what had to be left out.
         refused, reason = False, f"it cannot be built without {left_out}: {reason}"
     return Reading(request, home.version, REFUSED if refused else UNREAD, reason, None, warnings, left_out)
-
-
-def _effective(told: Mapping[str, Any], release: Release) -> Effective:
-    """The fields of the validated TransformerConfig, in the terms of ``cgmigrate.capture``."""
-    state = Effective(
-        impl=str(told.get(IMPL, "none")), enable=bool(told.get(ENABLE)), external=bool(told.get(EXTERNAL))
-    )
-    if release < SCOPE_LIST_SINCE:
-        return replace(state, scope=told.get(SCOPE))
-    if release < SPLIT_IN:
-        return replace(state, modules=tuple(told[SCOPE] or ()))
-    return replace(state, modules=tuple(told[MODULES] or ()), inference=told[INFERENCE])
 
 
 # --- verdicts ----------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from cgmigrate.verify.arms import (
     Rank,
     Result,
 )
+from cgmigrate.words import counted
 
 _ROLE_NAMES = {
     EAGER: "eager",
@@ -304,11 +305,6 @@ def _letter(index: int) -> str:
 
 
 # --- words ---------------------------------------------------------------------------------------------------
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 kernel``, ``57 kernels``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def spans(numbers: Sequence[int]) -> str:

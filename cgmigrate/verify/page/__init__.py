@@ -12,13 +12,13 @@ from importlib.resources import files
 from typing import Protocol
 
 from cgmigrate.verify.arms import DYNAMIC, EAGER_SOURCE, LEGACY_SOURCE, ROLES, STATIC, Result
-from cgmigrate.verify.figures import counted
 from cgmigrate.verify.page.arms import arms_table
 from cgmigrate.verify.page.census import census
 from cgmigrate.verify.page.markup import Markup, element
 from cgmigrate.verify.page.outputs import outputs
 from cgmigrate.verify.page.pieces import Shown, facts, items, table
 from cgmigrate.verify.page.run import commands, environment
+from cgmigrate.words import counted
 
 _VERDICTS = {
     # Verdict → (class of the style sheet, sign): neither colour nor sign stands without the word.

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from cgmigrate.verify import figures
 from cgmigrate.verify.arms import DONE, Rank
-from cgmigrate.verify.figures import counted
 from cgmigrate.verify.page.markup import Markup, element, together
 from cgmigrate.verify.page.pieces import NOTHING, Shown, badge, is_training, setting, swatch, table
+from cgmigrate.words import counted
 
 
 def arms_table(arms: Sequence[Shown], name: str) -> Markup:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from cgmigrate.verify import figures
-from cgmigrate.verify.figures import counted
 from cgmigrate.verify.page.charts import Bar, Curve, bar_chart, loss_chart, sample
 from cgmigrate.verify.page.markup import Markup, element, together
 from cgmigrate.verify.page.pieces import NOTHING, Shown, alike, badge, is_training, items, listed, table
+from cgmigrate.words import counted
 
 
 def outputs(arms: Sequence[Shown], ident: str) -> Markup:
