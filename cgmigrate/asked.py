@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgmigrate.output import WITH_EDITS, Output, colour_wanted
+from cgmigrate.output import WITH_EDITS, Output, Unusable, colour_wanted
 from cgmigrate.words import counted
 
 if TYPE_CHECKING:
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
 CLEAN, FINDINGS, ERROR = 0, 1, 2
 """Exit statuses."""
 MOST_LEFT_ALONE = 5
-
-
-class Unusable(click.ClickException):
-    """A rule, option or file that cannot be used."""
-
-    exit_code = ERROR
 
 
 def usable(ask: Any, *arguments: Any) -> Any:
@@ -87,7 +82,8 @@ def run_of(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, wi
         run.baseline = usable(baseline_of, run, given)
     for code in options.select + options.ignore:
         # A code that selects nothing would turn a gate off unnoticed.
-        if not any(rule.startswith(code) for folders in _rule_folders(run, given) for rule in rules_of(folders)):
+        asked_of = (replace(options, rule_folders=folders) for folders in _rule_folders(run, given))
+        if not any(rule.startswith(code) for some in asked_of for rule in usable(run.rules, some)):
             raise click.UsageError(f"no rule's code begins with {code} (`cgmigrate rules` lists them)")
     return run
 

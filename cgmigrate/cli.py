@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cgmigrate import __version__
-from cgmigrate.asked import CLEAN, ERROR, FINDINGS, Unusable, rules_of, team_folders
-from cgmigrate.output import FORMATS
+from cgmigrate.asked import CLEAN, ERROR, FINDINGS, rules_of, team_folders
+from cgmigrate.output import FORMATS, Unusable
 
 
 class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only

@@ -30,6 +30,12 @@ FOR_PEOPLE = ("text", "concise")
 """The formats that may have colours and are written as findings are found."""
 
 
+class Unusable(click.ClickException):
+    """A rule, option or file that cannot be used."""
+
+    exit_code = 2
+
+
 class Output:
     """Where the report of one run goes, and in which form.
 
@@ -93,7 +99,7 @@ class Output:
             with open(self.file, "wb") as out:
                 out.write(data)
         except OSError as error:
-            raise _CannotWriteError(f"{self.file} cannot be written: {error.strerror or error}") from error
+            raise Unusable(f"{self.file} cannot be written: {error.strerror or error}") from error
 
     def report(self) -> Report:
         """All that was found."""
@@ -146,10 +152,6 @@ class Output:
         if self.colour is not None:
             return self.colour
         return (sys.stderr if err else sys.stdout).isatty()
-
-
-class _CannotWriteError(click.ClickException):
-    exit_code = 2
 
 
 _COLOURS = {"path": {"bold": True}, "rule": {"fg": "red", "bold": True}, "mark": {"fg": "red"}}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgmigrate.asked import ERROR, Unusable
-from cgmigrate.output import colour_wanted
+from cgmigrate.asked import ERROR
+from cgmigrate.output import Unusable, colour_wanted
 
 if TYPE_CHECKING:
     from cgmigrate.verify.session import Outcome

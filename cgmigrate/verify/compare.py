@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cgmigrate.capture import Capture, Effective, captured
+from cgmigrate.releases import parse_release
 from cgmigrate.settings import (
     ENABLE,
     EXTERNAL,
@@ -59,7 +60,7 @@ from cgmigrate.verify.arms import (
     Rank,
     Result,
 )
-from cgmigrate.verify.figures import census_lines, first_difference, label
+from cgmigrate.verify.figures import all_graphs, census_lines, eager_calls, first_difference, label
 
 EQUIVALENT, EQUIVALENT_BUT = "equivalent", "equivalent, but"
 DIFFERENT, INCONCLUSIVE = "different", "inconclusive"
@@ -121,20 +122,21 @@ def _verdict(roles: Mapping[str, Result]) -> tuple[str, str]:
             # Nothing here says that the migrated text, not the old one, is what the source release did.
             return DIFFERENT, f"the old and the migrated text on {release}: {apart}"
         own = _own_migration(target, migrated, source)
-        odd = _departs_from_eager(migrated, roles.get(EAGER)) if not migrated_graphs(migrated) else ""
+        odd = _departs_from_eager(migrated, roles.get(EAGER)) if not all_graphs(migrated) else ""
         if odd:
             return DIFFERENT, f"the migrated text captures nothing, yet {odd}"
         return EQUIVALENT_BUT, own
     if apart := numbers_apart(target, migrated):
         noise = _noise(roles)
-        if noise == math.inf and not _repeats(roles, target, migrated):
+        repeats = _repeats(roles, target, migrated)
+        if noise == math.inf and not repeats:
             return INCONCLUSIVE, f"{apart}; but two eager runs on {release} are as far apart: {_eager_apart(roles)}"
         apart_by = distance(target, migrated)
-        if noise is None or noise in (0.0, math.inf) or apart_by > SLACK * noise or _repeats(roles, target, migrated):
+        if noise is None or noise in (0.0, math.inf) or apart_by > SLACK * noise or repeats:
             return DIFFERENT, f"the same graphs on {release}, other numbers: {apart}"
         return EQUIVALENT_BUT, (
             f"runs do not repeat to the bit here: two eager runs differ by {noise:.1e}, "
-            f"the old and the migrated text by {distance(target, migrated):.1e}"
+            f"the old and the migrated text by {apart_by:.1e}"
         )
     if not ran_source:
         return EQUIVALENT_BUT, f"seen on {release} only{_why_no_source(source)}"
@@ -154,14 +156,14 @@ def _shows_nothing(migrated: Result) -> str:
         return ""
     if any(any(graph.replays) for rank in migrated.ranks for graph in rank.graphs):
         return ""
-    happened = "replayed" if migrated_graphs(migrated) else "captured"
+    happened = "replayed" if all_graphs(migrated) else "captured"
     return f"the settings ask for {asked}, but no graph was {happened} in {migrated.arm.steps} steps"
 
 
 def _own_migration(target: Result, migrated: Result, source: Result) -> str:
     """Where the target reads the old text otherwise than its own release did, which the migrated text repeats."""
     own, release = f"megatron-core {target.arm.release}'s own migration of the old text", source.arm.release
-    if migrated_graphs(target) and not migrated_graphs(migrated):
+    if all_graphs(target) and not all_graphs(migrated):
         shown = "; ".join(census_lines(target.ranks[0]))
         return f"{own} turns graphs on ({shown}); the migrated text does not, as {release} did not"
     return f"{own} differs ({graphs_apart(target, migrated)}); the migrated text captures what {release} did"
@@ -202,17 +204,11 @@ def _why_no_source(source: Result | None) -> str:
 # --- what is captured ------------------------------------------------------------------------------------
 
 
-def release_of(version: str) -> Release:
-    """The minor release of a version, ``0.19.2`` → 0.19."""
-    major, minor = version.split(".")[:2]
-    return Release(int(major), int(minor))
-
-
 def capture_in(result: Result) -> Capture | None:
     """What the validated configuration of an arm asks to capture, by the rules of its release; None when unknown."""
     if not result.effective:
         return None
-    release = release_of(result.arm.release)
+    release = parse_release(result.arm.release)
     found = captured(validated(result.effective, release), release)
     return found if isinstance(found, Capture) else None
 
@@ -227,11 +223,6 @@ def validated(fields: Mapping[str, Any], release: Release) -> Effective:
     if release < SPLIT_IN:
         return replace(state, modules=tuple(fields.get(SCOPE) or ()))
     return replace(state, modules=tuple(fields.get(MODULES) or ()), inference=fields.get(INFERENCE))
-
-
-def migrated_graphs(result: Result) -> int:
-    """How many graphs an arm captured, over all its processes."""
-    return sum(len(rank.graphs) for rank in result.ranks)
 
 
 def graphs_apart(left: Result, right: Result, sizes: bool = True) -> str:
@@ -261,7 +252,7 @@ def _census_apart(left: Rank, right: Rank, same_release: bool) -> str:
         return f"{_in_words(left)} against {_in_words(right)}"
     if same_release and kinds(left, _nodes) != kinds(right, _nodes):
         return f"graphs of {_sizes(left)} kernels against {_sizes(right)}"
-    if left.eager and right.eager and _fell_back(left) != _fell_back(right):
+    if left.eager and right.eager and eager_calls(left) != eager_calls(right):
         return f"outside graphs run {_calls(left)} against {_calls(right)} a step"
     return ""
 
@@ -282,12 +273,8 @@ def _in_words(rank: Rank) -> str:
     return "; ".join(census_lines(rank)) or "no graphs"
 
 
-def _fell_back(rank: Rank) -> Mapping[str, int]:
-    return rank.eager[-1] if rank.eager else {}
-
-
 def _calls(rank: Rank) -> str:
-    counts = _fell_back(rank)
+    counts = eager_calls(rank)
     return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
 
 

@@ -64,15 +64,13 @@ from cgmigrate.settings import (
     FIELDS,
     MODULES,
     SPLIT_IN,
-    Choice,
     Release,
     Settings,
-    Undecided,
 )
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated
 from cgmigrate.verify.deciding import assumed_beside, deciding
 from cgmigrate.verify.mcore import Home, environment, home_for, not_at_hand
-from cgmigrate.verify.plan import Case
+from cgmigrate.verify.plan import Case, undecided
 from cgmigrate.verify.reading import REFUSED as REFUSED_KIND
 from cgmigrate.verify.run import telling_line
 
@@ -191,12 +189,12 @@ def verify_config(cases: Sequence[Case], homes: Mapping[str, Home]) -> list[Conf
 
     One process a release answers for all cases, the releases side by side: some seconds each, however many cases.
     """
-    clear = [case for case in cases if not _unclear(case)]
+    clear = [case for case in cases if not undecided(case.before, case.after)]
     wanted = [request for case in clear for request in _requests(case)]
     answers = iter(_answered(wanted, homes))
     return [
         ConfigVerdict(case.name, INCONCLUSIVE, why)
-        if (why := _unclear(case))
+        if (why := undecided(case.before, case.after))
         else _named(compare_readings(next(answers), next(answers), next(answers)), case)
         for case in cases
     ]
@@ -217,17 +215,6 @@ def _requests(case: Case) -> tuple[Request, Request, Request]:
         Request(case.reader, case.before, case.target, fields),
         Request(case.reader, case.after, case.target, fields),
     )
-
-
-def _unclear(case: Case) -> str:
-    for settings in (case.before, case.after):
-        for name in FIELDS:
-            match settings.get(name):
-                case Undecided(reason=reason):
-                    return f"`{name}` is {reason}, so nobody can know what runs"
-                case Choice():
-                    return f"`{name}` is chosen by a condition, so nobody can know what runs"
-    return ""
 
 
 def _answered(requests: Sequence[Request], homes: Mapping[str, Home]) -> list[Reading]:

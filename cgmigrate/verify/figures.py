@@ -71,6 +71,11 @@ def graphs_captured(rank: Rank) -> int:
     return len(rank.graphs)
 
 
+def all_graphs(result: Result) -> int:
+    """How many graphs an arm captured, over all its processes."""
+    return sum(map(graphs_captured, result.ranks))
+
+
 def replays_per_step(rank: Rank) -> int:
     """How many replays the last step held, all graphs together; 0 where nothing was captured."""
     return sum(_settled(graph) for graph in rank.graphs)

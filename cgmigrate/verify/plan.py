@@ -10,7 +10,7 @@ from typing import Any
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of, given_to_config
 from cgmigrate.documents import Site
 from cgmigrate.run import Checked, Options, Run
-from cgmigrate.settings import DEPRECATED, FIELDS, LAST_OLD, Choice, Release, Settings, Undecided
+from cgmigrate.settings import DEPRECATED, FIELDS, Choice, Release, Settings, Undecided
 from cgmigrate.suppressions import UNREADABLE
 from cgmigrate.verify.arms import (
     DYNAMIC,
@@ -26,6 +26,7 @@ from cgmigrate.verify.arms import (
     Packing,
     Proxy,
 )
+from cgmigrate.verify.mcore import not_at_hand
 from cgmigrate.verify.proxy import proxy_of
 
 
@@ -176,7 +177,7 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
             target=context.target,
             fields=_beside(site, checked.text),
             diff=diff,
-            unclear=_unclear(settings, migrated, bool(diff)),
+            unclear=_unclear(settings, migrated),
         )
         start = checked.text.count("\n", 0, site.span.start) + 1
         yield case, min(start, first), checked.text.count("\n", 0, max(site.span.end - 1, 0)) + 1
@@ -198,7 +199,7 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
                 target=context.target,
                 fields=_beside(site, after_text),
                 diff=diff,
-                unclear=_unclear({}, settings, bool(diff)),
+                unclear=_unclear({}, settings),
             ),
             0,
             0,
@@ -216,11 +217,18 @@ def _twin(site: Site, before: Sequence[Site], after: Sequence[Site]) -> int | No
     return twins[place] if place < len(twins) else None
 
 
-def _unclear(before: Settings, after: Settings, changed: bool) -> str:
-    for name in FIELDS:
-        for settings in (before, after):
+def undecided(before: Settings, after: Settings) -> str:
+    """Which setting has a value that reading the file cannot decide, and why; empty when there is none."""
+    for settings in (before, after):
+        for name in FIELDS:
             if isinstance(value := settings.get(name), (Undecided, Choice)):
                 return f"`{name}` is {getattr(value, 'reason', 'chosen by a condition')}, so nobody can know what runs"
+    return ""
+
+
+def _unclear(before: Settings, after: Settings) -> str:
+    if why := undecided(before, after):
+        return why
     if dict(before) == dict(after):
         return "the settings are not migrated (`cgmigrate check` says why), so there is nothing to compare"
     return ""
@@ -272,9 +280,7 @@ def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[P
     proxy = scale.proxy or proxy_of(case.fields, scale.gpus, scale.packing)
     target = versions.get(case.target)
     if target is None:
-        raise PlanError(
-            f"megatron-core {case.target} is not at hand: install it or give its folder (--mcore {case.target}.N=DIR)"
-        )
+        raise PlanError(not_at_hand(case.target))
     return [
         Planned(case, workload, _arms(case, workload, proxy, versions, scale))
         for workload in scale.workloads or _concerned(case)
@@ -310,8 +316,3 @@ def _for_config(settings: Settings, release: Release, case: Case) -> dict[str, A
     # What the reader refuses is left to TransformerConfig, which mostly says the same; the config level tells the rest.
     plain = settings if isinstance(given, Rejected) else given
     return {name: plain[name] for name in FIELDS if name in plain}
-
-
-def source_is_old(case: Case) -> bool:
-    """Whether the source release knows the old names only."""
-    return case.source <= LAST_OLD

@@ -11,8 +11,8 @@ from cgmigrate.verify.arms import DONE, ROLES, TRAINING, Rank, Result
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, Comparison
 from cgmigrate.verify.effective import ConfigVerdict
 from cgmigrate.verify.figures import (
+    all_graphs,
     census_lines,
-    graphs_captured,
     label,
     losses,
     parameters_digest,
@@ -64,7 +64,7 @@ def _row(role: str, result: Result, training: bool) -> tuple[str, ...]:
     generated = (_tokens(result.ranks[0]), short(result.ranks[0].logits))
     return (
         name,
-        str(sum(graphs_captured(rank) for rank in result.ranks)),
+        str(all_graphs(result)),
         str(sum(replays_per_step(rank) for rank in result.ranks)),
         *(measured if training else generated),
         f"{seconds * 1e3:.1f} ms" if seconds is not None else "",

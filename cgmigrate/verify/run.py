@@ -105,9 +105,9 @@ class Runner:
         if home is None:
             return Result(arm, MISSING, f"megatron-core {arm.release} is not at hand")
         place = self.prepare(arm)
-        command = self.command(arm, home)
+        command, variables = self.command(arm, home), self.environment(home)
         start = time.monotonic()
-        status = _run_logged(command, self.environment(home), place / "log", self.timeout, self._running)
+        status = _run_logged(command, variables, place / "log", self.timeout, self._running)
         if self._stopped:
             # It was killed from here, which says nothing of the arm.
             return Result(arm, MISSING, "interrupted")
@@ -115,7 +115,7 @@ class Runner:
         result = self._told(arm, f"no end after {self.timeout:.0f} s" if status is None else f"ended with {status}")
         if status is None and result.outcome != DONE:
             result = replace(result, outcome=TIMED_OUT)
-        result = replace(result, command=_for_a_shell(command, self.environment(home)), seconds=round(seconds, 1))
+        result = replace(result, command=_for_a_shell(command, variables), seconds=round(seconds, 1))
         (place / RESULT).write_text(json.dumps(result.as_json()), encoding="utf-8")
         return result
 

@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Packing, Result
 from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge
 from cgmigrate.verify.effective import ConfigVerdict, verify_config
-from cgmigrate.verify.mcore import Home, home_for, homes_of, not_at_hand
-from cgmigrate.verify.plan import Asked, Case, PlanError, Planned, Scale, cases_of, planned
+from cgmigrate.verify.mcore import Home, home_for, homes_of
+from cgmigrate.verify.plan import Asked, Case, Planned, Scale, cases_of, planned
 from cgmigrate.verify.run import Runner
 from cgmigrate.verify.slurm import script
 
@@ -153,8 +154,6 @@ def _plans(cases: Sequence[Case], homes: dict[str, Home], scale: Scale) -> tuple
         if case.unclear:
             told = (str(case.source), str(case.target))
             settled.append(Comparison(case.name, "none", INCONCLUSIVE, case.unclear, (), {}, case.diff, *told))
-        elif case.target not in versions:
-            raise PlanError(not_at_hand(case.target))
         else:
             plans += planned(case, versions, scale)
     return plans, settled
@@ -168,26 +167,18 @@ def _compared(plan: Planned, results: dict[str, Result]) -> Comparison:
     return Comparison(case.name, plan.workload, verdict, reason, notes, keys, case.diff, source, target)
 
 
-class _folder:  # noqa: N801  # used like a function
+@contextmanager
+def _folder(named: str) -> Iterator[str]:
     """The folder to work in: the one that was named, kept, or a temporary one."""
-
-    def __init__(self, name: str) -> None:
-        self._kept = name
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-
-    def __enter__(self) -> str:
-        if self._kept:
-            try:
-                os.makedirs(self._kept, exist_ok=True)
-            except OSError as error:
-                raise VerifyError(f"--work {self._kept}: {error.strerror}") from error
-            return os.path.abspath(self._kept)
-        self._temporary = tempfile.TemporaryDirectory(prefix="cgmigrate-verify-")
-        return self._temporary.__enter__()
-
-    def __exit__(self, *raised: object) -> None:
-        if self._temporary is not None:
-            self._temporary.cleanup()
+    if not named:
+        with tempfile.TemporaryDirectory(prefix="cgmigrate-verify-") as temporary:
+            yield temporary
+        return
+    try:
+        os.makedirs(named, exist_ok=True)
+    except OSError as error:
+        raise VerifyError(f"--work {named}: {error.strerror}") from error
+    yield os.path.abspath(named)
 
 
 def gpus_here() -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, ROLES, TRAINING, Result
 from cgmigrate.verify.compare import Comparison, judge
-from cgmigrate.verify.figures import census_lines, graphs_captured, label, parameters_digest, short
+from cgmigrate.verify.figures import all_graphs, census_lines, label, parameters_digest, short
 from cgmigrate.verify.page import page
 from cgmigrate.verify.report import from_json, text
 
@@ -76,7 +76,7 @@ def _captured(arms: dict[str, Result]) -> str:
     for role in (LEGACY_SOURCE, LEGACY_TARGET, MIGRATED):
         result = arms[role]
         if result.outcome == "done":
-            graphs = sum(graphs_captured(rank) for rank in result.ranks)
+            graphs = all_graphs(result)
             told = "nothing" if not graphs else "; ".join(census_lines(result.ranks[0]))
         else:
             told = result.outcome

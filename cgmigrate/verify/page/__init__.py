@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from cgmigrate.verify.arms import DYNAMIC, EAGER_SOURCE, LEGACY_SOURCE, ROLES, STATIC, Result
 from cgmigrate.verify.page.arms import arms_table
@@ -20,6 +20,9 @@ from cgmigrate.verify.page.pieces import Shown, facts, items, table
 from cgmigrate.verify.page.run import commands, environment
 from cgmigrate.words import counted
 
+if TYPE_CHECKING:
+    from cgmigrate.verify.compare import Comparison
+
 _VERDICTS = {
     # Verdict → (class of the style sheet, sign): neither colour nor sign stands without the word.
     "equivalent": ("good", "✓"),
@@ -29,34 +32,6 @@ _VERDICTS = {
 }
 _WORKLOADS = {STATIC: "generation, static batching", DYNAMIC: "generation, dynamic batching"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-
-class Comparison(Protocol):
-    """What the page needs of a comparison; ``roles`` maps roles of ``arms.ROLES`` to keys of the results.
-
-    ``name`` is the file and site, ``verdict`` one of ``equivalent``, ``equivalent, but``, ``different`` and
-    ``inconclusive``, ``reason`` one sentence, ``diff`` the unified diff of the configuration, ``source`` and
-    ``target`` the releases of megatron-core that it is migrated between.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def workload(self) -> str: ...  # noqa: D102
-    @property
-    def verdict(self) -> str: ...  # noqa: D102
-    @property
-    def reason(self) -> str: ...  # noqa: D102
-    @property
-    def notes(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def roles(self) -> Mapping[str, str]: ...  # noqa: D102
-    @property
-    def diff(self) -> str: ...  # noqa: D102
-    @property
-    def source(self) -> str: ...  # noqa: D102
-    @property
-    def target(self) -> str: ...  # noqa: D102
 
 
 def page(comparisons: Sequence[Comparison], results: Mapping[str, Result], meta: Mapping[str, str]) -> str:
