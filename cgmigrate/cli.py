@@ -257,21 +257,23 @@ def list_rules(ctx: click.Context, folders: tuple[str, ...]) -> None:
 
 
 @rules_group.command(name="test")
-@click.argument("folder", metavar="DIR")
-def test_rules(folder: str) -> None:
+@click.argument("folder", metavar="[DIR]", required=False)
+def test_rules(folder: str | None) -> None:
     """Test your own rules in DIR: each file against the schema, each example by running it.
+
+    Without DIR, the rules that ship are tested.
 
     Exit status: 0 all hold, 1 a rule or an example fails, 2 a folder without rules.
     """
     from pathlib import Path
 
     from cgmigrate.report.rule_tests import tested_text, totals
-    from cgmigrate.rule_tests import run_folder
+    from cgmigrate.rule_tests import run_folder, run_shipped
     from cgmigrate.rules import RuleError
 
     tested = []
     try:
-        for result in run_folder(Path(folder)):
+        for result in run_shipped() if folder is None else run_folder(Path(folder)):
             click.echo(tested_text(result), nl=False)
             tested.append(result)
     except RuleError as error:

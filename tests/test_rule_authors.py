@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.rules import rules_folder
+from cgmigrate.rules import load, rules_folder
 from cgmigrate.settings import FIELDS
 
 PAGE = (Path(__file__).parents[1] / "docs/writing-rules.md").read_text(encoding="utf-8")
@@ -52,6 +52,15 @@ def test_rules_that_hold(team: Path, cgmigrate) -> None:
     result = cgmigrate("rules", "test", "team")
     assert result.stdout == "ok    TEAM001 idle-modules (1 example)\n"
     assert result.stderr == "Tested 1 rule, 1 example: all hold.\n"
+    assert result.exit_code == 0
+
+
+def test_without_a_folder_the_rules_that_ship_are_tested(project: Path, cgmigrate) -> None:
+    result = cgmigrate("rules", "test")
+    shipped = load().values()
+    examples = sum(len(rule.examples) for rule in shipped)
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [["ok", rule.id] for rule in shipped]
+    assert result.stderr == f"Tested {len(shipped)} rules, {examples} examples: all hold.\n"
     assert result.exit_code == 0
 
 
