@@ -135,16 +135,17 @@ def _told_problem(
 
     ``fine`` says that all that can be written was tried together and is right.
     """
-    told = Finding(rule.id, rule.severity, problem.span, problem.message, why_not=problem.advice, site=problem.index)
+    told = Finding(rule.id, rule.severity, problem.span, problem.message, site=problem.index)
     if not problem.becomes:
-        return told
+        return replace(told, blocked_by=problem.blocked_by, help=problem.advice)
     risk = problem.risk
     if context.source >= SPLIT_IN:
         risk = risk or f"the code already runs on megatron-core {context.source}, where it does something else"
     if not fine and (reason := _trouble(document, {problem.index: {}})):
-        return replace(told, why_not=f"the text cannot be changed safely: {reason}")
+        blocked_by = f"the text cannot be changed safely: {reason}"
+        return replace(told, blocked_by=blocked_by, help=f"write `{problem.becomes}` by hand")
     (result.unsafe if risk else result.safe)[problem.index] = {}
-    return replace(told, fix=f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, why_not=risk)
+    return replace(told, fix=f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, because=risk)
 
 
 def _owner_unknown(site: Site, context: Context) -> list[Finding]:
@@ -159,7 +160,7 @@ def _owner_unknown(site: Site, context: Context) -> list[Finding]:
             rule.severity,
             written.span,
             message.format(written.key),
-            why_not="left alone; if it is megatron-core's, write `cuda_graph_impl: local` for true, nothing for false",
+            help="left alone; if it is megatron-core's, write `cuda_graph_impl: local` for true, nothing for false",
         )
         for written in site.written
         if site.origin is None or written.field in DEPRECATED
@@ -187,7 +188,7 @@ def _examine_site(
             assert isinstance(written.value, Undecided)
             message = f"`{written.key}` has {written.value.reason}, so what is captured cannot be known from here"
             advice = _advice_for_undecided(written, site)
-            case.told.append(Finding(rule.id, rule.severity, written.span, message, why_not=advice))
+            case.told.append(Finding(rule.id, rule.severity, written.span, message, help=advice))
     if any(isinstance(value, Undecided) for value in before.values()):
         case.block("a value beside it is computed when the file is used")
         case.hits = _hits_of_names(case, context)
@@ -220,7 +221,7 @@ def _merged_finding(rule: Rule, other: str, case: SiteCase) -> Finding:
     direction = "is merged with" if rule.id == "CG004" else "is merged into"
     message = f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"
     advice = "migrate these files together by hand, or with --unsafe-fixes each as if it stood alone"
-    return Finding(rule.id, rule.severity, written.span, message, why_not=advice)
+    return Finding(rule.id, rule.severity, written.span, message, help=advice)
 
 
 def _keep_overriding(case: SiteCase, context: Context) -> None:

@@ -43,9 +43,10 @@ class Finding:
     """One thing to tell the user.
 
     ``fix`` is the result in short, ``safety`` whether it is applied (``safe``), applied only with
-    ``--unsafe-fixes`` (``unsafe``), or empty when there is none; ``why_not`` says why a fix is
-    held back or missing; ``notes`` say more. ``site`` is the index of what the fix rewrites, -1 when
-    nothing; ``edits`` are that fix as a whole, given only where a report asks for them.
+    ``--unsafe-fixes`` (``unsafe``), or empty when there is none. ``because`` says why a fix is unsafe,
+    ``blocked_by`` which diagnostic or place prevents one, ``help`` what to write by hand; ``notes`` say more.
+    ``site`` is the index of what the fix rewrites, -1 when nothing; ``edits`` are that fix as a whole,
+    given only where a report asks for them.
     """
 
     rule: str
@@ -54,10 +55,18 @@ class Finding:
     message: str
     fix: str = ""
     safety: str = ""
-    why_not: str = ""
+    because: str = ""
+    blocked_by: str = ""
+    help: str = ""
     notes: tuple[str, ...] = ()
     site: int = -1
     edits: tuple[Edit, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[tuple[str, str], ...]:
+        """What is said of a fix that is unsafe or missing, each with its label, in the order of reports."""
+        labelled = (("because", self.because), ("blocked by", self.blocked_by), ("help", self.help))
+        return tuple((label, text) for label, text in labelled if text)
 
 
 @dataclass(slots=True)

@@ -132,9 +132,11 @@ def _reported(rule: Rule, example: Mapping[str, Any], result: Examination) -> li
 
 def _held_back(rule: Rule, result: Examination) -> str:
     """Why fixes are not applied, in the words that a user would read; the rule's own first."""
-    held = [finding for finding in result.findings if finding.safety != SAFE and finding.why_not]
+    held = [finding for finding in result.findings if finding.safety != SAFE and finding.reasons]
     held.sort(key=lambda finding: finding.rule != rule.id)
-    return "".join(dict.fromkeys(f"\n    {told.rule} is held back: {told.why_not}" for told in held))
+    return "".join(
+        dict.fromkeys(f"\n    {one.rule} is not fixed; {label}: {text}" for one in held for label, text in one.reasons)
+    )
 
 
 def _context(example: Mapping[str, Any], rules: Mapping[str, Rule]) -> Context:

@@ -143,7 +143,7 @@ class Requests:
             for directive in by:
                 used |= {(directive, code) for code in directive.codes or ("",) if finding.rule.startswith(code)}
         idle = [
-            Finding(WITHOUT_EFFECT, severity, directive.span, reason, why_not=advice)
+            Finding(WITHOUT_EFFECT, severity, directive.span, reason, help=advice)
             for directive in self.directives
             for reason, advice in _idle(directive, used, known, selected)
         ]
@@ -288,5 +288,6 @@ def held_back(
 def _held(finding: Finding, fixes: Sequence[Finding], line_of: Callable[[int], int]) -> Finding:
     nearest = min(fixes, key=lambda other: abs(other.span.start - finding.span.start))
     line = line_of(nearest.span.start) + 1
-    told = f"it is rewritten together with {nearest.rule} on line {line}, which a comment leaves out"
-    return replace(finding, fix="", safety="", why_not=told)
+    blocked_by = f"{nearest.rule} on line {line}, which a comment suppresses and which has to change together with it"
+    advice = "suppress this diagnostic, too, or delete the comment"
+    return replace(finding, fix="", safety="", because="", blocked_by=blocked_by, help=advice)

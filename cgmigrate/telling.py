@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of
@@ -36,12 +36,7 @@ from cgmigrate.settings import (
 def findings_of(case: SiteCase, document: Document, context: Context, result: Examination) -> list[Finding]:
     """Return all there is to say of one site, now that it is decided what becomes of it."""
     site = case.site
-    planned: list[Change] = []
-    safety = ""
-    for kind, sites in ((SAFE, result.safe), (UNSAFE, result.unsafe)):
-        if site.index in sites:
-            safety, planned = kind, changes(document.sites[site.index].own, sites[site.index])
-    reasons = [] if safety == SAFE else [case.blocked] if case.blocked else case.risks
+    safety, planned = _plan(site, document, result)
     hits = [(rule, hit, written) for rule, hit in case.hits if (written := place_of(rule, site)) is not None]
     if not hits and planned:
         # What it inherits changes, and so must what it writes itself.
@@ -49,30 +44,37 @@ def findings_of(case: SiteCase, document: Document, context: Context, result: Ex
     remarks = _remarks(case, safety, context)
     if safety != SAFE:
         hits, remarks = _without_repetition(hits, remarks)
-    main = next((rule.id for rule, _, _ in hits if any(reason.rule == rule.id for reason in reasons)), "")
-    told = next((finding for finding in case.told if any(reason.rule == finding.rule for reason in reasons)), None)
-    main = main or (hits[0][0].id if hits else "")
-    # What says only why a fix is held back is settled with it.
-    found = [replace(f, safety=safety) if any(r.rule == f.rule for r in case.risks) else f for f in case.told]
+    beside = [
+        Finding(rule.id, rule.severity, place.span, _message(hit.message, case, context), help=advice)
+        for rule, hit, _ in remarks
+        if (place := place_of(rule, site)) is not None
+        for advice in (_message(hit.decide, case, context),)
+    ]
+    refusals = {rule.id for rule, hit, _ in remarks if "rejected" in hit.when}
+    refusal = next((finding for finding in beside if finding.rule in refusals), None)
+    # What says only why a fix is unsafe is settled with it.
+    told = [replace(f, safety=safety) if any(r.rule == f.rule for r in case.risks) else f for f in case.told]
+    spans = {finding.rule: finding.span for finding in reversed([*beside, *told])}
+    spans |= {rule.id: written.span for rule, _, written in reversed(hits)}
+    lines = {rule: _line(document, span.start) for rule, span in spans.items()}
+    main = _main_rule(case, hits)
+    found = list(told)
     for rule, hit, written in hits:
-        why_not = "; ".join(_message(r.text, case, context) for r in reasons if rule.id == (r.rule or main))
-        explained = next((r.id for r, h, _ in remarks if "rejected" in h.when), "")
-        if explained and rule.id == main and case.blocked and not case.blocked.rule:
-            why_not = f"decided together with {explained}"
-        elif reasons and not why_not and told:
-            why_not = f"decided together with {told.rule} on line {_line(document, told.span.start)}"
-        elif reasons and not why_not:
-            why_not = _waits_for(main, hits, document)
-        notes = _notes(case, safety, context) if rule.id == main else ()
-        message = _message(hit.message, case, context)
+        finding = Finding(rule.id, rule.severity, written.span, _message(hit.message, case, context))
         fix = _in_short(site, written, planned) if planned else ""
-        found.append(Finding(rule.id, rule.severity, written.span, message, fix, safety, why_not, notes))
-    for rule, hit, _ in remarks:
-        place = place_of(rule, site)
-        if place is not None:
-            message, advice = _message(hit.message, case, context), _message(hit.decide, case, context)
-            found.append(Finding(rule.id, rule.severity, place.span, message, why_not=advice))
+        notes = _notes(case, safety, context) if rule.id == main else ()
+        finding = replace(finding, fix=fix, safety=safety, notes=notes)
+        found.append(finding if safety == SAFE else _explained(finding, case, refusal, lines, context))
+    found += beside
     return [replace(finding, site=site.index) for finding in found + _unsaid(case, found, context)]
+
+
+def _plan(site: Site, document: Document, result: Examination) -> tuple[str, list[Change]]:
+    """Whether a site's fix is safe or unsafe, and what it changes; empty where there is none."""
+    for safety, sites in ((UNSAFE, result.unsafe), (SAFE, result.safe)):
+        if site.index in sites:
+            return safety, changes(document.sites[site.index].own, sites[site.index])
+    return "", []
 
 
 def _changed(site: Site, planned: Sequence[Change]) -> Written:
@@ -80,10 +82,37 @@ def _changed(site: Site, planned: Sequence[Change]) -> Written:
     return next((written for written in site.written if written.field in names), site.written[0])
 
 
-def _waits_for(main: str, hits: Sequence[tuple[Rule, Case, Written]], document: Document) -> str:
-    """What to say where another finding of the same site gives the reason."""
-    start = next((written.span.start for rule, _, written in hits if rule.id == main), 0)
-    return f"decided together with {main} on line {_line(document, start)}"
+def _main_rule(case: SiteCase, hits: Sequence[tuple[Rule, Case, Written]]) -> str:
+    """The rule whose finding carries the notes of a site: the one that gives a reason, else the first."""
+    reasons = {reason.rule for reason in ([case.blocked] if case.blocked else case.risks)}
+    return next((rule.id for rule, _, _ in hits if rule.id in reasons), hits[0][0].id if hits else "")
+
+
+def _explained(
+    finding: Finding, case: SiteCase, refusal: Finding | None, lines: Mapping[str, int], context: Context
+) -> Finding:
+    """A finding with the reasons why its fix is unsafe or missing; ``lines`` are those of the site's findings."""
+    if case.blocked is None:
+        # Its own reasons first; those of other findings of the site with their place.
+        reasons = sorted(case.risks, key=lambda reason: reason.rule not in ("", finding.rule))
+        texts = [_message(reason.text, case, context) + _at(reason.rule, finding, lines) for reason in reasons]
+        why = "; ".join(dict.fromkeys(texts))
+        return replace(finding, because=why) if finding.safety else replace(finding, blocked_by=why)
+    text, rule = _message(case.blocked.text, case, context), case.blocked.rule
+    if rule == finding.rule:
+        return replace(finding, help=text)
+    if rule in lines:
+        return replace(finding, blocked_by=f"{rule} on line {lines[rule]}", help=text)
+    if rule:
+        return replace(finding, help=text)
+    other = refusal or next((told for told in case.told if told.rule == "CG003"), None)
+    if other is not None:
+        return replace(finding, blocked_by=f"{other.rule} on line {lines[other.rule]}", help=other.help)
+    return replace(finding, blocked_by=text)
+
+
+def _at(rule: str, finding: Finding, lines: Mapping[str, int]) -> str:
+    return f" ({rule} on line {lines[rule]})" if rule in lines and rule != finding.rule else ""
 
 
 def _line(document: Document, offset: int) -> int:
@@ -118,8 +147,10 @@ def _unsaid(case: SiteCase, found: Sequence[Finding], context: Context) -> list[
             (r for r in context.rules.values() if r.id.startswith("CG1") and r.fields == (written.field,)), None
         )
         if rule is not None and written.span not in told and rule.deprecated_in <= context.target:
-            why_not = case.blocked.text if case.blocked else "no rule knows what is meant here; rewrite it by hand"
-            result.append(Finding(rule.id, rule.severity, written.span, rule.summary, why_not=why_not))
+            finding = Finding(rule.id, rule.severity, written.span, rule.summary)
+            if case.blocked:
+                finding = replace(finding, blocked_by=_message(case.blocked.text, case, context))
+            result.append(replace(finding, help="no rule knows what is meant here; rewrite it by hand"))
     return result
 
 

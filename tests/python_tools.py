@@ -30,7 +30,9 @@ class Result:
     @property
     def told(self) -> str:
         return "\n".join(
-            " ".join((finding.rule, finding.message, finding.fix, finding.why_not, *finding.notes))
+            " ".join(
+                (finding.rule, finding.message, finding.fix, *(text for _, text in finding.reasons), *finding.notes)
+            )
             for finding in self.examined.findings
         )
 

@@ -67,7 +67,7 @@ def test_what_needs_a_decision_stays_and_is_told(project: Path, cgmigrate) -> No
     result = cgmigrate("fix", "--from", "0.16", "a.yaml")
     assert (result.exit_code, path.read_text()) == (1, text)
     assert (
-        "risk: megatron-core 0.16 captures the whole iteration in training, the whole block in inference"
+        "because: megatron-core 0.16 captures the whole iteration in training, the whole block in inference"
         in result.stdout
     )
     assert "0.19 would capture the whole iteration in training, nothing in inference" in result.stdout

@@ -86,7 +86,7 @@ def test_the_generation_engines_own_key_is_left_alone(corpus: Path) -> None:
     merged, finding = found.findings
     assert (merged.rule, finding.rule, finding.safety) == ("CG004", "CG106", "unsafe")
     assert "grpo_math_1B.yaml" in merged.message
-    assert finding.why_not == "decided together with CG004 on line 102"
+    assert finding.because == f"{merged.message} (CG004 on line 102)"
 
 
 def test_interpolated_values_are_reported_and_left(corpus: Path) -> None:
@@ -120,4 +120,4 @@ def test_releases_before_the_split_are_asked_for_by_their_own_meaning(corpus: Pa
     (found,) = Run([str(path)], Options(source=LAST_OLD._replace(minor=16)))
     assert isinstance(found, Checked)
     assert found.after is None
-    assert "attn+mamba of each layer (local) in inference" in found.findings[0].why_not
+    assert "attn+mamba of each layer (local) in inference" in found.findings[0].because

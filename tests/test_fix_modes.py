@@ -208,7 +208,7 @@ def test_unsafe_fixes_are_asked_about_where_they_are_wanted(project: Path) -> No
     path = write(project / "a.yaml", text)
     assert "Write this?" not in ask("y\n", "--from", "0.16").stdout
     result = ask("y\n", "--from", "0.16", "--unsafe-fixes")
-    assert "risk: megatron-core 0.16 captures" in result.stdout
+    assert "because: megatron-core 0.16 captures" in result.stdout
     assert path.read_text() == "megatron_cfg:\n  cuda_graph_impl: full_iteration\n"
 
 

@@ -86,14 +86,14 @@ def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> No
         (
             "  remove: [cuda_graph_modules]",
             "  set: {cuda_graph_impl: local}",
-            "TEAM001 is held back: megatron-core 0.19 captures nothing in training, nothing in inference; "
+            "TEAM001 is not fixed; because: megatron-core 0.19 captures nothing in training, nothing in inference; "
             "after the rewrite 0.19 would capture attn of each layer (local) in training",
         ),
         # megatron-core would stop.
         (
             "  remove: [cuda_graph_modules]",
             "  set: {cuda_graph_modules: [engine]}",
-            "TEAM001 is held back: TransformerConfig (0.19) would refuse the result",
+            "TEAM001 is not fixed; blocked by: TransformerConfig (0.19) would refuse the result",
         ),
         ("  - syntax: yaml", "  - reported: false\n    syntax: yaml", "TEAM001 is reported, and `reported: false`"),
         ("{has: attn}", "{has: mlp}", "TEAM001 is not reported; reported is CG303"),

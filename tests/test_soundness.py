@@ -80,7 +80,7 @@ def test_every_fix_captures_the_same_and_every_other_legacy_site_has_a_finding(s
             legacy = settings.keys() & {"enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope"}
             tally["withheld" if legacy else "untouched"] += 1
             assert result.findings or not legacy, (settings, source)
-            assert all(finding.why_not or not finding.fix for finding in result.findings), (settings, result.findings)
+            assert all(finding.because or not finding.fix for finding in result.findings), (settings, result.findings)
             continue
         tally["fixed"] += 1
         after_text = apply(text, document.edits(result.safe))
@@ -158,7 +158,7 @@ def test_the_trap_is_not_sprung() -> None:
     assert list(result.safe.values()) == [{"cuda_graph_impl": "none"}]
     asked = examine(document, Context(Release(0, 19), NEWEST, RULES, OWNERS))
     assert not asked.safe
-    assert "which is meant?" in asked.findings[0].why_not or "would capture" in asked.findings[0].why_not
+    assert "which is meant?" in asked.findings[0].because or "would capture" in asked.findings[0].because
 
 
 def test_a_rule_that_changes_what_is_captured_cannot_be_applied_silently(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_a_rule_that_changes_what_is_captured_cannot_be_applied_silently(tmp_pat
     assert not result.safe
     (finding,) = result.findings
     assert finding.safety == "unsafe"
-    assert "whole layers (local) in training" in finding.why_not
-    assert "the whole iteration in training" in finding.why_not
+    assert "whole layers (local) in training" in finding.because
+    assert "the whole iteration in training" in finding.because
 
 
 def test_rejections_name_their_reason() -> None:

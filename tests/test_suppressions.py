@@ -133,7 +133,10 @@ def test_what_is_rewritten_together_stays_together(project: Path, cgmigrate) -> 
         "two:\n  external_cuda_graph: true", "two:\n  cuda_graph_impl: transformer_engine"
     )
     assert found(result) == [(3, "CG106")]
-    assert "it is rewritten together with CG102 on line 2, which a comment leaves out" in result.stdout
+    assert (
+        "blocked by: CG102 on line 2, which a comment suppresses and which has to change together with it"
+        in result.stdout
+    )
 
 
 def test_sites_that_share_an_anchor_stay_together(project: Path, cgmigrate) -> None:

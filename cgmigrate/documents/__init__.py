@@ -105,7 +105,7 @@ class Problem:
 
     ``becomes`` is what to write instead, where that is known: the document writes it when ``index`` (which
     continues those of the sites) is among the wanted. ``risk`` says why that may change what the code does,
-    ``advice`` what a person should do.
+    ``blocked_by`` what prevents a fix, ``advice`` what to write by hand.
     """
 
     rule: str
@@ -115,6 +115,7 @@ class Problem:
     becomes: str = ""
     advice: str = ""
     risk: str = ""
+    blocked_by: str = ""
 
 
 class Document(Protocol):

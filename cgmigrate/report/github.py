@@ -36,8 +36,7 @@ def _command(reported: Reported) -> str:
     said = [headline(reported)]
     if finding.fix:
         said.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {finding.fix}")
-    if finding.why_not:
-        said.append(f"{'to decide' if not finding.safety else 'risk'}: {finding.why_not}")
+    said += [f"{label}: {text}" for label, text in finding.reasons]
     level = "error" if finding.severity == "error" else "warning"
     told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{level} {told}::{_data(chr(10).join(said))}\n"

@@ -55,7 +55,11 @@ def as_data(reported: Reported, report: Report) -> dict[str, Any]:
         }
         if finding.safety
         else None,
-        "reason": finding.why_not,
+        "because": finding.because,
+        "blocked_by": finding.blocked_by,
+        "help": finding.help,
+        # One text for readers of the first form of version 1, which had no fields of their own for these.
+        "reason": "; ".join(text for _, text in finding.reasons),
         "notes": list(finding.notes),
         "from": source,
         "to": target,

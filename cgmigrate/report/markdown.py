@@ -39,8 +39,7 @@ def _row(reported: Reported) -> str:
     then = []
     if finding.fix:
         then.append(finding.fix if reported.applied else f"with `--unsafe-fixes`: {finding.fix}")
-    if finding.why_not:
-        then.append(f"{'risk' if finding.safety else 'to decide'}: {finding.why_not}")
+    then += [f"{label}: {text}" for label, text in finding.reasons]
     mark = "🔧 " if reported.applied else ""
     cells = [
         _SIGN[finding.severity],

@@ -72,8 +72,7 @@ def _notification(trouble: Trouble) -> dict[str, Any]:
 def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
     finding, file = reported.finding, _file(reported)
     said = [finding.message]
-    if finding.why_not:
-        said.append(f"{'Risk of the fix' if finding.safety else 'To decide'}: {finding.why_not}")
+    said += [f"{label.capitalize()}: {text}" for label, text in finding.reasons]
     said += [f"Note: {note}" for note in finding.notes]
     result = {
         "ruleId": finding.rule,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cgmigrate.examination import SAFE, UNSAFE
+from cgmigrate.examination import SAFE
 from cgmigrate.report import Report, Reported
 
 WIDTH = 100
@@ -31,9 +31,7 @@ def one(reported: Reported, style: Style = plain) -> str:
     if finding.fix:
         label = "fix" if finding.safety == SAFE else "fix with --unsafe-fixes"
         out.append(f"    {style(label, 'fix')}: {finding.fix}")
-    if finding.why_not:
-        label = "risk" if finding.safety == UNSAFE else "to decide"
-        out.append(f"    {style(label, 'decide')}: {finding.why_not}")
+    out += [f"    {style(label, 'decide')}: {text}" for label, text in finding.reasons]
     out += [f"    {style('note', 'note')}: {note}" for note in finding.notes]
     return "\n".join(out) + "\n\n"
 

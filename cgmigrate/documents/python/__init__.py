@@ -106,7 +106,7 @@ class PythonDocument:
                 place.fixed = place.fixed or told
                 at = index - readings.first_index
                 told = f"the setting is assigned on line {first}; both have to change together"
-                self.problems[at] = replace(self.problems[at], becomes="", risk="", advice=told)
+                self.problems[at] = replace(self.problems[at], becomes="", risk="", blocked_by=told)
 
     def _leave_the_rest(self, owner: str) -> None:
         """Every old name that nothing above has dealt with is named as left alone."""

@@ -379,13 +379,13 @@ class Readings:
             return
         span = self._place(node)
         if guard := guards_above(node, self.source.ancestors(node)):
-            becomes, advice = "", f"left as it is: {guard}"
+            becomes = ""
         index = self.first_index + len(self.problems)
         line = getattr(node, "lineno", 0)
         inside = (above for above in self.source.ancestors(node) if isinstance(above, ast.stmt))
         self.statements.append(next(inside, node))
         self.reads += [(self._function(node), path, line, index) for path in sorted(_objects_read(node))]
-        self.problems.append(Problem(rule, span, message, index, becomes, advice, risk))
+        self.problems.append(Problem(rule, span, message, index, becomes, advice, risk, blocked_by=guard))
         if becomes:
             self.fixes[index] = edits if edits is not None else [Edit(span.start, span.end, becomes)]
 
