@@ -113,7 +113,7 @@ class Runner:
         program.write_text(f"#!/usr/bin/env bash\n{script}\n")
         program.chmod(0o755)
 
-    def step(self, name: str, action: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    def step(self, name: str, action: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run one step as GitHub does: inputs in its environment, bash with -e and pipefail."""
         (step,) = [step for step in ACTION["runs"]["steps"] if step["name"] == name]
         inputs = {key: entry["default"] for key, entry in ACTION["inputs"].items()} | self.inputs
@@ -123,7 +123,7 @@ class Runner:
         return subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=self.repo,
-            env=env | {"GITHUB_ACTION_PATH": str(action)},
+            env=env | {"GITHUB_ACTION_PATH": str(action)} | variables,
             capture_output=True,
             text=True,
             check=False,
@@ -193,6 +193,67 @@ def test_the_action_installs_itself(runner: Runner, tmp_path: Path) -> None:
     assert found.returncode == 1 and "train.yaml:3:3: CG101" in found.stdout
 
 
+# --- a checkout that is hostile -------------------------------------------------------------------
+
+MODULES = ("venv", "pip", "ensurepip", "logging", "argparse", "click", "yaml", "sitecustomize")
+
+# Builds a wheel without anything from a registry.
+BACKEND = """
+import zipfile
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(f"{folder}/tiny-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny.py", "")
+        wheel.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: 1\\n")
+        wheel.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nTag: py3-none-any\\nRoot-Is-Purelib: true\\n")
+        wheel.writestr("tiny-1.dist-info/RECORD", "")
+    return "tiny-1-py3-none-any.whl"
+"""
+
+
+def hostile(folder: Path) -> Path:
+    """Fill a checkout with modules that shadow what an installation imports; return the file that they write."""
+    marker = folder.parent / "executed"
+    for name in MODULES:
+        (folder / f"{name}.py").write_text(f"open({str(marker)!r}, 'a').write({name!r})\n")
+    return marker
+
+
+@pytest.mark.parametrize("search_path", ["", "."])
+def test_the_installation_runs_no_code_of_the_checkout(runner: Runner, tmp_path: Path, search_path: str) -> None:
+    marker = hostile(runner.repo)
+    action = tmp_path / "action"
+    action.mkdir()
+    (action / "backend.py").write_text(BACKEND)
+    (action / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    runner.inputs = {"python": sys.executable}
+    done = runner.step("Install cgmigrate", action, PYTHONPATH=search_path)
+    assert not marker.exists(), marker.read_text()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("step", ["Write reports", "Check"])
+def test_a_check_runs_no_code_of_the_checkout(runner: Runner, step: str) -> None:
+    marker = hostile(runner.repo)
+    (runner.repo / "train.yaml").write_text(LEGACY)
+    program = runner.folder / "temp/cgmigrate/bin/cgmigrate"
+    # As pip writes it: a script of Python, whose search path starts with the script's own folder.
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom cgmigrate.cli import main\nmain()\n"
+    )
+    done = runner.step(step, PYTHONPATH=".")
+    assert not marker.exists(), marker.read_text()
+    assert done.returncode == (1 if step == "Check" else 0), done.stderr
+
+
+def test_actions_of_others_are_pinned_by_commit() -> None:
+    used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
+    used += re.findall(r"uses: (actions/\S+)", README)
+    assert len(used) == 2
+    assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
+
+
 # --- the job of GitLab ----------------------------------------------------------------------------
 
 
@@ -219,6 +280,11 @@ def test_the_job_writes_the_report_before_it_fails(tmp_path: Path) -> None:
     ]
     assert done.returncode == 1
     assert GITLAB["artifacts"]["when"] == "always"
+
+
+def test_the_job_searches_no_folder_of_the_checkout_for_modules(tmp_path: Path) -> None:
+    done = job(tmp_path, 'echo "<${PYTHONPATH-}${PYTHONHOME-}>"', CGMIGRATE="cgmigrate", PYTHONPATH=".")
+    assert done.stdout.splitlines()[1:] == ["<>", "<>"]
 
 
 def test_the_job_says_what_is_not_set(tmp_path: Path) -> None:

@@ -6,11 +6,14 @@ The installed release is the target; the source, 0.17.1, is fetched once into .c
 from __future__ import annotations
 
 import json
+import site
 import stat
+import subprocess
 import sys
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -610,6 +613,23 @@ def test_a_wheel_that_pip_cannot_fetch_is_told_in_pips_words(tmp_path: Path, pip
         "megatron-core==0.16.1; give a folder instead (`--mcore 0.16.1=DIR`)"
     )
     assert list((tmp_path / "cache/cgmigrate/megatron-core").iterdir()) == []
+
+
+def test_a_pip_of_the_users_folder_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marker, users = tmp_path / "executed", tmp_path / "users"
+    users.mkdir()
+    for name in ("pip", "logging"):
+        (users / f"{name}.py").write_text(f"open({str(marker)!r}, 'a').write({name!r})\n")
+    monkeypatch.chdir(users)
+    # As under `python -m cgmigrate`, which has the working directory on its search path.
+    monkeypatch.syspath_prepend(str(users))
+    subprocess.run([*mcore._pip(), "--help"], capture_output=True, check=False)
+    assert not marker.exists(), marker.read_text()
+    # A Python that has a pip runs it isolated.
+    origin = str(Path(site.getsitepackages()[0]) / "pip/__init__.py")
+    monkeypatch.setattr(mcore.importlib.util, "find_spec", lambda name: ModuleSpec(name, None, origin=origin))
+    subprocess.run([*mcore._pip(), "--help"], capture_output=True, check=False)
+    assert not marker.exists(), marker.read_text()
 
 
 def test_without_pip_the_user_is_told_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:

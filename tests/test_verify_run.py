@@ -60,6 +60,18 @@ def test_the_real_probe_says_what_it_lacks(tmp_path: Path) -> None:
     assert "cgmigrate.verify.probe" in found.command
 
 
+def test_an_arm_runs_in_its_own_folder_and_imports_nothing_of_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = tmp_path / "users"
+    users.mkdir()
+    monkeypatch.chdir(users)
+    run, _ = runner(tmp_path, python_that(tmp_path, "import os; print('error:', os.getcwd()); raise SystemExit(1)"))
+    found = run.run([ARM])[ARM.key]
+    assert str(tmp_path / ARM.key) in found.telling
+    assert f"--chdir={tmp_path / ARM.key} " in script(runner(tmp_path, Home(ARM.release, "python"))[0], [ARM])
+
+
 def test_a_crash_is_told_by_its_last_error(tmp_path: Path) -> None:
     does = (
         "import sys; print('NCCL INFO fine'); print('RuntimeError: CUDA error: an illegal memory access'); sys.exit(3)"

@@ -153,7 +153,12 @@ def _in_virtual_environment(folder: Path, python: str) -> Home:
     variables = {**os.environ, **environment(Home("0", python, isolated=True))}
     try:
         run = subprocess.run(
-            [python, "-c", program], capture_output=True, text=True, env=variables, timeout=ASK_SECONDS, cwd=folder
+            [python, "-I", "-c", program],
+            capture_output=True,
+            text=True,
+            env=variables,
+            timeout=ASK_SECONDS,
+            cwd=folder,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MCoreError(f"{python} does not run: {error}") from error
@@ -255,9 +260,10 @@ def _download(version: str, into: Path) -> Path:
 
 
 def _pip() -> list[str]:
-    """``pip download`` of the running Python; where it has none, one that is told which Python the wheel is for."""
-    if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "download"]
+    """``pip download`` of the running Python; without one, another pip that gets the version of this Python."""
+    if _is_installed("pip"):
+        # Isolated: a pip.py of the folder in which the user works must not run.
+        return [sys.executable, "-I", "-m", "pip", "download"]
     target = f"--python-version={sys.version_info.major}.{sys.version_info.minor}"
     for name in ("pip", "pip3"):
         if found := shutil.which(name):
@@ -265,3 +271,11 @@ def _pip() -> list[str]:
     raise MCoreError(
         "fetching megatron-core needs pip, which is not here; give a folder instead (`--mcore VERSION=DIR`)"
     )
+
+
+def _is_installed(module: str) -> bool:
+    """Whether an isolated Python finds a module; one in the working directory or on PYTHONPATH does not count."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return False
+    return any(Path(spec.origin).is_relative_to(folder) for folder in site.getsitepackages())

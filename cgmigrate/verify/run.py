@@ -107,7 +107,7 @@ class Runner:
         place = self.prepare(arm)
         command, variables = self.command(arm, home), self.environment(home)
         start = time.monotonic()
-        status = _run_logged(command, variables, place / "log", self.timeout, self._running)
+        status = _run_logged(command, variables, place, self.timeout, self._running)
         if self._stopped:
             # It was killed from here, which says nothing of the arm.
             return Result(arm, MISSING, "interrupted")
@@ -264,17 +264,23 @@ def _for_a_shell(command: Sequence[str], variables: Mapping[str, str]) -> str:
 def _run_logged(
     command: Sequence[str],
     variables: Mapping[str, str],
-    log: Path,
+    place: Path,
     timeout: float,
     running: set[subprocess.Popen[bytes]],
 ) -> int | None:
-    """Run with output to ``log``; return the exit status, None after ``timeout`` seconds (all is killed then).
+    """Run in ``place``, with output to its log; return the exit status, None after ``timeout`` seconds (all is killed).
 
     The process is among ``running`` while it runs.
     """
-    with log.open("wb") as output:
+    with (place / "log").open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, env=dict(variables), start_new_session=True
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(variables),
+            # Python 3.10 does not know PYTHONSAFEPATH: with -m it imports from the working directory first.
+            cwd=place,
+            start_new_session=True,
         )
         running.add(process)
         try:

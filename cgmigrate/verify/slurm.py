@@ -35,10 +35,13 @@ def script(runner: Runner, arms: Iterable[Arm]) -> str:
         place = runner.prepare(arm)
         command = shlex.join([home.python, *runner.program(arm)])
         path = shlex.quote(runner.environment(home)["PYTHONPATH"])
+        # Python 3.10 does not know PYTHONSAFEPATH: with -m it imports from the working directory first.
+        folder = shlex.quote(str(place))
         # A task picks its GPU by its place on the node, so it has to see all of them.
         tasks = f"--ntasks={arm.processes} --gpus-per-task=1 --gpu-bind=none --kill-on-bad-exit=1"
         tasks += f" --time={max(1, math.ceil(runner.timeout / 60))}"
         lines.append(
-            f"# {describe(arm)}\nPYTHONPATH={path} srun {tasks} --output={shlex.quote(str(place / 'log'))} {command}"
+            f"# {describe(arm)}\nPYTHONPATH={path} srun {tasks} --chdir={folder} "
+            f"--output={shlex.quote(str(place / 'log'))} {command}"
         )
     return "\n".join(lines) + "\n"
