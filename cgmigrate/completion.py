@@ -26,6 +26,6 @@ def releases(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     """The known releases of megatron-core that begin so."""
     from click.shell_completion import CompletionItem
 
-    from cgmigrate.settings import KNOWN
+    from cgmigrate.settings import ACCEPTED
 
-    return [CompletionItem(str(release)) for release in KNOWN if str(release).startswith(incomplete)]
+    return [CompletionItem(str(release)) for release in ACCEPTED if str(release).startswith(incomplete)]

@@ -16,10 +16,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cgmigrate.settings import KNOWN, LAST_OLD, NEWEST, OLDEST, SPLIT_IN, Release
+from cgmigrate.settings import ACCEPTED, KNOWN, LAST_OLD, NEWEST, OLDEST, SPLIT_IN, UPSTREAM, Release
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
 # packaging and tomllib are imported where a pin is read: most runs meet none, and start-up is felt. `re` is
 # free here, since dataclasses and pathlib import it anyway; its patterns are compiled at first use.
@@ -33,6 +34,7 @@ _RELEASE = (
 # Megatron-LM's own tags (v2.5, v3.0) are no releases of megatron-core: only after `core_` may a 1 stand.
 _REF = r"(?:[@/]core_[rv]([0-9]+)\.([0-9]+)|@v?(0)\.([0-9]+))(?![0-9])"
 _WHEEL = rf"{_NAME}-([0-9]+)\.([0-9]+)"
+_NEWER = f"is newer than the known releases ({_RANGE}): assuming that it reads these settings like {NEWEST}"
 _VENDORED = ("", "3rdparty/Megatron-LM/", "Megatron-LM/")
 
 
@@ -71,7 +73,8 @@ def parse_release(text: str) -> Release:
 
     ``0.17``, ``0.17.1``, ``v0.17.1``, ``core_v0.17.0``, ``core_r0.17.0`` and ``0.17.0rc1`` are all 0.17.
 
-    Raises ReleaseError for what is no version and for a release outside 0.12 to 0.19.
+    Raises ReleaseError for what is no version, for a release older than 0.12 and for one newer than 0.20, which
+    megatron-core's main branch calls itself.
     """
     match = re.fullmatch(_RELEASE, text.strip(), re.IGNORECASE)
     if match is None:
@@ -79,8 +82,11 @@ def parse_release(text: str) -> Release:
     release = Release(int(match[1]), int(match[2]))
     if release < OLDEST:
         raise ReleaseError(f"megatron-core {release} is older than what is known ({_RANGE})")
-    if release > NEWEST:
-        raise ReleaseError(f"megatron-core {release} is not known yet, newest known is {NEWEST}")
+    if release > UPSTREAM:
+        raise ReleaseError(
+            f"megatron-core {release} is not known yet; give {UPSTREAM}, which is read like {NEWEST}, if {release} "
+            "reads these settings in the same way"
+        )
     return release
 
 
@@ -157,11 +163,15 @@ def _place(path: Path, line: int | None, directory: Path) -> str:
 
 
 class _Mention(NamedTuple):
-    """One requirement in a file; ``admitted`` is None when nobody can read it."""
+    """One requirement in a file; ``admitted`` is None when nobody can read it.
+
+    ``newer``: it admits only releases newer than all known ones.
+    """
 
     line: int
     text: str
     admitted: frozenset[Release] | None
+    newer: bool = False
 
 
 class _Problem(NamedTuple):
@@ -245,6 +255,8 @@ def _combine(path: Path, mentions: list[_Mention], problems: list[_Problem]) -> 
     for mention in mentions:
         if mention.admitted:
             usable.append((mention, mention.admitted))
+            if mention.newer:
+                problems.append(_Problem(path, mention.line, f"{mention.text} {_NEWER}"))
         elif mention.admitted is None:
             problems.append(_Problem(path, mention.line, f"{mention.text!r} cannot be read; it is ignored"))
         else:
@@ -258,14 +270,20 @@ def _combine(path: Path, mentions: list[_Mention], problems: list[_Problem]) -> 
             message = f"{chosen.text} and {mention.text} (line {mention.line}) disagree; the first is used"
             problems.append(_Problem(path, chosen.line, message))
             _, admitted = usable[0]
-            return Pin(path, chosen.line, chosen.text, min(admitted), max(admitted))
+            return _pin(path, chosen.line, chosen.text, admitted)
         common &= each
     for mention, each in usable:
         if each == common:
-            return Pin(path, mention.line, mention.text, min(common), max(common))
+            return _pin(path, mention.line, mention.text, common)
     # No single requirement says it all, so naming one would mislead.
     together = " and ".join(dict.fromkeys(mention.text for mention, _ in usable))
-    return Pin(path, chosen.line, together, min(common), max(common))
+    return _pin(path, chosen.line, together, common)
+
+
+def _pin(path: Path, line: int, text: str, admitted: frozenset[Release]) -> Pin:
+    # An open range installs a published release; the main branch counts where nothing else is admitted.
+    releases = admitted.intersection(KNOWN) or admitted
+    return Pin(path, line, text, min(releases), max(releases))
 
 
 # ---- one requirement ----
@@ -290,7 +308,7 @@ def _requirement(line: int, text: str) -> Iterator[_Mention]:
     if requirement.url:
         yield from _url(line, text, requirement.url, named=named)
     elif named and requirement.specifier:
-        yield _Mention(line, text, _admitted(requirement.specifier))
+        yield _specified(line, text, requirement.specifier)
 
 
 def _url(line: int, text: str, url: str, *, named: bool) -> Iterator[_Mention]:
@@ -300,27 +318,57 @@ def _url(line: int, text: str, url: str, *, named: bool) -> Iterator[_Mention]:
         match = re.search(_REF, url)
     if match is not None:
         major, minor = (int(part) for part in match.groups() if part is not None)
-        yield _Mention(line, text, frozenset({Release(major, minor)}).intersection(KNOWN))
+        yield _exact(line, text, Release(major, minor))
+
+
+def _exact(line: int, text: str, release: Release) -> _Mention:
+    """The mention of one release."""
+    newer = release > UPSTREAM
+    return _Mention(line, text, frozenset({UPSTREAM} if newer else {release}).intersection(ACCEPTED), newer)
+
+
+def _specified(line: int, text: str, specifier: SpecifierSet) -> _Mention:
+    """The mention of the releases that satisfy ``specifier``."""
+    admitted = _admitted(specifier)
+    newer = not admitted and _admits_newer(specifier)
+    return _Mention(line, text, frozenset({UPSTREAM}) if newer else admitted, newer)
+
+
+def _bounds(specifier: SpecifierSet) -> list[Version]:
+    """The versions that a specifier names."""
+    from packaging.version import InvalidVersion, Version
+
+    bounds: list[Version] = []
+    for clause in specifier:
+        try:
+            bounds.append(Version(clause.version.removesuffix(".*")))
+        except InvalidVersion:
+            continue
+    return bounds
+
+
+def _admits_newer(specifier: SpecifierSet) -> bool:
+    """Whether some release after all known ones satisfies ``specifier``."""
+    from packaging.version import Version
+
+    newer = [version for version in _bounds(specifier) if (version.major, version.minor) > UPSTREAM]
+    nexts = [Version(f"{version.major}.{version.minor}.{version.micro + 1}") for version in newer]
+    return any(specifier.contains(version, prereleases=True) for version in [*newer, *nexts])
 
 
 def _admitted(specifier: SpecifierSet) -> frozenset[Release]:
-    """Return the known minor releases of which some patch or pre-release satisfies ``specifier``."""
-    from packaging.version import InvalidVersion, Version
+    """Return the accepted minor releases of which some patch or pre-release satisfies ``specifier``."""
+    from packaging.version import Version
 
     # A bound may name what is not among the usual candidates: 0.17.12, 0.18.0rc3, 0.17.1+cu12.
-    own: list[Version] = []
-    for clause in specifier:
-        try:
-            own.append(Version(clause.version.removesuffix(".*")))
-        except InvalidVersion:
-            continue
+    own = _bounds(specifier)
 
     def admits(release: Release) -> bool:
         usual = [Version(f"{release}.0rc0"), *(Version(f"{release}.{patch}") for patch in range(10))]
         named = [version for version in own if (version.major, version.minor) == release]
         return any(specifier.contains(version, prereleases=True) for version in usual + named)
 
-    return frozenset(filter(admits, KNOWN))
+    return frozenset(filter(admits, ACCEPTED))
 
 
 # ---- kinds of files: text → mentions; ValueError where the file cannot be parsed ----
@@ -363,7 +411,7 @@ def _read_lock(text: str) -> Iterator[_Mention]:
         if isinstance(version, str):
             written = re.search(r"^version\s*=", block, re.MULTILINE) or name
             line = _line_at(text, start + written.start())
-            yield _Mention(line, f"megatron-core=={version}", _admitted(SpecifierSet(f"=={version}")))
+            yield _specified(line, f"megatron-core=={version}", SpecifierSet(f"=={version}"))
 
 
 def _read_package_info(text: str) -> Iterator[_Mention]:
@@ -378,7 +426,7 @@ def _read_package_info(text: str) -> Iterator[_Mention]:
     release = Release(int(found["MAJOR"][2]), int(found["MINOR"][2]))
     patch = f".{found['PATCH'][2]}" if "PATCH" in found else ""
     line = _line_at(text, found["MINOR"].start())
-    yield _Mention(line, f"megatron-core=={release}{patch}", frozenset({release}).intersection(KNOWN))
+    yield _exact(line, f"megatron-core=={release}{patch}", release)
 
 
 def _read_pyproject(text: str) -> Iterator[_Mention]:
@@ -420,12 +468,9 @@ def _poetry_entry(text: str, name: str, entry: object) -> Iterator[_Mention]:
     if isinstance(version, str):
         line, written = _line_of_key(text, name, version), f'{name} = "{version}"'
         try:
-            admitted = _poetry_admitted(version)
+            yield from _poetry_admitted(line, written, version)
         except ValueError:
             yield _Mention(line, written, None)
-            return
-        if admitted is not None:
-            yield _Mention(line, written, admitted)
     elif isinstance(url, str):
         yield from _url(_line_of_key(text, name, url), f'{name} = {{url = "{url}"}}', url, named=True)
     else:
@@ -451,23 +496,25 @@ def _line_of_key(text: str, name: str, value: str) -> int:
     return _line_at(text, keys[0].start()) if keys else _line_of(text, name)
 
 
-def _poetry_admitted(constraint: str) -> frozenset[Release] | None:
-    """Return what a Poetry constraint admits, None for ``*``; ValueError for what is none.
+def _poetry_admitted(line: int, written: str, constraint: str) -> list[_Mention]:
+    """Return the mention in a Poetry constraint, none for ``*``; ValueError for what is no constraint.
 
     https://python-poetry.org/docs/dependency-specification/
     """
     from packaging.specifiers import SpecifierSet
 
-    admitted: frozenset[Release] = frozenset()
+    mentions: list[_Mention] = []
     for alternative in re.split(r"\|\|?", constraint):
         if alternative.strip() == "*":
-            return None
+            return []
         clause = r"(\^|~=|~|===?|!=|>=|<=|>|<|=|)\s*(v?[0-9][\w.*+!]*)"
         if not re.fullmatch(rf"\s*{clause}(?:[\s,]+{clause})*\s*", alternative):
             raise ValueError(f"{constraint!r} is not a version constraint")
         clauses = (_pep440(operator, version) for operator, version in re.findall(clause, alternative))
-        admitted |= _admitted(SpecifierSet(",".join(clauses)))
-    return admitted
+        mentions.append(_specified(line, written, SpecifierSet(",".join(clauses))))
+    usable = [mention for mention in mentions if not mention.newer] or mentions
+    admitted = frozenset[Release]().union(*(mention.admitted or () for mention in usable))
+    return [_Mention(line, written, admitted, newer=usable[0].newer)]
 
 
 def _pep440(operator: str, version: str) -> str:

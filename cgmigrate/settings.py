@@ -33,8 +33,14 @@ LAST_OLD = Release(0, 17)
 SPLIT_IN = Release(0, 18)
 """First release with ``cuda_graph_modules`` and ``inference_cuda_graph_scope``."""
 NEWEST = Release(0, 19)
-"""The newest release whose semantics are known."""
+"""The newest published release, and the default target."""
+UPSTREAM = Release(0, 20)
+"""What megatron-core's main branch calls itself (August 2026). It has the same six fields, flags, values and messages
+as 0.19, so it is read like 0.19."""
 KNOWN = tuple(Release(0, minor) for minor in range(OLDEST.minor, NEWEST.minor + 1))
+"""The published releases whose semantics are known."""
+ACCEPTED = (*KNOWN, UPSTREAM)
+"""The releases that ``--from``, ``--to`` and pins may name."""
 
 ENABLE = "enable_cuda_graph"
 EXTERNAL = "external_cuda_graph"

@@ -23,7 +23,7 @@ from cgmigrate.capture import (
     capture_of,
     effective_of,
 )
-from cgmigrate.settings import FIELDS, FLAGS, KNOWN, SPLIT_IN, Release, Undecided
+from cgmigrate.settings import FIELDS, FLAGS, KNOWN, NEWEST, SPLIT_IN, UPSTREAM, Release, Undecided
 
 TRUTH = Path(__file__).parents[2] / "shared/reference/truth"
 needs_truth = pytest.mark.skipif(not TRUTH.exists(), reason="the executed tables are not beside the checkout")
@@ -253,3 +253,20 @@ def test_captures_are_told_in_words() -> None:
     assert said({"cuda_graph_impl": "local", "cuda_graph_scope": ["attn", "full_iteration"]}, "0.16") == (
         "the whole iteration (with attn of each layer (local) nested in it) in training, the whole block in inference"
     )
+
+
+def test_the_main_branch_reads_like_the_newest_release() -> None:
+    """Executed upstream: for every combination 0.20.0 of August 2026 gives what 0.19.2 gives."""
+    values: dict[str, list[object]] = {
+        "enable_cuda_graph": [True],
+        "external_cuda_graph": [True],
+        "cuda_graph_impl": ["none", "local", "transformer_engine", "full_iteration"],
+        "cuda_graph_scope": ["full", [], ["attn"], "full_iteration", ["full_iteration_inference"]],
+        "cuda_graph_modules": [["moe_router"], ["nonsense"]],
+        "inference_cuda_graph_scope": ["none", "block"],
+    }
+    names = list(values)
+    for choice in itertools.product(*([None, *values[name]] for name in names)):
+        given = {name: value for name, value in zip(names, choice, strict=True) if value is not None}
+        for reader in Reader:
+            assert capture_of(given, UPSTREAM, reader) == capture_of(given, NEWEST, reader), given

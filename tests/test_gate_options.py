@@ -277,6 +277,7 @@ def completed(line: str) -> list[str]:
         ("cgmigrate check --format g", ["github", "gitlab"]),
         ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 10)]),
         ("cgmigrate check --to 0.19", ["0.19"]),
+        ("cgmigrate check --to 0.2", ["0.20"]),
         ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 8)]),
         ("cgmigrate fix --stdin", ["--stdin-filename"]),
     ],

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from cgmigrate import releases
 from cgmigrate.releases import Pin, ReleaseError, Resolution, find_pin, parse_release, resolve
-from cgmigrate.settings import KNOWN, Release
+from cgmigrate.settings import ACCEPTED, KNOWN, UPSTREAM, Release
 
 MINORS = {str(release): release for release in KNOWN}
 
@@ -72,10 +72,14 @@ def test_what_is_no_version_is_refused_with_what_is_known(text: str) -> None:
 def test_releases_outside_the_known_range_are_refused() -> None:
     with pytest.raises(ReleaseError, match=r"0\.11 is older than what is known \(0\.12 to 0\.19\)"):
         parse_release("0.11.0")
-    with pytest.raises(ReleaseError, match=r"0\.20 is not known yet, newest known is 0\.19"):
-        parse_release("0.20.0rc0")
+    with pytest.raises(ReleaseError, match=r"0\.21 is not known yet; give 0\.20, which is read like 0\.19, if 0\.21 "):
+        parse_release("0.21.0rc0")
     with pytest.raises(ReleaseError, match="not known yet"):
         parse_release("1.0")
+
+
+def test_the_release_of_the_main_branch_is_accepted() -> None:
+    assert parse_release("0.20") == parse_release("0.20.0rc0") == Release(0, 20)
 
 
 # ---- requirements ----
@@ -171,7 +175,32 @@ def test_requirements_that_say_nothing_are_passed_over(project: Path, text: str)
     assert find_pin(project) == (None, ())
 
 
-@pytest.mark.parametrize("text", ["megatron-core<0.10", "megatron-core>=0.25", "megatron-core==1.0"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("megatron-core==0.20.0", "1 megatron-core==0.20.0 [0.20, 0.20]"),
+        ("megatron-core>=0.20", "1 megatron-core>=0.20 [0.20, 0.20]"),
+        # An open range installs a published release.
+        ("megatron-core>=0.19,<0.21", "1 megatron-core>=0.19,<0.21 [0.19, 0.19]"),
+        ("megatron-core>=0.18\nmegatron-core==0.20.0", "2 megatron-core==0.20.0 [0.20, 0.20]"),
+    ],
+)
+def test_the_main_branch_counts_where_nothing_published_is_admitted(project: Path, text: str, expected: str) -> None:
+    write(project, "requirements.txt", text)
+    pin, notes = find_pin(project)
+    assert (summary(pin), notes) == (f"requirements.txt:{expected}", ())
+
+
+@pytest.mark.parametrize("text", ["megatron-core>=0.25", "megatron-core==1.0", "megatron-core>0.21.3,<0.22"])
+def test_a_pin_newer_than_what_is_known_says_what_is_assumed(project: Path, text: str) -> None:
+    write(project, "requirements.txt", text)
+    pin, notes = find_pin(project)
+    assert summary(pin) == f"requirements.txt:1 {text} [0.20, 0.20]"
+    note = f"requirements.txt:1: {text} is newer than the known releases (0.12 to 0.19): "
+    assert notes == (f"{note}assuming that it reads these settings like 0.19",)
+
+
+@pytest.mark.parametrize("text", ["megatron-core<0.10", "megatron-core==0.9.1", "megatron-core>0.25,<0.25"])
 def test_a_pin_outside_the_known_releases_is_a_note(project: Path, text: str) -> None:
     write(project, "requirements.txt", f"torch\n{text}\n")
     note = f"requirements.txt:2: {text} admits no known release (0.12 to 0.19); it is ignored"
@@ -650,9 +679,9 @@ def test_resolve_refuses_a_source_newer_than_the_target(project: Path) -> None:
 
 
 def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
-    write(project, "requirements.txt", "megatron-core>=0.25")
+    write(project, "requirements.txt", "megatron-core<0.10")
     (note,) = resolve(project, None, None).notes
-    assert note == "requirements.txt:1: megatron-core>=0.25 admits no known release (0.12 to 0.19); it is ignored"
+    assert note == "requirements.txt:1: megatron-core<0.10 admits no known release (0.12 to 0.19); it is ignored"
 
 
 @pytest.mark.parametrize(
@@ -689,12 +718,15 @@ def pin_of(name: str, data: bytes) -> tuple[Pin | None, tuple[str, ...]]:
 def test_a_range_admits_what_brute_force_says(low: int, high: int) -> None:
     pin, notes = pin_of("requirements.txt", f"megatron-core>=0.{low},<0.{high}".encode())
     admitted = [release for release in KNOWN if low <= release.minor < high]
+    # Nothing published is admitted: the main branch, or what will come after it, counts.
+    if not admitted and high > max(low, 20):
+        admitted = [UPSTREAM]
     if admitted:
         assert pin is not None
         assert (pin.oldest, pin.newest) == (min(admitted), max(admitted))
     else:
         assert pin is None
-    assert len(notes) == (0 if admitted else 1)
+    assert len(notes) == (0 if admitted and low <= 20 else 1)
 
 
 CLAUSES = st.builds(
@@ -716,7 +748,10 @@ def test_any_specifier_admits_the_minors_of_its_patches(clauses: list[str]) -> N
         for release, candidates in versions.items()
         if any(SpecifierSet(spec).contains(version, prereleases=True) for version in candidates)
     ]
-    assert (pin.oldest, pin.newest) == (admitted[0], admitted[-1]) if pin else not admitted
+    if pin and pin.newest == UPSTREAM:
+        assert not admitted
+    else:
+        assert (pin.oldest, pin.newest) == (admitted[0], admitted[-1]) if pin else not admitted
 
 
 @settings(deadline=None)
@@ -757,5 +792,5 @@ def test_any_specifier_admits_the_minors_of_its_patches(clauses: list[str]) -> N
 )
 def test_no_content_of_a_pin_file_raises(name: str, parts: list[bytes]) -> None:
     pin, notes = pin_of(name, b"".join([b"megatron", *parts]))
-    assert pin is None or pin.oldest in KNOWN
+    assert pin is None or pin.oldest in ACCEPTED
     assert all(name in note for note in notes)
