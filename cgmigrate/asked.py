@@ -15,6 +15,7 @@ from cgmigrate.words import counted
 
 if TYPE_CHECKING:
     from cgmigrate.configuration import Configurations
+    from cgmigrate.discovery import Trouble
     from cgmigrate.examination import Finding
     from cgmigrate.run import Checked, Run
 
@@ -148,15 +149,28 @@ def each(run: Run, output: Output, handle: Callable[[Checked], None]) -> tuple[l
         with output.progress() as away:
             for item in run:
                 with away():
-                    if isinstance(item, Trouble):
-                        failed = failed or item.missing
-                        output.trouble(item)
-                    else:
-                        handle(item)
-                        found.append(item)
+                    trouble = item if isinstance(item, Trouble) else _handled(item, handle, found)
+                    if trouble is not None:
+                        failed = failed or trouble.missing
+                        output.trouble(trouble)
     except ValueError as error:  # a rule (RuleError) or a pattern that cannot be used
         raise Unusable(str(error)) from error
     return found, failed
+
+
+def _handled(checked: Checked, handle: Callable[[Checked], None], found: list[Checked]) -> Trouble | None:
+    """Handle one file; what fails in the program itself is returned, so that the other files are still reported."""
+    try:
+        handle(checked)
+    except (OSError, click.ClickException, click.Abort, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        from cgmigrate.discovery import Trouble
+        from cgmigrate.failures import internal_error
+
+        return Trouble(checked.path, internal_error(error), missing=True)
+    found.append(checked)
+    return None
 
 
 def status_of(findings: Sequence[Finding], output: Output, given: dict[str, Any]) -> int:

@@ -12,6 +12,7 @@ import click
 from cgmigrate import __version__
 from cgmigrate.asked import CLEAN, ERROR, FINDINGS, rules_of, team_folders
 from cgmigrate.output import FORMATS, Unusable
+from cgmigrate.program import Program
 
 
 class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
@@ -97,7 +98,7 @@ def _common(command: Any) -> Any:
     return command
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="cgmigrate", message="%(prog)s %(version)s")
 def main() -> None:
     """Migrate, lint and verify the CUDA-graph settings of Megatron projects.

@@ -199,8 +199,10 @@ def _examine_site(
         _keep_overriding(case, context)
     for code, merged_with in (("CG004", document.builds_on), ("CG010", context.merged_into)):
         if merged_with and any(hit.fix for _, hit in case.hits):
-            case.told.append(_merged_finding(context.rules[code], merged_with, case))
-            case.risk(case.told[-1].message, code)
+            case.risk(_merge_risk(code, merged_with), code)
+            # A mapping that only merges another shows no setting: the finding is at the mapping that it merges.
+            if case.site.written:
+                case.told.append(_merged_finding(context.rules[code], merged_with, case))
     return case
 
 
@@ -218,10 +220,14 @@ def _name_none(case: SiteCase, document: Document) -> None:
 def _merged_finding(rule: Rule, other: str, case: SiteCase) -> Finding:
     """What to say of a site whose other half may stand in another file."""
     written = place_of(rule, case.site) or case.site.written[0]
-    direction = "is merged with" if rule.id == "CG004" else "is merged into"
-    message = f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"
+    message = _merge_risk(rule.id, other)
     advice = "migrate these files together by hand, or with --unsafe-fixes each as if it stood alone"
     return Finding(rule.id, rule.severity, written.span, message, help=advice)
+
+
+def _merge_risk(code: str, other: str) -> str:
+    direction = "is merged with" if code == "CG004" else "is merged into"
+    return f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"
 
 
 def _keep_overriding(case: SiteCase, context: Context) -> None:

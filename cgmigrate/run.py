@@ -126,10 +126,25 @@ class Run:
                     message = f"the file has {size:,} bytes and is not read as a configuration"
                     yield self._beside_baseline(self._unreadable(path, b"", "CG008", message))
                 case Source() if item.syntax in _READ:
-                    yield self._beside_baseline(self._check(item))
+                    yield self._checked(item)
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
             self.examined += 1
+
+    def _checked(self, source: Source) -> Checked | Trouble:
+        """What there is to say of one file; whatever fails in it must not hide what the others hold."""
+        from cgmigrate.failures import TOO_DEEP, internal_error, too_deep
+
+        try:
+            try:
+                checked = self._check(source)
+            except TOO_DEEP as error:
+                checked = self._unreadable(source.path, source.data, "CG013", too_deep(error))
+            return self._beside_baseline(checked)
+        except Exception as error:
+            if _is_of_the_user(error):
+                raise
+            return Trouble(source.path, internal_error(error), missing=True)
 
     def _beside_baseline(self, checked: Checked) -> Checked:
         if self.baseline is None:
@@ -375,6 +390,14 @@ class Run:
             parted = self._parted(requests, path, findings)
             return Checked(path, data, "", parted.shown, hidden=parted.hidden)
         return Checked(path, data, "", findings)
+
+
+def _is_of_the_user(error: Exception) -> bool:
+    """Whether an error is about a rule or a configuration that the user gave, so that the run as a whole ends."""
+    from cgmigrate.configuration import ConfigurationError
+    from cgmigrate.rules import RuleError
+
+    return isinstance(error, (ConfigurationError, RuleError))
 
 
 def _selects(options: Options, rule: str) -> bool:

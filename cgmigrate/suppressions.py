@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WITHOUT_EFFECT = "CG012"
 MARK = "cgmigrate:"
-UNREADABLE = frozenset(("CG001", "CG002", "CG007", "CG008", "CG009"))
+UNREADABLE = frozenset(("CG001", "CG002", "CG007", "CG008", "CG009", "CG013"))
 """What is found in a file of which nothing else is known."""
 _FORMS = "`cgmigrate: ignore[CODE] reason` or `cgmigrate: ignore-file`"
 _BREAK = re.compile(r"\r\n|\r|\n")

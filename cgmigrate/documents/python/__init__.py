@@ -25,6 +25,7 @@ from cgmigrate.documents.python.runs import Runs
 from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.python.writing import SiteWriter, delete_statements
 from cgmigrate.edits import Edit, OverlapError, apply
+from cgmigrate.failures import TOO_DEEP, too_deep
 from cgmigrate.settings import Settings
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
@@ -54,8 +55,11 @@ class PythonDocument:
             return
         try:
             self._source = Source(text)
-        except (SyntaxError, ValueError, RecursionError) as error:
+        except (SyntaxError, ValueError) as error:
             self.problems.append(_unreadable(text, error))
+            return
+        except TOO_DEEP as error:
+            self.problems.append(Problem("CG013", Span(0, 0), too_deep(error)))
             return
         package = _package_of(path)
         self._names = names_of(self._source.tree, package)
@@ -130,6 +134,9 @@ class PythonDocument:
 
         An index behind the sites' is that of a problem, which is then rewritten, too.
         """
+        if not wanted:
+            # A file that could not be read has no source, and is never rewritten.
+            return []
         result: list[Edit] = []
         dropped = []
         for index, after in sorted(wanted.items()):
@@ -150,7 +157,7 @@ class PythonDocument:
         if edited == self._checked:
             return ""
         again = PythonDocument(edited, self._path, sites_only=True)
-        if again.problems and again.problems[0].rule == "CG009":
+        if again.problems and again.problems[0].rule in ("CG009", "CG013"):
             return f"it would no longer be read: {again.problems[0].message}"
         expected = [dict(wanted.get(site.index, site.own)) for site in self.sites]
         found = [dict(site.own) for site in again.sites]

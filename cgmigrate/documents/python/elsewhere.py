@@ -69,7 +69,7 @@ def _class_in(file: str, name: str) -> str:
         if name.encode() not in data or b"cuda_graph" in data:
             return ""
         names = names_of(ast.parse(data), "")
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     found = names.resolve(name)
     return found if found != name and name not in names.shadowed else ""

@@ -1,0 +1,189 @@
+"""No input ends a run with a traceback: hostile files, streams and folders, each with what is said instead."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from cgmigrate import run as running
+from cgmigrate.output import FORMATS
+
+Command = Callable[..., Result]
+FOUND = "megatron_cfg:\n  enable_cuda_graph: true\n"
+UNFINISHED = "x = (\ncuda_graph_scope = 1\n"
+
+
+def program(*words: object, **streams: object) -> subprocess.CompletedProcess[str]:
+    """Run the program as a process of its own, for at most a minute."""
+    command = [sys.executable, "-c", "from cgmigrate.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, timeout=60, text=True, **{"capture_output": True, **streams})  # type: ignore[call-overload,no-any-return]
+
+
+# --- Python that cannot be read -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("words", [("check",), ("fix",)])
+def test_python_that_does_not_parse_is_reported_in_every_format(
+    project: Path, cgmigrate: Command, format: str, words: tuple[str, ...]
+) -> None:
+    Path("s.py").write_text(UNFINISHED)
+    result = cgmigrate(*words, "--format", format, "s.py")
+    assert result.exit_code == 1
+    assert "CG009" in result.stdout
+
+
+@pytest.mark.parametrize("format", ["json", "jsonlines", "sarif"])
+def test_megatron_core_itself_can_be_reported_with_edits(project: Path, cgmigrate: Command, format: str) -> None:
+    path = Path("megatron/core/transformer/transformer_config.py")
+    path.parent.mkdir(parents=True)
+    path.write_text("cuda_graph_scope = 1\n")
+    assert cgmigrate("check", "--format", format, path).exit_code in (0, 1)
+
+
+DEEP_PYTHON = {
+    "signs": "x = " + "-" * 30_000 + "1\ncuda_graph_scope = 1\n",
+    "elif": "if x: pass\n" + "elif x: pass\n" * 50_000 + "cuda_graph_scope = 1\n",
+    "conditions": "from megatron.core.transformer.enums import CudaGraphScope\n"
+    "from megatron.core.transformer import TransformerConfig\n"
+    "TransformerConfig(cuda_graph_scope=[" + "CudaGraphScope.attn if x else " * 1_500 + "CudaGraphScope.attn])\n",
+    "attributes": "x" + ".a" * 20_000 + ".cuda_graph_scope = ['attn']\n",
+    "sums": "x = " + "1 + " * 20_000 + "1\ny.cuda_graph_scope = " + "[] + " * 2_000 + "['attn']\n",
+    "calls": "f" + "(x)" * 3_000 + "(cuda_graph_scope=['attn'])\n",
+}
+
+
+@pytest.mark.parametrize("name", DEEP_PYTHON)
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_python_that_is_too_deep_is_one_finding(project: Path, name: str, format: str) -> None:
+    Path("deep.py").write_text(DEEP_PYTHON[name])
+    Path("ok.yaml").write_text(FOUND)
+    result = program("check", "--format", format, ".")
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False)
+    assert "CG013" in result.stdout or "CG009" in result.stdout or "CG6" in result.stdout
+    # The other file is reported as ever.
+    assert "CG101" in result.stdout
+    assert program("fix", ".").returncode in (0, 1)
+    assert Path("deep.py").read_text() == DEEP_PYTHON[name]
+
+
+def test_a_file_that_is_too_deep_can_be_suppressed(project: Path, cgmigrate: Command) -> None:
+    Path("deep.py").write_text("# cgmigrate: ignore-file[CG013]\n" + DEEP_PYTHON["signs"])
+    assert cgmigrate("check", "deep.py").exit_code == 0
+
+
+# --- errors of the program itself ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", ["text", "json", "sarif"])
+def test_an_internal_error_concerns_one_file(
+    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        Path(name).write_text(FOUND)
+    good = running.document_of
+
+    def broken(path: str, text: str, syntax: object) -> object:
+        if path == "a.yaml":
+            raise ValueError("two\nlines")
+        return good(path, text, syntax)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(running, "document_of", broken)
+    result = cgmigrate("check", "--format", format, "a.yaml", "b.yaml")
+    assert result.exit_code == 2
+    assert "error: a.yaml: internal error (ValueError: two lines, at run.py:" in result.stderr
+    assert "please report this" in result.stderr
+    assert "b.yaml" in result.stdout and "CG101" in result.stdout
+    if format == "json":
+        assert json.loads(result.stdout)["troubles"][0]["path"] == "a.yaml"
+
+
+def test_an_internal_error_in_a_report_is_one_line(
+    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("a.yaml").write_text(FOUND)
+    monkeypatch.setattr("cgmigrate.report.json.render", lambda report: {}["x"])
+    result = cgmigrate("check", "--format", "json", "a.yaml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error:")]
+    assert line.startswith("error: internal error (KeyError: 'x', at ")
+
+
+# --- defaults and mappings that only merge -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [("check",), ("fix", "--unsafe-fixes"), ("check", "--format", "json")])
+def test_a_mapping_that_only_merges_another_beside_defaults(
+    project: Path, cgmigrate: Command, words: tuple[str, ...]
+) -> None:
+    text = """\
+defaults: base
+policy:
+  megatron_cfg: &B {enable_cuda_graph: true}
+teacher:
+  megatron_cfg:
+    <<: *B
+"""
+    Path("d.yaml").write_text(text)
+    result = cgmigrate(*words, "d.yaml")
+    if words[0] == "check":
+        assert result.exit_code == 1
+        # One finding a rule, at the mapping that shows the setting.
+        assert result.stdout.count("CG004") >= 1
+        assert Path("d.yaml").read_text() == text
+    else:
+        assert result.exit_code == 0
+        assert Path("d.yaml").read_text() == text.replace("enable_cuda_graph: true", "cuda_graph_impl: local")
+
+
+# --- streams and folders -------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_full_device_is_one_line_and_an_error(project: Path, format: str) -> None:
+    Path("ok.yaml").write_text(FOUND)
+    with open("/dev/full", "w") as full:
+        result = program("check", "--format", format, "ok.yaml", capture_output=False, stdout=full, stderr=-1)
+    assert result.returncode == 2
+    assert "error: the output cannot be written: No space left on device" in result.stderr
+    assert "Traceback" not in result.stderr and "Exception ignored" not in result.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell closes the streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_not_change_the_exit_status(project: Path, closed: str) -> None:
+    Path("ok.yaml").write_text(FOUND)
+    command = f'"{sys.executable}" -c "from cgmigrate.cli import main; main()" check ok.yaml {closed}'
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False)
+
+
+def test_a_reader_that_goes_away_ends_the_run_quietly(project: Path) -> None:
+    for number in range(300):
+        Path(f"{number}.yaml").write_text(FOUND)
+    command = [sys.executable, "-c", "from cgmigrate.cli import main; main()", "check", "."]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (141, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a working directory cannot be deleted there")
+def test_a_deleted_working_directory_is_one_line(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    start = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); "
+    command = [sys.executable, "-c", start + "from cgmigrate.cli import main; main()", "check", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, "Traceback" in result.stderr) == (2, False)
+    assert "the working directory cannot be used: No such file or directory" in result.stderr
