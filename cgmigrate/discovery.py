@@ -75,7 +75,7 @@ _TRIGGERS_BY_MARK = tuple(
 # Without waiting: a name may have become a fifo since it was listed.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _PIECE = 1024 * 1024
-_UNKNOWN_KIND = "not a kind of file that cgmigrate reads (YAML, Python, shell, Markdown)"
+_UNKNOWN_KIND = "not a kind of file that cgmigrate reads (YAML, Python)"
 _OVERLAP = max(len(word) for _, words in _TRIGGERS_BY_MARK for word in words) - 1
 
 
@@ -136,6 +136,23 @@ def syntax_of(path: str) -> Syntax | None:
     if syntax is None and name.startswith("Dockerfile"):
         return Syntax.COMMAND_LINE
     return syntax
+
+
+READ = (Syntax.YAML, Syntax.PYTHON)
+"""The syntaxes that this version reads; of others it counts the files that hold the names."""
+
+_NOT_READ_YET = {
+    Syntax.COMMAND_LINE: "shell and other command lines are not read yet, only YAML and Python",
+    Syntax.MARKDOWN: "Markdown is not read yet, only YAML and Python",
+}
+
+
+def _named_syntax(path: str) -> Syntax | Trouble:
+    """The syntax of a file that the user named, or why it is not examined."""
+    syntax = syntax_of(path)
+    if syntax in READ:
+        return syntax
+    return Trouble(path, _NOT_READ_YET[syntax] if syntax else _UNKNOWN_KIND, missing=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +266,7 @@ class Discovery:
                 return None
             self.hits[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not has_trigger(data) and not (REQUEST in data and syntax in (Syntax.YAML, Syntax.PYTHON)):
+        if not _to_examine(data, syntax):
             return None
         self.hits[syntax] += 1
         return Source(path, syntax, data)
@@ -269,25 +286,36 @@ class Handed:
     hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
 
     def names(self) -> list[str | Trouble]:
-        """The name that the text was given, unless it is excluded."""
+        """The name that the text was given, unless it is excluded, or why the text is not examined."""
         path = _shown(self.path, os.getcwd())
-        left_out = Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path))
-        return [] if left_out else [path]
+        if Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path)):
+            return []
+        syntax = _named_syntax(path)
+        return [syntax if isinstance(syntax, Trouble) else path]
 
     def __iter__(self) -> Iterator[Found]:
-        self.names_listed = [path for path in self.names() if isinstance(path, str)]
-        if not self.names_listed:
-            return
-        (path,) = self.names_listed
+        self.names_listed = []
+        for path in self.names():
+            if isinstance(path, Trouble):
+                yield path
+                continue
+            self.names_listed = [path]
+            self.files_listed = self.files_seen = 1
+            if (found := self._found(path)) is not None:
+                yield found
+
+    def _found(self, path: str) -> Found | None:
         syntax = syntax_of(path)
-        if syntax is None:
-            yield Trouble(path, _UNKNOWN_KIND, missing=False)
-            return
-        self.files_listed = self.files_seen = 1
-        if has_trigger(self.data):
-            self.hits[syntax] += 1
-            large = len(self.data) > MAX_BYTES
-            yield TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)
+        assert syntax is not None
+        large = len(self.data) > MAX_BYTES
+        if not (has_trigger(self.data) if large else _to_examine(self.data, syntax)):
+            return None
+        self.hits[syntax] += 1
+        return TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)
+
+
+def _to_examine(data: bytes, syntax: Syntax) -> bool:
+    return has_trigger(data) or (REQUEST in data and syntax in READ)
 
 
 def _rest_holds_trigger(descriptor: int, piece: bytes) -> bool:
@@ -344,8 +372,8 @@ class _Listing:
             pass
         elif not stat.S_ISREG(status.st_mode):
             self._trouble(path, "not a regular file, so cgmigrate does not open it", missing=True)
-        elif (syntax := syntax_of(path)) is None:
-            self._trouble(path, _UNKNOWN_KIND, missing=False)
+        elif isinstance(syntax := _named_syntax(path), Trouble):
+            self._troubles[path] = syntax
         else:
             names = self._links if os.path.islink(path) else self._files
             names[path] = _File(path, syntax, (status.st_dev, status.st_ino))

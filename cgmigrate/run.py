@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cgmigrate.discovery import Discovery, Handed, Source, Syntax, TooLarge, Trouble
+from cgmigrate.discovery import READ, Discovery, Handed, Source, Syntax, TooLarge, Trouble
 from cgmigrate.settings import Release, Settings
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cgmigrate.releases import Resolution
     from cgmigrate.rules import Rule
     from cgmigrate.suppressions import Requests, Suppressed
-
-_READ = (Syntax.YAML, Syntax.PYTHON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Run:
         self._merged = None
         for source in self._sources:
             # What is wrong with one of several configurations ends the run before a file is written.
-            if source.syntax in _READ:
+            if source.syntax in READ:
                 self.rules(self.governing(source.path).options)
         self.to_examine, self.examined = len(found), 0
         for item in found:
@@ -125,7 +123,7 @@ class Run:
                 case TooLarge(path=path, size=size):
                     message = f"the file has {size:,} bytes and is not read as a configuration"
                     yield self._beside_baseline(self._unreadable(path, b"", "CG008", message))
-                case Source() if item.syntax in _READ:
+                case Source() if item.syntax in READ:
                     yield self._checked(item)
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1

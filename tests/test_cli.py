@@ -262,6 +262,26 @@ def test_other_languages_are_counted_and_said_to_be_unread(project: Path, cgmigr
     assert "1 command line file with these names not read; this version reads YAML and Python" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("run.sh", "shell and other command lines are"),
+        ("train.slurm", "shell and other command lines are"),
+        ("Dockerfile", "shell and other command lines are"),
+        ("README.md", "Markdown is"),
+    ],
+)
+def test_a_named_file_of_a_syntax_that_is_not_read_yet_says_so(project: Path, cgmigrate, name: str, kind: str) -> None:
+    # With an old name in it or without: nothing in it is examined.
+    for text in ("torchrun pretrain_gpt.py --enable-cuda-graph\n", "true\n"):
+        write(project / name, text)
+        for command in (["check"], ["fix"], ["fix", "--diff"]):
+            result = cgmigrate(*command, name)
+            assert f"warning: {name}: {kind} not read yet, only YAML and Python\n" in result.stderr
+            assert "Checked 0 files" in result.stderr and "note:" not in result.stderr
+        assert cgmigrate("verify", name).exit_code == 2
+
+
 def test_an_unknown_kind_of_file_is_told(project: Path, cgmigrate) -> None:
     write(project / "a.toml", "enable_cuda_graph = true\n")
     result = cgmigrate("check", "a.toml")

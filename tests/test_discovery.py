@@ -247,7 +247,7 @@ class TestNamedPaths:
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
         put("a.json")
-        reason = "not a kind of file that cgmigrate reads (YAML, Python, shell, Markdown)"
+        reason = "not a kind of file that cgmigrate reads (YAML, Python)"
         assert found("a.json") == [Trouble("a.json", reason, missing=False)]
 
     def test_a_missing_path_does_not_stop_the_others(self) -> None:

@@ -214,6 +214,44 @@ def test_fix_gives_back_what_it_does_not_rewrite(project: Path, text: bytes) -> 
     assert piped("fix", "-", "--stdin-filename", "a.yaml", "--exclude", "*.yaml", text=text).stdout_bytes == text
 
 
+SAME = {
+    "request.yaml": b"x: 1  # cgmigrate: ignore[CG101]\n",
+    "request.py": b"x = 1  # cgmigrate: ignore-file\n",
+    "request-latin.yaml": b"# \xe9\nx: 1  # cgmigrate: ignore[CG101]\n",
+    "latin.yaml": b"# \xe9\n" + WARNINGS.encode(),
+    "utf16.yaml": WARNINGS.encode("utf-16"),
+    "mark.yaml": b"\xef\xbb\xbf" + WARNINGS.encode(),
+    "empty.yaml": b"",
+    "large.yaml": b"#" * (4 << 20) + b"\n" + WARNINGS.encode(),
+    "large-request.yaml": b"#" * (4 << 20) + b"\nx: 1  # cgmigrate: ignore[CG101]\n",
+    "broken.yaml": b"a: [\n" + WARNINGS.encode(),
+    "template.yaml": b"{{ a }}\n" + WARNINGS.encode(),
+    "old/a.yaml": WARNINGS.encode(),
+    "venv/a.yaml": WARNINGS.encode(),
+    "child.yaml": b"defaults: base.yaml\n" + WARNINGS.encode(),
+    "run.sh": b"--enable-cuda-graph\n",
+    "README.md": b"enable_cuda_graph\n",
+    "a.toml": b"enable_cuda_graph = true\n",
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize(
+    "words",
+    [["check"], ["check", "-v", "--format", "json"], ["check", "--select", "CG012"], ["check", "--show-files"],
+     ["fix", "--diff"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_stdin_and_a_file_with_the_same_text_give_the_same_result(project: Path, name: str, words: list[str]) -> None:
+    (project / "cgmigrate.toml").write_text('extend-exclude = ["old/"]\n')
+    path = project / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(SAME[name])
+    of_file = CliRunner().invoke(main, [*words, name])
+    of_stdin = piped(*words, "--stdin-filename", name, "-", text=SAME[name])
+    assert (of_stdin.exit_code, of_stdin.stdout, of_stdin.stderr) == (of_file.exit_code, of_file.stdout, of_file.stderr)
+
+
 def test_a_diff_of_stdin_is_a_diff(project: Path) -> None:
     result = piped("fix", "--diff", "-", "--stdin-filename", "conf/a.yaml", text=WARNINGS)
     assert result.stdout.startswith("--- a/conf/a.yaml\n+++ b/conf/a.yaml\n")
