@@ -15,6 +15,8 @@ from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from cgmigrate.git import run_git
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec, Pattern
 
@@ -396,11 +398,11 @@ class _Listing:
         # --exclude holds for untracked files only.
         skipped = [f"--exclude={name}/" for name in SKIPPED]
         options = ["-z", "--cached", "--others", "--exclude-standard", *skipped]
-        listed = _git(path, "ls-files", *options, "--", ".")
+        listed = run_git(path, "ls-files", *options, "--", ".")
         if listed is None:
             return False
         names, complaints = listed
-        if not names and _git(path, "check-ignore", "--quiet", ".") is not None:
+        if not names and run_git(path, "check-ignore", "--quiet", ".") is not None:
             # The user named a directory that git ignores, and wants it looked at all the same.
             return False
         for line in complaints.splitlines():
@@ -563,34 +565,6 @@ def _ignored(path: str, ignores: tuple[_IgnoreFile, ...]) -> bool:
     return False
 
 
-def _git(folder: str, *arguments: str) -> tuple[bytes, str] | None:
-    """Run git in a folder: its output and complaints, or None if it is not there or reports failure."""
-    import subprocess
-
-    # In a git hook these point at the hook's repository, whatever folder git is run in.
-    local = (
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_PREFIX",
-        "GIT_COMMON_DIR",
-        "GIT_OBJECT_DIRECTORY",
-    )
-    environment = {name: value for name, value in os.environ.items() if name not in local}
-    environment["LC_ALL"] = "C"
-    # A checkout may name a program as its file system monitor; listing files must not run it.
-    command = ["git", "-c", "core.fsmonitor=false", *arguments]
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
-    except OSError:
-        return None
-    if done.returncode != 0:
-        return None
-    return done.stdout, os.fsdecode(done.stderr)
-
-
 def checkout_of(folder: str) -> str | None:
     """The nearest folder, at or above an absolute one, that looks like the top of a git checkout."""
     while not os.path.lexists(os.path.join(folder, ".git")):
@@ -609,7 +583,7 @@ def tracked_yaml(folders: Iterable[str], *words: str) -> list[str]:
     patterns = [part for word in words for part in ("-e", word)]
     found: list[str] = []
     for top in sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))}):
-        listed = _git(top, "grep", "-lzF", "--all-match", *patterns, "--", "*.yaml", "*.yml")
+        listed = run_git(top, "grep", "-lzF", "--all-match", *patterns, "--", "*.yaml", "*.yml")
         names = listed[0].split(b"\0") if listed else []
         found += [_shown(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
     return found
