@@ -219,6 +219,8 @@ class Discovery:
     names_listed: list[str] = field(default_factory=list, init=False)
     files_seen: int = field(default=0, init=False)
     hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
+    submodules: list[str] = field(default_factory=list, init=False)
+    """Git submodules that were skipped."""
 
     def __iter__(self) -> Iterator[Found]:
         self.files_listed = self.files_seen = 0
@@ -239,6 +241,7 @@ class Discovery:
         listing = _Listing(self.exclude, self.excludes)
         for path in self.paths:
             listing.add_named(path)
+        self.submodules = sorted(listing.submodules)
         return listing.in_order()
 
     def _look_at(self, file: _File) -> Found | None:
@@ -286,6 +289,7 @@ class Handed:
     names_listed: list[str] = field(default_factory=list, init=False)
     files_seen: int = field(default=0, init=False)
     hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
+    submodules: list[str] = field(default_factory=list, init=False)
 
     def names(self) -> list[str | Trouble]:
         """The name that the text was given, unless it is excluded, or why the text is not examined."""
@@ -347,6 +351,7 @@ class _Listing:
         self._files: dict[str, _File] = {}
         self._links: dict[str, _File] = {}
         self._troubles: dict[str, Trouble] = {}
+        self.submodules: set[str] = set()
 
     def _excluded(self, path: str) -> bool:
         return self._patterns.covers(path) or (self._further is not None and self._further(path))
@@ -412,11 +417,12 @@ class _Listing:
         prefix = _prefix(path)
         for name in dict.fromkeys(names.split(b"\0")):
             if name:
-                self._add_met(prefix + os.fsdecode(name).rstrip("/"))
+                # git ends the name of an untracked checkout with a slash, that of a submodule with none.
+                self._add_met(prefix + os.fsdecode(name).rstrip("/"), untracked=name.endswith(b"/"))
         return True
 
-    def _add_met(self, path: str) -> None:
-        """Add a name met in a directory: a file, or another checkout (submodule, untracked clone)."""
+    def _add_met(self, path: str, untracked: bool = False) -> None:
+        """Add a name met in a directory: a file, or an untracked checkout; a submodule is another project's."""
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -425,7 +431,9 @@ class _Listing:
             self._trouble(path, _unreadable(error), missing=True)
             return
         if stat.S_ISDIR(status.st_mode):
-            if not self._excluded(path + "/"):
+            if not untracked:
+                self.submodules.add(path)
+            elif not self._excluded(path + "/"):
                 self._add_nested_checkout(path)
             return
         syntax = syntax_of(path)
@@ -457,6 +465,9 @@ class _Listing:
                 self._trouble(folder, _unreadable(error), missing=True)
                 continue
             prefix = _prefix(folder)
+            if folder != root and any(entry.name == ".git" and _is_of_submodule(entry) for entry in entries):
+                self.submodules.add(folder)
+                continue
             ignores += tuple(_ignore_files(prefix, {entry.name for entry in entries}))
             for entry in entries:
                 path = prefix + entry.name
@@ -496,6 +507,17 @@ class Patterns:
             if self._folders[parent]:
                 return True
         return bool(_verdict(self._spec, path))
+
+
+def _is_of_submodule(git: os.DirEntry[str]) -> bool:
+    """Whether a ``.git`` is that of a submodule: a file that leads into the ``modules`` of the project around it."""
+    try:
+        if not git.is_file(follow_symlinks=False):
+            return False
+        with open(git.path, "rb") as file:
+            return b"/modules/" in file.read(4096)
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,8 @@ class Output:
         self.tell(
             f"Looked at {seen.files_seen} of {seen.files_listed} files; with CUDA-graph settings: {held or 'none'}."
         )
+        if seen.submodules:
+            self.tell(f"Skipped git submodules: {', '.join(seen.submodules)}; give the path of one to check it.")
         for found in self.run.resolutions:
             self.tell(f"From {found.source} ({found.source_from}) to {found.target} ({found.target_from}).")
 

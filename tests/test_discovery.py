@@ -541,7 +541,7 @@ class TestGit:
             git("merge", "other")
         assert names() == ["a.yaml"]
 
-    def test_submodules_answer_for_themselves(self) -> None:
+    def test_a_submodule_is_another_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
         put("library/.gitignore", b"scratch.yaml\n")
         put("library/a.yaml")
         git("init", folder="library")
@@ -552,7 +552,18 @@ class TestGit:
         git("submodule", "add", "../library", "third/library.yaml", folder="project")
         put("project/third/library.yaml/scratch.yaml")
         put("project/b.yaml")
-        assert names("project") == ["project/b.yaml", "project/third/library.yaml/a.yaml"]
+        assert names("project") == ["project/b.yaml"]
+        discovery = Discovery(["project"])
+        discovery.names()
+        assert discovery.submodules == ["project/third/library.yaml"]
+        assert names("project/third/library.yaml") == ["project/third/library.yaml/a.yaml"]
+        assert names("project/third/library.yaml/a.yaml") == ["project/third/library.yaml/a.yaml"]
+        with monkeypatch.context() as without_git:
+            without_git.setenv("PATH", "")
+            assert names("project") == ["project/b.yaml"]
+            assert names("project/third/library.yaml") == [
+                "project/third/library.yaml/a.yaml",
+            ]
         git("commit", "--all", "--message=b", folder="project")
         git("clone", "project", "fresh")
         assert Path("fresh/third/library.yaml").is_dir()

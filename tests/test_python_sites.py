@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cgmigrate.documents.python import PythonDocument
@@ -11,6 +13,8 @@ from tests.python_tools import HEADER, check_fixed, check_noop, run
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 BOTH = HEADER + ENUMS
+CORE = ("megatron/core/package_info.py", "megatron/core/transformer/transformer_config.py")
+TRAINING = tuple(f"megatron/training/{name}.py" for name in ("arguments", "training", "global_vars"))
 BRIDGE = "from megatron.bridge.recipes.common import _pretrain_common\n"
 
 # --- nothing to do ----------------------------------------------------------------------------------
@@ -69,9 +73,44 @@ def test_an_unknown_callee_is_told() -> None:
     assert set(result.rules) == {"CG006"}
 
 
-def test_megatron_core_itself_is_left_alone() -> None:
-    result = run("assert not args.enable_cuda_graph\n", path="/x/megatron/training/arguments.py")
-    assert not result.examined.findings and result.examined.left_alone
+@pytest.mark.parametrize(
+    ("files", "path", "theirs"),
+    [
+        (CORE, "megatron/core/models/gpt.py", True),
+        (CORE, "vendor/renamed/models/gpt.py", True),
+        (CORE, "megatron/training/arguments.py", True),
+        (CORE, "megatron/rl/inference/utils.py", True),
+        (TRAINING, "megatron/training/arguments.py", True),
+        (CORE, "megatron/bridge/models/gpt.py", False),
+        (CORE, "pretrain_gpt.py", False),
+        # A project's own code that uses these words.
+        ((), "backends/megatron/core/engine.py", False),
+        ((), "megatron/training/arguments.py", False),
+        (("backends/megatron/core/package_info.py",), "backends/megatron/core/engine.py", False),
+    ],
+)
+def test_megatron_core_is_recognised_by_its_files(
+    tmp_path: Path, files: tuple[str, ...], path: str, theirs: bool
+) -> None:
+    for name in files:
+        name = name.replace("megatron/core", "vendor/renamed") if path.startswith("vendor") else name
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    text = "from megatron.core.transformer import TransformerConfig\n\nTransformerConfig(enable_cuda_graph=True)\n"
+    result = run(text, path=str(tmp_path / path))
+    assert [owner for _, owner in result.examined.left_alone if owner.startswith("megatron-core itself")] == (
+        ["megatron-core itself, which defines these names: upgrade it instead"] if theirs else []
+    )
+    assert bool(result.examined.findings) is not theirs
+
+
+def test_a_package_named_megatron_inside_another_is_not_megatrons(tmp_path: Path) -> None:
+    path = tmp_path / "backends/megatron/core/engine.py"
+    path.parent.mkdir(parents=True)
+    text = "options.enable_cuda_graph = True\n"
+    assert PythonDocument(text, str(path)).top_level == ["megatron.core"]
+    (tmp_path / "backends/__init__.py").touch()
+    assert PythonDocument(text, str(path)).top_level == []
 
 
 def test_computed_values_are_told() -> None:

@@ -7,6 +7,7 @@ reads or defines the old names is no site: it is told as a problem, some with th
 from __future__ import annotations
 
 import ast
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from cgmigrate.documents.python.writing import SiteWriter, delete_statements
 from cgmigrate.edits import Edit, OverlapError, apply
 from cgmigrate.failures import TOO_DEEP, too_deep
 from cgmigrate.settings import Settings
+from cgmigrate.source_trees import is_part_of_megatron
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
 PROSE = "a comment, docstring or message"
@@ -50,7 +52,7 @@ class PythonDocument:
         self._fixes: dict[int, list[Edit]] = {}
         self._path = path
         self._checked = ""
-        if _is_megatron_core(path):
+        if is_part_of_megatron(path):
             self._leave_the_rest(ITSELF)
             return
         try:
@@ -213,20 +215,12 @@ def _too_late(place: Place) -> str:
 # --- the file ---------------------------------------------------------------------------------------
 
 
-def _is_megatron_core(path: str) -> bool:
-    """Whether a file belongs to megatron-core or Megatron-LM's own package, which define the settings."""
-    parts = PurePath(path).parts
-    return any(
-        parts[at] == "megatron" and parts[at + 1] in ("core", "training", "legacy", "inference", "rl", "post_training")
-        for at in range(len(parts) - 1)
-    )
-
-
 def _package_of(path: str) -> str:
-    """The package in which a file of megatron or nemo stands, as far as its path tells."""
+    """The package of megatron or nemo that a file belongs to, as far as its path shows."""
     parts = PurePath(path).parts
     for at, part in enumerate(parts[:-1]):
-        if part in ("megatron", "nemo", "nemo_rl"):
+        # A project's own `backends/megatron` is a package of `backends`.
+        if part in ("megatron", "nemo", "nemo_rl") and not os.path.exists(os.path.join(*parts[:at], "__init__.py")):
             return ".".join(parts[at:-1])
     return ""
 
