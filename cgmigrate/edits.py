@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 _BOM = b"\xef\xbb\xbf"
+# The name was resolved before: a link or a FIFO under it was put there since.
+_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -100,7 +102,8 @@ def write(path: str, before: bytes, after: bytes) -> None:
     folder, which takes over mode, owner, group and extended attributes and is renamed over the target. Where
     that would change what the file is (it has further hard links, its owner cannot be given to a new file) or
     is not possible (its folder is not writable), the file is written in place after a copy was saved in the
-    system's temporary folder, from which it is restored if writing fails.
+    system's temporary folder, from which it is restored if writing fails. In both cases the file is compared
+    with ``before`` again right before it is replaced or written; a link that took its name is not followed.
 
     Raises:
         ChangedError: the file does not hold ``before`` (any more), or is gone.
@@ -113,7 +116,7 @@ def write(path: str, before: bytes, after: bytes) -> None:
         if before == after:
             return
         if status.st_nlink > 1 or not _replace(path, target, status, after):
-            _write_in_place(path, target, before, after)
+            _write_in_place(path, target, status, before, after)
 
 
 def _check(path: str, target: str, before: bytes) -> os.stat_result:
@@ -124,13 +127,43 @@ def _check(path: str, target: str, before: bytes) -> os.stat_result:
         # root may write anything, but a file without a single write bit is meant to stay as it is.
         if not status.st_mode & 0o222 or not os.access(target, os.W_OK):
             raise ReadOnlyError(f"{path} is read-only; give it write permission (chmod u+w) to have it rewritten")
-        with open(target, "rb") as file:
-            now = file.read(len(before) + 1)
+        with _opened(path, target, status, os.O_RDONLY) as descriptor:
+            same = _holds(descriptor, before)
     except FileNotFoundError:
         raise ChangedError(f"{path} is gone since it was read; nothing was written") from None
-    if now != before:
+    if not same:
         raise _changed(path)
     return status
+
+
+@contextmanager
+def _opened(path: str, target: str, status: os.stat_result, access: int) -> Iterator[int]:
+    """A descriptor of the very file that ``status`` is of. Raises ChangedError where the name leads elsewhere now."""
+    import errno
+
+    try:
+        descriptor = os.open(target, access | _OPEN)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _changed(path) from error
+        raise
+    try:
+        if not os.path.samestat(os.fstat(descriptor), status):
+            raise _changed(path)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _holds(descriptor: int, data: bytes) -> bool:
+    """Whether a file holds exactly these bytes; reads one more at most."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    rest = memoryview(data)
+    while piece := os.read(descriptor, len(rest) + 1):
+        if piece != rest[: len(piece)]:
+            return False
+        rest = rest[len(piece) :]
+    return not rest
 
 
 def _changed(path: str) -> ChangedError:
@@ -182,7 +215,7 @@ def _replace(path: str, target: str, status: os.stat_result, after: bytes) -> bo
 
 def _is_still(target: str, status: os.stat_result) -> bool:
     try:
-        now = os.stat(target)
+        now = os.lstat(target)
     except FileNotFoundError:
         return False
     return all(
@@ -220,20 +253,38 @@ def _sync_folder(folder: str) -> None:
             os.close(descriptor)
 
 
-def _write_in_place(path: str, target: str, before: bytes, after: bytes) -> None:
-    copy = _save_copy(target, before)
+def _write_in_place(path: str, target: str, status: os.stat_result, before: bytes, after: bytes) -> None:
+    with _opened(path, target, status, os.O_RDWR) as descriptor:
+        copy = _save_copy(target, before)
+        try:
+            # Saving took its time; someone may have saved the file meanwhile, or given its name to another.
+            if not (_holds(descriptor, before) and _is_still(target, status)):
+                raise _changed(path)
+            _overwrite(path, descriptor, before, after, copy)
+        except _DamagedError:
+            raise
+        except BaseException:
+            _discard(copy)
+            raise
+        _discard(copy)
+
+
+class _DamagedError(WriteError):
+    """Neither writing nor restoring worked; the copy has to stay."""
+
+
+def _overwrite(path: str, descriptor: int, before: bytes, after: bytes, copy: str) -> None:
+    """Write a file through its descriptor; restore it where that fails."""
     try:
-        _overwrite(target, after)
+        _put(descriptor, after)
     except BaseException:
         try:
-            _overwrite(target, before)
+            _put(descriptor, before)
         except BaseException as error:
             # Even a second Ctrl-C: nothing matters more now than where the user's file is.
             message = f"{path} is damaged: writing failed and so did restoring it; its former content is in {copy}"
-            raise WriteError(message) from error
-        _discard(copy)
+            raise _DamagedError(message) from error
         raise
-    _discard(copy)
 
 
 def _discard(copy: str) -> None:
@@ -258,15 +309,12 @@ def _save_copy(target: str, before: bytes) -> str:
     return copy
 
 
-def _overwrite(target: str, data: bytes) -> None:
+def _put(descriptor: int, data: bytes) -> None:
     # Cut to length at the end, not at the start: restoring then needs no space that the disk may not have.
-    descriptor = os.open(target, os.O_WRONLY)
-    try:
-        _write_all(descriptor, data)
-        os.ftruncate(descriptor, len(data))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    _write_all(descriptor, data)
+    os.ftruncate(descriptor, len(data))
+    os.fsync(descriptor)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -297,6 +297,58 @@ class TestRefusals:
         }[how]
         assert left_behind(file) == []
 
+    @pytest.mark.parametrize("how", ["saved", "same times", "linked", "replaced", "deleted"])
+    def test_a_file_that_changes_while_its_copy_is_saved(
+        self, file: Path, how: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """In place: another hard link keeps the file from being replaced by a new one."""
+        other, victim = file.with_name("b.yaml"), file.with_name("victim.yaml")
+        other.hardlink_to(file)
+        victim.write_bytes(BEFORE)
+        fsync = os.fsync
+
+        def meanwhile(descriptor: int) -> None:
+            monkeypatch.setattr(os, "fsync", fsync)
+            fsync(descriptor)
+            status = file.stat()
+            if how in ("saved", "same times"):
+                file.write_bytes(b"x" * len(BEFORE))
+            else:
+                file.unlink()
+            if how == "same times":
+                os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+            elif how == "linked":
+                file.symlink_to(victim)
+            elif how == "replaced":
+                file.write_bytes(BEFORE)
+
+        monkeypatch.setattr(os, "fsync", meanwhile)
+        with pytest.raises(ChangedError):
+            write(str(file), BEFORE, AFTER)
+        assert victim.read_bytes() == BEFORE
+        assert other.read_bytes() == (b"x" * len(BEFORE) if how in ("saved", "same times") else BEFORE)
+        assert left_behind(file) == []
+
+    @pytest.mark.parametrize("hard_links", [1, 2])
+    def test_a_link_that_takes_the_name_is_not_followed(
+        self, file: Path, hard_links: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if hard_links > 1:
+            file.with_name("b.yaml").hardlink_to(file)
+        victim = file.with_name("victim.yaml")
+        victim.write_bytes(BEFORE)
+        access = os.access
+
+        def meanwhile(path: str, mode: int) -> bool:
+            file.unlink()
+            file.symlink_to(victim)
+            return access(path, mode)
+
+        monkeypatch.setattr(os, "access", meanwhile)
+        with pytest.raises(ChangedError, match=r"a\.yaml has changed since it was read"):
+            write(str(file), BEFORE, AFTER)
+        assert victim.read_bytes() == BEFORE
+
     def test_a_read_only_file_even_for_root(self, file: Path) -> None:
         file.chmod(0o444)
         with pytest.raises(ReadOnlyError, match=r"a\.yaml is read-only; give it write permission"):
