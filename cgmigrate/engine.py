@@ -145,7 +145,7 @@ def _told_problem(
         blocked_by = f"the text cannot be changed safely: {reason}"
         return replace(told, blocked_by=blocked_by, help=f"write `{problem.becomes}` by hand")
     (result.unsafe if risk else result.safe)[problem.index] = {}
-    return replace(told, fix=f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, because=risk)
+    return replace(told, fix=problem.fix or f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, because=risk)
 
 
 def _owner_unknown(site: Site, context: Context) -> list[Finding]:
@@ -173,7 +173,7 @@ def _owner_unknown(site: Site, context: Context) -> list[Finding]:
 def _examine_site(
     site: Site, reader: Reader, before: Settings, conflict: str, document: Document, context: Context
 ) -> SiteCase:
-    case = SiteCase(site, reader, before, _source_for(before, context))
+    case = SiteCase(site, document, reader, before, _source_for(before, context))
     for reason in filter(None, (conflict, site.fixed_in_place)):
         case.block(reason)
     if any(written.span in context.held for written in site.written):
@@ -416,9 +416,13 @@ def _decide(
             candidates.append((group, wanted))
     together = {**beside, **{index: own for _, wanted in candidates for index, own in wanted.items()}}
     fine = not together or not _trouble(document, together)
+    if fine:
+        result.quotes |= document.quotes(together)
     for group, wanted in candidates:
-        if not fine and _cannot_be_written(document, wanted, group):
-            continue
+        if not fine:
+            if _cannot_be_written(document, wanted, group):
+                continue
+            result.quotes |= document.quotes(wanted)
         safe = not any(case.risks for case in group)
         for case in group:
             if not safe and not case.risks:

@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.capture import Reader
-from cgmigrate.documents import (
-    Site,
-    Span,
-    Written,
-)
+from cgmigrate.documents import Document, Site, Span, Written
 from cgmigrate.ecosystems import Ecosystem
 from cgmigrate.edits import Edit
 from cgmigrate.rules import Case, Rule
@@ -75,6 +71,7 @@ class Examination:
 
     ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
     only what ``safe`` does not. ``together`` maps such an index to all that are rewritten with it.
+    ``quotes`` says how the settings of a site read after its fix, by site and field.
     ``left_alone`` names settings that belong to other systems.
     """
 
@@ -82,6 +79,7 @@ class Examination:
     safe: dict[int, Settings] = field(default_factory=dict)
     unsafe: dict[int, Settings] = field(default_factory=dict)
     together: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    quotes: dict[int, Mapping[str, str]] = field(default_factory=dict)
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
 
 
@@ -98,6 +96,7 @@ class SiteCase:
     """A site under examination."""
 
     site: Site
+    document: Document
     reader: Reader
     before: Settings
     source: Release

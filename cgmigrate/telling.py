@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of
-from cgmigrate.documents import (
-    Add,
-    Change,
-    Document,
-    Remove,
-    Rename,
-    Revalue,
-    Site,
-    Written,
-    changes,
-)
+from cgmigrate.documents import Change, Document, Site, Written, changes
 from cgmigrate.examination import SAFE, UNSAFE, Context, Examination, Finding, SiteCase, reader_name
+from cgmigrate.fix_text import fix_text
 from cgmigrate.rules import Case, Rule, State, matching_case
 from cgmigrate.settings import (
     ENABLE,
@@ -61,7 +53,7 @@ def findings_of(case: SiteCase, document: Document, context: Context, result: Ex
     found = list(told)
     for rule, hit, written in hits:
         finding = Finding(rule.id, rule.severity, written.span, _message(hit.message, case, context))
-        fix = _in_short(site, written, planned) if planned else ""
+        fix = fix_text(document, site, written, planned, result.quotes.get(site.index, {}))
         notes = _notes(case, safety, context) if rule.id == main else ()
         finding = replace(finding, fix=fix, safety=safety, notes=notes)
         found.append(finding if safety == SAFE else _explained(finding, case, refusal, lines, context))
@@ -197,38 +189,20 @@ def place_of(rule: Rule, site: Site) -> Written | None:
     return None
 
 
-def _in_short(site: Site, written: Written, planned: Iterable[Change]) -> str:
-    """The part of a fix that concerns one setting, in the site's own spelling."""
-    parts: list[str] = []
-    removes = False
-    for change in planned:
-        match change:
-            case Rename(old=old, new=new, value=value) if old == written.field:
-                parts.append(f"write `{_spelled(site, new, value)}`")
-            case Revalue(name=name, value=value):
-                parts.append(f"write `{_spelled(site, name, value)}`")
-            case Add(name=name, value=value, after=after) if after == written.field:
-                parts.append(f"add `{_spelled(site, name, value)}`")
-            case Remove(name=name) if name == written.field:
-                removes = True
-    if removes:
-        parts.append(f"delete `{written.key}`")
-    return ", ".join(parts)
+_ASSIGNED = re.compile(r"`\{(\w+)\}: ([^`]+)`")
+"""A setting with its value in a rule's text, which is shown in the syntax of the file."""
 
 
-def _spelled(site: Site, name: str, value: object) -> str:
-    if isinstance(value, list):
-        shown = f"[{', '.join(map(str, value))}]"
-    else:
-        shown = str(value).lower() if isinstance(value, bool) else str(value)
-    return f"{site.written_as(name)}: {shown}"
+def _spelled(case: SiteCase, name: str, value: str) -> str:
+    plain: object = value.strip("[]").replace(",", " ").split() if value.startswith("[") else value
+    return case.document.spelled(case.site.index, name, {"null": None, "[]": []}.get(value, plain))
 
 
 def _message(template: str, case: SiteCase, context: Context) -> str:
     """Fill in how this site spells the settings, the releases, and the reader's refusal."""
     if "{" not in template:
         return template
-    filled = template
+    filled = _ASSIGNED.sub(lambda found: f"`{_spelled(case, *found.groups())}`", template)
     for name in FIELDS:
         filled = filled.replace("{" + name + "}", case.site.written_as(name))
     filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))

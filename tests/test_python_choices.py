@@ -188,7 +188,7 @@ def test_the_fix_is_told_in_short() -> None:
     result = run(
         HEADER + 'config = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope="full" if x else ["attn"])\n'
     )
-    assert [finding.fix for finding in result.examined.findings] == ["write `cuda_graph_modules: [] if x else [attn]`"]
+    assert [finding.fix for finding in result.examined.findings] == ['write `cuda_graph_modules=[] if x else ["attn"]`']
 
 
 def test_the_condition_is_guarded() -> None:

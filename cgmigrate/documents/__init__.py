@@ -105,7 +105,8 @@ class Problem:
 
     ``becomes`` is what to write instead, where that is known: the document writes it when ``index`` (which
     continues those of the sites) is among the wanted. ``risk`` says why that may change what the code does,
-    ``blocked_by`` what prevents a fix, ``advice`` what to write by hand.
+    ``blocked_by`` what prevents a fix, ``advice`` what to write by hand. ``fix`` is the fix in short where it does
+    not write ``becomes``.
     """
 
     rule: str
@@ -116,6 +117,7 @@ class Problem:
     advice: str = ""
     risk: str = ""
     blocked_by: str = ""
+    fix: str = ""
 
 
 class Document(Protocol):
@@ -150,6 +152,12 @@ class Document(Protocol):
 
     def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
         """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
+
+    def quotes(self, wanted: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
+        """How the settings of these sites (by index and field) read in the text that was checked last."""
+
+    def spelled(self, site: int, name: str, value: object) -> str:
+        """A setting as it would be written at a site, in the syntax of the file."""
 
 
 class CannotEditError(Exception):

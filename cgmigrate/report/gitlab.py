@@ -20,9 +20,12 @@ def render(report: Report) -> str:
 
 def _issue(reported: Reported) -> dict[str, Any]:
     finding, start, end = reported.finding, reported.start, reported.end
+    # GitLab shows neither the name of the check nor anything but this line.
+    said = [f"{finding.rule}: {finding.message}"]
+    said += [f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {finding.fix}"] if finding.fix else []
+    said += [f"{label}: {text}" for label, text in finding.reasons]
     return {
-        # GitLab does not show the name of the check.
-        "description": f"{finding.rule}: {finding.message}",
+        "description": " | ".join(said),
         "check_name": finding.rule,
         "fingerprint": reported.fingerprint,
         "severity": _SEVERITY[finding.severity],

@@ -24,7 +24,7 @@ from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
 from cgmigrate.documents.python.readings import Readings, function_of
 from cgmigrate.documents.python.runs import Runs
 from cgmigrate.documents.python.source import Source, matches_near_names
-from cgmigrate.documents.python.writing import SiteWriter, delete_statements
+from cgmigrate.documents.python.writing import SiteWriter, delete_statements, spelled_at
 from cgmigrate.edits import Edit, OverlapError, apply
 from cgmigrate.failures import TOO_DEEP, too_deep
 from cgmigrate.settings import Settings
@@ -52,6 +52,7 @@ class PythonDocument:
         self._fixes: dict[int, list[Edit]] = {}
         self._path = path
         self._checked = ""
+        self._again: PythonDocument | None = None
         if is_part_of_megatron(path):
             self._leave_the_rest(ITSELF)
             return
@@ -169,8 +170,18 @@ class PythonDocument:
         before = Source(apply(self.text, readings)) if readings else self._source
         if not same_rest(before, again._source):
             return "something else in the file would be read differently"
-        self._checked = edited
+        self._checked, self._again = edited, again
         return ""
+
+    def quotes(self, wanted: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
+        """How settings read in the text that was checked last; see ``documents.Document``."""
+        from cgmigrate.documents.quoting import quotes_of
+
+        return quotes_of(self, self._again, wanted) if self._again else {}
+
+    def spelled(self, site: int, name: str, value: object) -> str:
+        """A setting as it would be written at a site; see ``documents.Document``."""
+        return spelled_at(self._places[site], name, value, self._source)
 
 
 def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int]) -> Site:

@@ -156,8 +156,9 @@ class Readings:
         if test == "== local" and within is not None:
             edits = self._merged(node, owner, inside, within)
             if edits:
-                shown = becomes if inside else "nothing in its place (`local` never is the full iteration since 0.18)"
-                self._report("CG601", node, message, shown, edits=edits)
+                # Without the operand nothing else changes: since 0.18 `local` is never the full iteration.
+                fix = "" if inside else f"delete `{' '.join(self.source.of(node).split())}`"
+                self._report("CG601", node, message, becomes, edits=edits, fix=fix)
                 return
         risk = (
             ""
@@ -373,6 +374,7 @@ class Readings:
         advice: str = "",
         risk: str = "",
         edits: list[Edit] | None = None,
+        fix: str = "",
     ) -> None:
         if not self.megatron:
             self._left(node, SCOPE, NO_MEGATRON)
@@ -385,7 +387,7 @@ class Readings:
         inside = (above for above in self.source.ancestors(node) if isinstance(above, ast.stmt))
         self.statements.append(next(inside, node))
         self.reads += [(self._function(node), path, line, index) for path in sorted(_objects_read(node))]
-        self.problems.append(Problem(rule, span, message, index, becomes, advice, risk, blocked_by=guard))
+        self.problems.append(Problem(rule, span, message, index, becomes, advice, risk, blocked_by=guard, fix=fix))
         if becomes:
             self.fixes[index] = edits if edits is not None else [Edit(span.start, span.end, becomes)]
 

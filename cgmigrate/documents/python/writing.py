@@ -289,6 +289,26 @@ def module_class_like(local: str, names: Names) -> str:
     return known or MODULE_CLASS
 
 
+def spelled_at(place: Place, name: str, value: object, source: Source) -> str:
+    """A setting as it would be written at a place, with double quotes."""
+    text = str(value) if isinstance(value, Choice) else rendered(value, '"')
+    match place.form:
+        case Form.FLAGS:
+            words = [] if isinstance(value, bool) or value is None else value if isinstance(value, list) else [value]
+            return ", ".join(rendered(word, '"') for word in (FLAGS[name], *words))
+        case Form.OVERRIDES:
+            return f'"{place.prefix}{name}={override_text(value)}"'
+        case Form.DICT:
+            return f'"{name}": {text}'
+        case Form.CALL:
+            return f"{name}={text}"
+    item = place.items[0]
+    before = source.text[item.whole.start : item.name.start]
+    if isinstance(item.node, ast.Assign):
+        return f"{before}{name} = {text}"
+    return f"{before}{name}{source.text[item.name.end]}, {text})"
+
+
 def override_text(value: object) -> str:
     """A value in Hydra's notation."""
     if isinstance(value, list):

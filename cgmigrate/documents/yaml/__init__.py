@@ -21,7 +21,7 @@ from cgmigrate.documents.yaml.comparing import Comparison
 from cgmigrate.documents.yaml.planning import SiteEditor
 from cgmigrate.documents.yaml.reading import command_lines, defaults_of, unreadable
 from cgmigrate.documents.yaml.tree import Node, Uses, closing_order, merges_in, parse_tree, trouble_of_merge
-from cgmigrate.documents.yaml.values import Place, neighbours_of, prefixes_of, settings_in, value_of
+from cgmigrate.documents.yaml.values import Place, neighbours_of, prefixes_of, settings_in, value_of, yaml_text
 from cgmigrate.documents.yaml.writing import Writer
 from cgmigrate.edits import Edit
 from cgmigrate.settings import Settings
@@ -38,6 +38,7 @@ class YamlDocument:
         self.top_level: list[str] = []
         self.builds_on = ""
         self._places: list[Place] = []
+        self._again: YamlDocument | None = None
         self.roots: list[Node] = []
         self.anchors: list[tuple[int, str]] = []
         """Every anchor in the order of the text, with the number of its document."""
@@ -121,7 +122,7 @@ class YamlDocument:
 
     def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
         """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
-        again = YamlDocument(edited)
+        again = self._again = YamlDocument(edited)
         known = Counter(problem.rule for problem in self.problems)
         for problem in again.problems:
             known[problem.rule] -= 1
@@ -131,3 +132,13 @@ class YamlDocument:
         if at is None:
             return ""
         return f"something else in the file would be read differently (line {self.text.count(chr(10), 0, at) + 1})"
+
+    def quotes(self, wanted: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
+        """How settings read in the text that was checked last; see ``documents.Document``."""
+        from cgmigrate.documents.quoting import quotes_of
+
+        return quotes_of(self, self._again, wanted) if self._again else {}
+
+    def spelled(self, site: int, name: str, value: object) -> str:
+        """A setting as it would be written at a site; see ``documents.Document``."""
+        return f"{self.sites[site].written_as(name)}: {yaml_text(value)}"

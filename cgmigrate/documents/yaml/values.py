@@ -43,6 +43,15 @@ class Place:
         self.pairs: dict[str, tuple[Node, Node]] = {}
 
 
+def yaml_text(value: object) -> str:
+    """A value as YAML text, in its plain style."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(yaml_text, value))}]"
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    return str(value)
+
+
 def split_key(key: Node) -> tuple[str, str] | None:
     """(prefix of a dotted key, field) when the key names a setting."""
     key = key.target

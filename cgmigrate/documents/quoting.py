@@ -1,0 +1,35 @@
+"""What the settings of a site read after its fix, quoted from the text that was edited and read again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from cgmigrate.documents import Document, Site
+from cgmigrate.settings import Settings
+
+Quotes = Mapping[int, Mapping[str, str]]
+"""Index of a site → field → the text of that setting."""
+
+
+def quotes_of(before: Document, after: Document, edited: Mapping[int, Settings]) -> dict[int, dict[str, str]]:
+    """The text of each setting of the edited sites, as ``after`` has it.
+
+    A site that lost all its settings is none afterwards, so sites are paired by their paths, in order.
+    """
+    then = _by_path(site for site in after.sites if site.own)
+    result: dict[int, dict[str, str]] = {}
+    for path, sites in _by_path(site for site in before.sites if edited.get(site.index, site.own)).items():
+        for site, counterpart in zip(sites, then[path], strict=False):
+            own = edited.get(site.index)
+            if own is not None and own.keys() == counterpart.own.keys():
+                written = counterpart.written
+                result[site.index] = {one.field: after.text[one.span.start : one.span.end] for one in written}
+    return result
+
+
+def _by_path(sites: Iterable[Site]) -> defaultdict[tuple[str, ...], list[Site]]:
+    result: defaultdict[tuple[str, ...], list[Site]] = defaultdict(list)
+    for site in sites:
+        result[site.path].append(site)
+    return result
