@@ -610,6 +610,16 @@ def test_the_import_of_a_full_iteration_goes() -> None:
     )
 
 
+def test_the_comment_of_an_import_goes_with_its_name() -> None:
+    enums = "from megatron.core.transformer.enums import (\n    AttnMaskType,\n{})\n"
+    check_fixed(
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.full_iteration])\n',
+        'c = TransformerConfig(cuda_graph_impl="full_iteration")\n',
+        header=HEADER + enums.format("    CudaGraphScope,  # graphs\n"),
+        after_header=HEADER + enums.format(""),
+    )
+
+
 def test_both_classes_where_the_old_one_is_still_used() -> None:
     check_fixed(
         'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn])\nprint(list(CudaGraphScope))\n',

@@ -114,7 +114,8 @@ def _dropped(source: Source, statement: ast.ImportFrom, at: int) -> Edit:
             return Edit(first, _behind_blanks(text, first, end + 1), "")
         return Edit(whole.start, whole.end, "pass")
     first = text.rfind("\n", 0, spans[at].start) + 1
-    tail = re.compile(r"[ \t]*,?[ \t]*\r?\n").match(text, spans[at].end)
+    # A comment on a line of its own name is about that name, and goes with it.
+    tail = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?\r?\n").match(text, spans[at].end)
     if not text[first : spans[at].start].strip() and tail:
         return Edit(first, tail.end(), "")
     cut = Span(spans[at].start, spans[at + 1].start) if at + 1 < len(spans) else Span(spans[at - 1].end, spans[at].end)
