@@ -10,13 +10,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cgmigrate.settings import ACCEPTED, KNOWN, LAST_OLD, NEWEST, OLDEST, SPLIT_IN, UPSTREAM, Release
+from cgmigrate.source_trees import core_in, environments_in, features
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -35,7 +36,8 @@ _RELEASE = (
 _REF = r"(?:[@/]core_[rv]([0-9]+)\.([0-9]+)|@v?(0)\.([0-9]+))(?![0-9])"
 _WHEEL = rf"{_NAME}-([0-9]+)\.([0-9]+)"
 _NEWER = f"is newer than the known releases ({_RANGE}): assuming that it reads these settings like {NEWEST}"
-_VENDORED = ("", "3rdparty/Megatron-LM/", "Megatron-LM/")
+_GIT_KEYS = {"tag": "a git tag", "rev": "a git revision", "branch": "a git branch"}
+_VENDORED = ("", "3rdparty/Megatron-LM/", "Megatron-LM/", "src/")
 
 
 class ReleaseError(ValueError):
@@ -103,7 +105,7 @@ def resolve(directory: Path, source: Release | None, target: Release | None) -> 
         if source > target:
             raise ReleaseError(f"--from {source} is newer than --to {target}")
         return Resolution(source, target, "--from", "--to", ())
-    pin, notes = find_pin(directory)
+    pin, unclear, notes = _search(directory)
     where = _place(pin.path, pin.line, directory) if pin else ""
     pinned = f"{where} ({pin.text})" if pin else ""
 
@@ -123,6 +125,13 @@ def resolve(directory: Path, source: Release | None, target: Release | None) -> 
         if first > last:
             last, last_from = NEWEST, "the default"
 
+    if unclear and (pin is None or pin.oldest < pin.newest):
+        open_options = [option for option, given in (("--from", source), ("--to", target)) if given is None]
+        assumed = f"{first} to {last}" if len(open_options) > 1 else f"{first}" if target is not None else f"{last}"
+        notes += (
+            f"megatron-core is pinned by {unclear.how} ({_place(unclear.path, unclear.line, directory)}), "
+            f"which names no release: assuming {assumed}; set {'/'.join(open_options)}",
+        )
     if pin and target is None:
         if last < SPLIT_IN:
             notes += (f"{where} pins {pin.text}, which does not know the new names; give --to {NEWEST} to migrate",)
@@ -138,17 +147,26 @@ def find_pin(directory: Path) -> tuple[Pin | None, tuple[str, ...]]:
     """Return the pin of the project that ``directory`` belongs to, and notes on what could not be used.
 
     Looks in ``directory`` and its parents, up to the first that holds ``.git``; the nearest folder with a pin
-    wins. Within a folder: lock file, vendored copy, pyproject.toml, setup.cfg, requirements. Never raises for
-    what the files hold. Folders are remembered, so each one is read once in a run.
+    wins. Within a folder: lock file, source tree of megatron-core (vendored, submodule), pyproject.toml, setup.cfg,
+    requirements, conda's environment, Dockerfile, what is installed in ``.venv``. Never raises for what the files
+    hold. Folders are remembered, so each one is read once in a run.
     """
+    pin, _, notes = _search(directory)
+    return pin, notes
+
+
+def _search(directory: Path) -> tuple[Pin | None, _Unclear | None, tuple[str, ...]]:
+    """Return the pin, the nearest pin that names no release, and notes on what could not be used."""
     directory = directory.resolve()
     notes: list[str] = []
+    unclear: _Unclear | None = None
     for folder in (directory, *directory.parents):
         found = _read_folder(folder)
         notes += (f"{_place(p.path, p.line, directory)}: {p.message}" for p in found.problems)
+        unclear = unclear or found.unclear
         if found.pin is not None or found.is_root:
-            return found.pin, tuple(notes)
-    return None, tuple(notes)
+            return found.pin, unclear, tuple(notes)
+    return None, unclear, tuple(notes)
 
 
 def _place(path: Path, line: int | None, directory: Path) -> str:
@@ -165,13 +183,16 @@ def _place(path: Path, line: int | None, directory: Path) -> str:
 class _Mention(NamedTuple):
     """One requirement in a file; ``admitted`` is None when nobody can read it.
 
-    ``newer``: it admits only releases newer than all known ones.
+    ``newer``: it admits only releases newer than all known ones. ``how`` says what pins megatron-core where that names
+    no release, or only one that can be wrong (``a git revision``); ``local`` is the folder of a source tree.
     """
 
     line: int
     text: str
     admitted: frozenset[Release] | None
     newer: bool = False
+    how: str = ""
+    local: str = ""
 
 
 class _Problem(NamedTuple):
@@ -180,10 +201,27 @@ class _Problem(NamedTuple):
     message: str
 
 
+class _Unclear(NamedTuple):
+    """A pin that names no release: ``how`` is what it is instead."""
+
+    path: Path
+    line: int
+    how: str
+
+
 class _Folder(NamedTuple):
     pin: Pin | None
     problems: tuple[_Problem, ...]
     is_root: bool
+    unclear: _Unclear | None = None
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What was learnt on the way to a folder's pin."""
+
+    problems: list[_Problem] = field(default_factory=list)
+    unclear: list[_Unclear] = field(default_factory=list)
 
 
 _Reader = Callable[[str], Iterable[_Mention]]
@@ -196,12 +234,14 @@ def _read_folder(folder: Path) -> _Folder:
             names = {entry.name for entry in entries}
     except OSError:
         return _Folder(None, (), False)
-    problems: list[_Problem] = []
+    findings = _Findings()
+    pin: Pin | None = None
     for path, reader in _pin_files(folder, names):
-        pin = _read_file(path, reader, problems)
+        pin = _read_tree(path, findings) if reader is _read_package_info else _read_file(path, reader, findings)
         if pin is not None:
-            return _Folder(pin, tuple(problems), ".git" in names)
-    return _Folder(None, tuple(problems), ".git" in names)
+            break
+    unclear = next(iter(findings.unclear), None)
+    return _Folder(pin, tuple(findings.problems), ".git" in names, unclear)
 
 
 def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, _Reader]]:
@@ -213,6 +253,8 @@ def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, _Reader]]:
         path = f"{prefix}megatron/core/package_info.py"
         if path.split("/", 1)[0] in names:
             yield folder / path, _read_package_info
+    if ".gitmodules" in names:
+        yield folder / ".gitmodules", _read_gitmodules
     if "pyproject.toml" in names:
         yield folder / "pyproject.toml", _read_pyproject
     if "setup.cfg" in names:
@@ -227,9 +269,39 @@ def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, _Reader]]:
     for name in texts:
         if name.startswith("constraints"):
             yield folder / name, _read_requirements
+    yield from _environment_files(folder, names)
 
 
-def _read_file(path: Path, reader: _Reader, problems: list[_Problem]) -> Pin | None:
+def _environment_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, _Reader]]:
+    """Yield the files of what surrounds a project: conda, container, virtual environment."""
+    for name in sorted(names):
+        if re.fullmatch(r"(?:conda|environment)[\w.-]*\.ya?ml", name):
+            yield folder / name, _read_conda
+    containers = [folder / name for name in names]
+    if "docker" in names:
+        containers += (folder / "docker").glob("*ockerfile*")
+    for path_in in sorted(containers):
+        if re.fullmatch(r"Dockerfile.*|.*\.[Dd]ockerfile", path_in.name):
+            yield path_in, _read_dockerfile
+    if not {".venv", "venv"}.isdisjoint(names):
+        for core in environments_in(folder):
+            yield core / "package_info.py", _read_package_info
+
+
+def _read_tree(path: Path, findings: _Findings) -> Pin | None:
+    """Return the release of a source tree: that of its settings, which its number must fit."""
+    pin = _read_file(path, _read_package_info, findings)
+    if pin is None or (found := features(path.parent)) is None:
+        return pin
+    oldest, newest = found
+    release = max(oldest, min(pin.newest, newest))
+    if release == pin.newest:
+        return pin
+    return Pin(path, pin.line, f"{pin.text}, which has the settings of {release}", release, release)
+
+
+def _read_file(path: Path, reader: _Reader, findings: _Findings) -> Pin | None:
+    problems = findings.problems
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -238,7 +310,8 @@ def _read_file(path: Path, reader: _Reader, problems: list[_Problem]) -> Pin | N
         problems.append(_Problem(path, None, f"cannot be read ({error.strerror}); its pin is not used"))
         return None
     # A vendored package_info.py need not name what its path names already.
-    if reader is not _read_package_info and b"megatron" not in data.lower():
+    words = (b"megatron", b"nemo") if reader is _read_dockerfile else (b"megatron",)
+    if reader is not _read_package_info and not any(word in data.lower() for word in words):
         return None
     try:
         mentions = list(reader(data.decode("utf-8-sig", errors="replace")))
@@ -246,22 +319,35 @@ def _read_file(path: Path, reader: _Reader, problems: list[_Problem]) -> Pin | N
         reason = str(error).strip().splitlines() or [type(error).__name__]
         problems.append(_Problem(path, None, f"cannot be parsed ({reason[0]}); its pin is not used"))
         return None
-    return _combine(path, mentions, problems)
-
-
-def _combine(path: Path, mentions: list[_Mention], problems: list[_Problem]) -> Pin | None:
-    """Return what all requirements of a file admit together, or the first one where they disagree."""
-    usable: list[tuple[_Mention, frozenset[Release]]] = []
     for mention in mentions:
-        if mention.admitted:
-            usable.append((mention, mention.admitted))
-            if mention.newer:
-                problems.append(_Problem(path, mention.line, f"{mention.text} {_NEWER}"))
-        elif mention.admitted is None:
-            problems.append(_Problem(path, mention.line, f"{mention.text!r} cannot be read; it is ignored"))
-        else:
-            message = f"{mention.text} admits no known release ({_RANGE}); it is ignored"
-            problems.append(_Problem(path, mention.line, message))
+        # A source tree is what is installed, whatever range a requirement beside it admits.
+        if mention.local and (core := core_in(path.parent / mention.local)) is not None:
+            return _read_tree(core / "package_info.py", findings)
+    return _combine(path, mentions, findings)
+
+
+def _usable(path: Path, mention: _Mention, findings: _Findings) -> bool:
+    """Whether a mention names releases; what is to be said of it goes to ``findings``."""
+    problem = ""
+    if mention.how and not mention.admitted:
+        findings.unclear.append(_Unclear(path, mention.line, mention.how))
+    elif mention.how:
+        problem = f"{mention.text} is the number of {mention.how}, which can have the settings of another release"
+    elif mention.newer:
+        problem = f"{mention.text} {_NEWER}"
+    elif mention.admitted is None:
+        problem = f"{mention.text!r} cannot be read; it is ignored"
+    elif not mention.admitted:
+        problem = f"{mention.text} admits no known release ({_RANGE}); it is ignored"
+    if problem:
+        findings.problems.append(_Problem(path, mention.line, problem))
+    return bool(mention.admitted)
+
+
+def _combine(path: Path, mentions: list[_Mention], findings: _Findings) -> Pin | None:
+    """Return what all requirements of a file admit together, or the first one where they disagree."""
+    problems = findings.problems
+    usable = [(each, each.admitted or frozenset()) for each in mentions if _usable(path, each, findings)]
     if not usable:
         return None
     chosen, common = usable[0]
@@ -301,6 +387,10 @@ def _requirement(line: int, text: str) -> Iterator[_Mention]:
     except InvalidRequirement:
         if "://" in text:
             yield from _url(line, text, text, named=re.search(f"egg={_NAME}", text, re.IGNORECASE) is not None)
+        elif re.search(r"(?:^|/)megatron-(?:lm|core)/?(?:\[[^\]]*\])?$", text, re.IGNORECASE):
+            yield _Mention(line, text, None, how="a local path", local=text.split("[")[0])
+        elif "$" in text:
+            yield _Mention(line, text, None, how="a variable")
         elif re.match(rf"{_NAME}(?![\w.-])", text, re.IGNORECASE):
             yield _Mention(line, text, None)
         return
@@ -314,11 +404,25 @@ def _requirement(line: int, text: str) -> Iterator[_Mention]:
 def _url(line: int, text: str, url: str, *, named: bool) -> Iterator[_Mention]:
     """Yield the release that a URL names by a wheel or a tag; a tag counts only in what is Megatron."""
     match = re.search(_WHEEL, url, re.IGNORECASE)
-    if match is None and (named or "/megatron-lm" in url.lower()):
+    megatron = named or "/megatron-lm" in url.lower()
+    if match is None and megatron:
         match = re.search(_REF, url)
     if match is not None:
         major, minor = (int(part) for part in match.groups() if part is not None)
         yield _exact(line, text, Release(major, minor))
+    elif megatron and url.startswith("file://"):
+        yield _Mention(line, text, None, how="a local path")
+    elif megatron:
+        git = url.startswith(("git+", "git:", "git@", "@")) or re.search(r"\.git(?:$|[@#])", url)
+        yield _Mention(line, text, None, how=_git_reference(url) if git else "a URL")
+
+
+def _git_reference(url: str) -> str:
+    """What a URL of git pins, in words."""
+    reference = re.search(r"@([^@/#:]+(?:/[^@#:]+)?)(?:#|$)", url)
+    if reference is None or reference[1].startswith("git@"):
+        return "a git repository"
+    return "a git revision" if re.fullmatch(r"[0-9a-f]{7,40}", reference[1]) else "a git branch or tag"
 
 
 def _exact(line: int, text: str, release: Release) -> _Mention:
@@ -407,11 +511,28 @@ def _read_lock(text: str) -> Iterator[_Mention]:
         if name is None:
             continue
         # The empty lines keep the line in a parser's message true.
-        version = _load_toml("\n" * (_line_at(text, start) - 1) + block)["package"][0].get("version")
+        package = _load_toml("\n" * (_line_at(text, start) - 1) + block)["package"][0]
+        version, (how, local) = package.get("version"), _source_of(_table(package, "source"))
+        written = re.search(r"^version\s*=", block, re.MULTILINE) or name
+        line = _line_at(text, start + written.start())
         if isinstance(version, str):
-            written = re.search(r"^version\s*=", block, re.MULTILINE) or name
-            line = _line_at(text, start + written.start())
-            yield _specified(line, f"megatron-core=={version}", SpecifierSet(f"=={version}"))
+            mention = _specified(line, f"megatron-core=={version}", SpecifierSet(f"=={version}"))
+            yield mention._replace(how=how, local=local)
+        elif how:
+            yield _Mention(line, "megatron-core", None, how=how, local=local)
+
+
+def _source_of(source: dict[str, Any]) -> tuple[str, str]:
+    """How a lock file's package is pinned where that is no published release, and its folder; else empty."""
+    for kind in ("editable", "directory", "virtual"):
+        if isinstance(local := source.get(kind), str):
+            return "a local path", local
+    url = source.get("url") if source.get("type") in ("git", "directory") else source.get("git")
+    if not isinstance(url, str):
+        return "", ""
+    if source.get("type") == "directory":
+        return "a local path", url
+    return ("", "") if re.search(_REF, url.replace("tag=", "@")) else ("a git revision", "")
 
 
 def _read_package_info(text: str) -> Iterator[_Mention]:
@@ -436,21 +557,33 @@ def _read_pyproject(text: str) -> Iterator[_Mention]:
 
     # An override exists to win over what it contradicts, so it comes first.
     lists = [uv.get("override-dependencies"), project.get("dependencies")]
-    lists += _table(project, "optional-dependencies").values()
-    lists += _table(document, "dependency-groups").values()
+    if not any(map(_is_core, _strings(project.get("dependencies")))):
+        lists += _table(project, "optional-dependencies").values()
+        lists += _table(document, "dependency-groups").values()
     lists.append(uv.get("constraint-dependencies"))
     for requirement in (item for each in lists if isinstance(each, list) for item in each):
         if isinstance(requirement, str):
             quoted = (f'"{requirement}"', f"'{requirement}'", requirement.replace('"', '\\"'))
             yield from _requirement(_line_of(text, *quoted), requirement.strip())
 
-    tables = [_table(uv, "sources"), _table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
-    tables += [_table(group, "dependencies") for group in _table(poetry, "group").values()]
+    tables = [_table(uv, "sources"), _table(poetry, "dependencies")]
+    if not any(map(_is_core, tables[1])):
+        tables += [_table(poetry, "dev-dependencies")]
+        tables += [_table(group, "dependencies") for group in _table(poetry, "group").values()]
     for table in tables:
         for name, value in table.items():
             if re.fullmatch(_NAME, name, re.IGNORECASE):
                 for entry in value if isinstance(value, list) else [value]:
                     yield from _poetry_entry(text, name, entry)
+
+
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _is_core(requirement: str) -> bool:
+    """Whether a requirement, or the name of one, is megatron-core."""
+    return re.match(rf"\s*{_NAME}(?![\w.-])", requirement, re.IGNORECASE) is not None
 
 
 def _table(parent: object, key: str) -> dict[str, Any]:
@@ -474,10 +607,24 @@ def _poetry_entry(text: str, name: str, entry: object) -> Iterator[_Mention]:
     elif isinstance(url, str):
         yield from _url(_line_of_key(text, name, url), f'{name} = {{url = "{url}"}}', url, named=True)
     else:
-        for key in ("tag", "rev", "branch"):
-            if isinstance(ref := entry.get(key), str):
-                written = f'{name} = {{{key} = "{ref}"}}'
-                yield from _url(_line_of_key(text, name, ref), written, f"@{ref}", named=True)
+        yield from _source_entry(text, name, entry)
+
+
+def _source_entry(text: str, name: str, entry: dict[str, Any]) -> Iterator[_Mention]:
+    """Yield the mention in a table that names a git repository, a folder or a member of the workspace."""
+    for key in ("tag", "rev", "branch"):
+        if isinstance(ref := entry.get(key), str):
+            written = f'{name} = {{{key} = "{ref}"}}'
+            for mention in _url(_line_of_key(text, name, ref), written, f"@{ref}", named=True):
+                yield mention._replace(how=_GIT_KEYS[key] if mention.how else "")
+            return
+    for key, how in (("git", "a git repository"), ("path", "a local path")):
+        if isinstance(value := entry.get(key), str):
+            local = value if key == "path" else ""
+            yield _Mention(_line_of_key(text, name, value), f"{name} = {value}", None, how=how, local=local)
+            return
+    if entry.get("workspace") is True:
+        yield _Mention(_line_of(text, name), name, None, how="a member of the workspace")
 
 
 def _line_of_key(text: str, name: str, value: str) -> int:
@@ -542,17 +689,17 @@ def _read_setup_cfg(text: str) -> Iterator[_Mention]:
         parser.read_string(text)
     except Error as error:
         raise ValueError(error.message) from error
-    values = []
-    if parser.has_option("options", "install_requires"):
-        values.append(parser.get("options", "install_requires"))
-    if parser.has_section("options.extras_require"):
-        values += parser["options.extras_require"].values()
-    for value in values:
-        # setuptools reads a list on one line as separated by semicolons, even where a marker follows.
-        for item in value.splitlines() if "\n" in value else value.split(";"):
-            requirement = re.sub(r"(^|\s)#.*", "", item).strip()
-            if requirement:
-                yield from _requirement(_line_of(text, requirement), requirement)
+    required = _setup_list(parser.get("options", "install_requires", fallback=""))
+    if not any(map(_is_core, required)) and parser.has_section("options.extras_require"):
+        required += [item for value in parser["options.extras_require"].values() for item in _setup_list(value)]
+    for requirement in required:
+        yield from _requirement(_line_of(text, requirement), requirement)
+
+
+def _setup_list(value: str) -> list[str]:
+    # setuptools reads a list on one line as separated by semicolons, even where a marker follows.
+    items = value.splitlines() if "\n" in value else value.split(";")
+    return [item for each in items if (item := re.sub(r"(^|\s)#.*", "", each).strip())]
 
 
 def _read_requirements(text: str) -> Iterator[_Mention]:
@@ -562,6 +709,49 @@ def _read_requirements(text: str) -> Iterator[_Mention]:
         requirement = re.sub(r"^(?:-e\s*|--editable[\s=]\s*)", "", requirement)
         if not requirement.startswith("-"):
             yield from _requirement(number, requirement)
+
+
+def _read_gitmodules(text: str) -> Iterator[_Mention]:
+    megatron = re.compile(r"^\s*url\s*=.*[/:]megatron-(?:lm|bridge)(?:\.git)?/?\s*$", re.MULTILINE | re.IGNORECASE)
+    for section in re.finditer(r"^\[submodule\b.*?(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL):
+        path = re.search(r"^\s*path\s*=\s*(\S+)\s*$", section[0], re.MULTILINE)
+        if path and megatron.search(section[0]):
+            line = _line_at(text, section.start())
+            yield _Mention(line, path[1], None, how="a git submodule that is not checked out", local=path[1])
+
+
+def _read_conda(text: str) -> Iterator[_Mention]:
+    conda = rf"(?:[\w./-]+::)?({_NAME})\s*=\s*([0-9][^=\s*]*?)(?:\.?\*)?(?:=\S*)?"
+    for number, line in enumerate(text.split("\n"), 1):
+        item = re.match(r"\s*-\s+[\"']?(.*?)[\"']?\s*(?:\s#.*)?$", line)
+        if item is None:
+            continue
+        # conda's = means any version that begins so; pip's requirements stand in the same file.
+        exact = re.fullmatch(conda, item[1], re.IGNORECASE)
+        yield from _requirement(number, f"{exact[1]}=={exact[2]}.*" if exact else item[1])
+
+
+def _read_dockerfile(text: str) -> Iterator[_Mention]:
+    for number, line in _logical_lines(text):
+        words = [a or b or c for a, b, c in re.findall(r"\"([^\"]*)\"|'([^']*)'|(\S+)", line)]
+        if not words or words[0].startswith("#"):
+            continue
+        if words[0].upper() == "FROM":
+            if any(re.search(r"nemo|megatron", word, re.IGNORECASE) and re.search("[/:]", word) for word in words[1:]):
+                yield _Mention(number, line, None, how="a container image")
+        elif re.search(r"\bgit\s+clone\b.*[/:]megatron-lm(?![\w-])", line, re.IGNORECASE):
+            yield _clone(number, line)
+        elif re.search(r"\bpip3?\s+install\b|\buv\s+add\b", line):
+            for word in words:
+                yield from _requirement(number, word)
+
+
+def _clone(number: int, line: str) -> _Mention:
+    """The mention in a line that clones Megatron-LM, by the branch or tag that it names."""
+    tag = re.search(r"\bcore_[rv]([0-9]+)\.([0-9]+)[0-9.]*", line)
+    if tag is None:
+        return _Mention(number, line, None, how="a git clone")
+    return _exact(number, f"git clone {tag[0]}", Release(int(tag[1]), int(tag[2])))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -415,7 +415,7 @@ dev =
             "MAJOR: int = 0\nMINOR: int = 18\n",
             "package_info.py:2 megatron-core==0.18 [0.18, 0.18]",
         ),
-        ("setup.cfg", SETUP_CFG, "setup.cfg:13 megatron-core==0.14.1 [0.14, 0.14]"),
+        ("setup.cfg", SETUP_CFG, "setup.cfg:7 megatron-core>=0.14,<0.16 [0.14, 0.15]"),
         (
             "setup.cfg",
             "[options]\ninstall_requires = torch; megatron-core==0.16.1\n",
