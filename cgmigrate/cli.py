@@ -11,6 +11,7 @@ import click
 
 from cgmigrate import __version__
 from cgmigrate.asked import CLEAN, ERROR, FINDINGS, rules_of, team_folders
+from cgmigrate.escaping import in_line, in_text
 from cgmigrate.output import FORMATS, Unusable
 from cgmigrate.program import Program
 
@@ -186,7 +187,7 @@ def explain(code: str, folders: tuple[str, ...]) -> None:
         near = near or difflib.get_close_matches(code.upper(), rules, n=3)
         hint = f"; did you mean {', '.join(near[:3])}?" if near else ""
         raise click.UsageError(f"no rule {code}{hint} (`cgmigrate rules` lists them)")
-    click.echo(rule_text(rule), nl=False)
+    click.echo(in_text(rule_text(rule)), nl=False)
 
 
 @main.command()
@@ -275,7 +276,7 @@ def test_rules(folder: str | None) -> None:
     tested = []
     try:
         for result in run_shipped() if folder is None else run_folder(Path(folder)):
-            click.echo(tested_text(result), nl=False)
+            click.echo(in_text(tested_text(result)), nl=False)
             tested.append(result)
     except RuleError as error:
         raise Unusable(str(error)) from error
@@ -285,7 +286,7 @@ def test_rules(folder: str | None) -> None:
 
 def _list_rules(folders: tuple[str, ...]) -> None:
     for rule in rules_of(team_folders(folders)).values():
-        click.echo(f"{rule.id}  {rule.name:44} {rule.summary}")
+        click.echo(in_line(f"{rule.id}  {rule.name:44} {rule.summary}"))
 
 
 if __name__ == "__main__":

@@ -346,11 +346,20 @@ def _lines(text: str) -> list[str]:
 def _header_name(prefix: str, path: str) -> str:
     """A file name for a diff's header, quoted where git quotes it."""
     name = prefix + path.lstrip("/")
-    plain = all(" " <= char <= "~" or "\xa0" <= char < "\ud800" or char > "\udfff" for char in name)
-    if plain and '"' not in name and "\\" not in name:
+    from cgmigrate.escaping import in_line
+
+    surrogate = any("\ud800" <= char <= "\udfff" for char in name)
+    if in_line(name) == name and not surrogate and '"' not in name and "\\" not in name:
         # The tab tells git and patch that the name ends there and not at the space.
         return name + "\t" if " " in name else name
-    quoted = "".join(
-        chr(byte) if 0x20 <= byte <= 0x7E and byte not in b'"\\' else f"\\{byte:03o}" for byte in os.fsencode(name)
-    )
-    return f'"{quoted}"'
+    return '"' + "".join(map(_quoted_byte, os.fsencode(name))) + '"'
+
+
+_LETTERS = dict(zip(b'\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))
+
+
+def _quoted_byte(byte: int) -> str:
+    """A byte of a name as git writes it between double quotes."""
+    if byte in _LETTERS:
+        return "\\" + _LETTERS[byte]
+    return chr(byte) if 0x20 <= byte <= 0x7E else f"\\{byte:03o}"

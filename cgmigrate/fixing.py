@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cgmigrate.asked import ERROR, FINDINGS, clean, each, output_of, run_of, status_of, tell_notes
+from cgmigrate.escaping import in_text
 from cgmigrate.output import FOR_PEOPLE
 from cgmigrate.words import counted
 
@@ -68,7 +71,7 @@ def _chooser(output: Output) -> Any:
     def show(path: str, text: str, finding: Finding) -> str:
         return one(alone(path, text, finding), output.style).rstrip("\n")
 
-    return Chooser(show, coloured_diff if output.coloured() else str)
+    return Chooser(show, partial(readable_diff, coloured=output.coloured()))
 
 
 def _left_to_tell(checked: Checked, run: Run) -> tuple[Finding, ...]:
@@ -85,14 +88,22 @@ def _show_diff(checked: Checked, output: Output) -> None:
 
     mark = "\ufeff" if checked.bom else ""
     shown = unified_diff(checked.path, mark + checked.text, mark + checked.after)
+    if output.coloured() or sys.stdout.isatty():
+        shown = readable_diff(shown, output.coloured())
     # As bytes: a patch must carry the file's own line ends and characters.
-    click.echo((coloured_diff(shown) if output.coloured() else shown).encode(), nl=False)
+    click.echo(shown.encode(), nl=False)
 
 
-def coloured_diff(text: str) -> str:
-    """A unified diff with colours."""
+def readable_diff(text: str, coloured: bool) -> str:
+    """A unified diff for a terminal: with colours where they are asked for, and without what a terminal obeys."""
+    return "\n".join(_readable(line, coloured) for line in text.split("\n"))
+
+
+def _readable(line: str, coloured: bool) -> str:
+    # The end of a line of Windows does nothing.
+    shown = in_text(line.removesuffix("\r"))
     colours = {"+": "green", "-": "red", "@": "cyan"}
-    return "".join(click.style(line, fg=colours.get(line[:1])) for line in text.splitlines(keepends=True))
+    return click.style(shown, fg=colours.get(line[:1])) if coloured and line else shown
 
 
 def _write_stdout(run: Run, rewritten: list[Checked]) -> None:

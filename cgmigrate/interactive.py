@@ -11,6 +11,7 @@ import click
 
 from cgmigrate.documents import CannotEditError, Document, Span
 from cgmigrate.edits import OverlapError, apply, unified_diff
+from cgmigrate.escaping import in_line
 
 if TYPE_CHECKING:
     from cgmigrate.examination import Finding
@@ -52,7 +53,8 @@ class Chooser:
         try:
             after = apply(document.text, document.edits(some))
         except (CannotEditError, OverlapError) as error:
-            click.echo(f"{path}: cannot be written alone ({error}); fix without --interactive writes it", err=True)
+            told = f"{path}: cannot be written alone ({error}); fix without --interactive writes it"
+            click.echo(in_line(told), err=True)
             return False
         for finding in about:
             click.echo(self.show(path, document.text, finding))

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgmigrate.escaping import in_line
+
 if TYPE_CHECKING:
     from cgmigrate.discovery import Trouble
     from cgmigrate.examination import Finding
@@ -112,13 +114,14 @@ class Output:
     def tell(self, text: str) -> None:
         """Say something beside the findings."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(in_line(text), err=True)
 
     def trouble(self, trouble: Trouble) -> None:
         """Say that a path could not be looked at."""
         self.troubles.append(trouble)
         if trouble.missing or not self.quiet:
-            click.echo(f"{'error' if trouble.missing else 'warning'}: {trouble.path}: {trouble.reason}", err=True)
+            kind = "error" if trouble.missing else "warning"
+            click.echo(in_line(f"{kind}: {trouble.path}: {trouble.reason}"), err=True)
 
     def details(self) -> None:
         """With --verbose: what was looked at, and how the releases were decided on."""

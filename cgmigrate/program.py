@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from cgmigrate.escaping import in_line, in_text
+
 ERROR = 2
 BROKEN_PIPE = 141
 """128 + SIGPIPE, as a shell shows it for programs that the signal ends: not 0, since not all was reported."""
@@ -25,12 +27,23 @@ class Program(click.Group):
         _open_standard_streams()
         return super().main(*args, **kwargs)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the options; an error quotes what the caller gave."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.ClickException as error:
+            error.message = in_text(error.message)  # type: ignore[misc]  # no other way to change it
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what it did not expect is one line on stderr and exit status 2."""
         try:
             _check_folder()
             return super().invoke(ctx)
-        except (click.ClickException, click.Abort, click.exceptions.Exit):
+        except click.ClickException as error:
+            error.message = in_text(error.message)  # type: ignore[misc]  # no other way to change it
+            raise
+        except (click.Abort, click.exceptions.Exit):
             raise
         except BrokenPipeError:
             _silence(sys.stdout)
@@ -59,7 +72,7 @@ def _in_one_line(error: Exception) -> str:
 
 def _say(text: str) -> None:
     with suppress(OSError, ValueError):
-        click.echo(f"error: {text}", err=True)
+        click.echo(in_line(f"error: {text}"), err=True)
 
 
 def _silence(stream: Any) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgmigrate.escaping import in_line
+
 if TYPE_CHECKING:
     from cgmigrate.journal import Journal
     from cgmigrate.run import Checked
@@ -39,7 +41,7 @@ class Writer:
     def tell(self) -> bool:
         """Say what went wrong; return whether a file could not be written."""
         for problem in self.problems:
-            click.echo(f"error: {problem}", err=True)
+            click.echo(in_line(f"error: {problem}"), err=True)
         if self._journal is not None and self._journal.trouble:
-            click.echo(f"warning: this run cannot be undone: {self._journal.trouble}", err=True)
+            click.echo(in_line(f"warning: this run cannot be undone: {self._journal.trouble}"), err=True)
         return bool(self.problems)

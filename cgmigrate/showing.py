@@ -9,6 +9,7 @@ import click
 
 from cgmigrate.configuration import ConfigurationError
 from cgmigrate.discovery import Trouble
+from cgmigrate.escaping import in_line, in_text
 from cgmigrate.keys import settings_text
 
 if TYPE_CHECKING:
@@ -22,11 +23,12 @@ def show_files_of(run: Run) -> bool:
         for name in run.discovery.names():
             if isinstance(name, Trouble):
                 failed = failed or name.missing
-                click.echo(f"{'error' if name.missing else 'warning'}: {name.path}: {name.reason}", err=True)
+                kind = "error" if name.missing else "warning"
+                click.echo(in_line(f"{kind}: {name.path}: {name.reason}"), err=True)
             else:
-                click.echo(name)
+                click.echo(in_line(name))
     except ConfigurationError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(in_text(f"Error: {error}"), err=True)
         failed = True
     return failed
 
@@ -40,17 +42,17 @@ def show_settings_of(run: Run) -> bool:
     for path in [handed[0]] if handed else run.paths:
         folder = path if os.path.isdir(path) else os.path.dirname(path)
         if not handed and not os.path.lexists(path):
-            click.echo(f"error: {path}: no such file or directory", err=True)
+            click.echo(in_line(f"error: {path}: no such file or directory"), err=True)
             failed = True
             continue
         try:
             text = settings_text(run.configurations.at(os.path.abspath(folder)), run.options)
         except ConfigurationError as error:
-            click.echo(f"Error: {error}", err=True)
+            click.echo(in_text(f"Error: {error}"), err=True)
             failed = True
         else:
             told.setdefault(text, []).append(path)
     for number, (text, paths) in enumerate(told.items()):
         click.echo("\n" if number else "", nl=False)
-        click.echo(f"# for {', '.join(paths)}\n{text}", nl=False)
+        click.echo(f"{in_line('# for ' + ', '.join(paths))}\n{in_text(text)}", nl=False)
     return failed

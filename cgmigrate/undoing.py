@@ -6,6 +6,8 @@ import os
 
 import click
 
+from cgmigrate.escaping import in_line
+
 
 def undo_last_run() -> bool:
     """Restore what the last run wrote; return whether a file could not be restored."""
@@ -17,9 +19,9 @@ def undo_last_run() -> bool:
         click.echo("Nothing to undo: no run has written files in this project.", err=True)
         return False
     for path in done.restored:
-        click.echo(f"restored {path.removeprefix(here)}", err=True)
+        click.echo(in_line(f"restored {path.removeprefix(here)}"), err=True)
     for problem in done.problems:
-        click.echo(f"error: {problem.removeprefix(here)}", err=True)
+        click.echo(in_line(f"error: {problem.removeprefix(here)}"), err=True)
     number = len(done.restored)
     click.echo(f"Undid the run of {done.when}: {number} file{'' if number == 1 else 's'} restored.", err=True)
     return bool(done.problems)

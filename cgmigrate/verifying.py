@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cgmigrate.asked import ERROR
+from cgmigrate.escaping import in_line
 from cgmigrate.output import Unusable, colour_wanted
 
 if TYPE_CHECKING:
@@ -51,9 +52,9 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
 def _tell_beside(outcome: Outcome) -> None:
     """What was left out, and what could not be read."""
     for note in outcome.notes:
-        click.echo(f"note: {note}", err=True)
+        click.echo(in_line(f"note: {note}"), err=True)
     for path in outcome.trouble:
-        click.echo(f"error: {path}", err=True)
+        click.echo(in_line(f"error: {path}"), err=True)
 
 
 def _outcome(given: dict[str, Any]) -> Outcome:
@@ -63,7 +64,7 @@ def _outcome(given: dict[str, Any]) -> Outcome:
     from cgmigrate.verify.session import VerifyError, verify, wanted_of
 
     try:
-        return verify(wanted_of(given), lambda line: click.echo(line, err=True))
+        return verify(wanted_of(given), lambda line: click.echo(in_line(line), err=True))
     except (MCoreError, PlanError, VerifyError, ConfigurationError) as error:
         raise Unusable(str(error)) from error
 

@@ -556,9 +556,10 @@ class TestDiff:
         [
             ("with space.yaml", "--- a/with space.yaml\t\n"),
             ("ünï.yaml", "--- a/ünï.yaml\n"),
-            ('qu"ote.yaml', '--- "a/qu\\042ote.yaml"\n'),
-            ("tab\tline\n.yaml", '--- "a/tab\\011line\\012.yaml"\n'),
-            ("back\\slash.yaml", '--- "a/back\\134slash.yaml"\n'),
+            ('qu"ote.yaml', '--- "a/qu\\"ote.yaml"\n'),
+            ("tab\tline\n.yaml", '--- "a/tab\\tline\\n.yaml"\n'),
+            ("back\\slash.yaml", '--- "a/back\\\\slash.yaml"\n'),
+            ("\x1b[0m\r\u202e.yaml", '--- "a/\\033[0m\\r\\342\\200\\256.yaml"\n'),
             (os.fsdecode(b"\xff.yaml"), '--- "a/\\377.yaml"\n'),
         ],
     )

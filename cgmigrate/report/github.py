@@ -6,6 +6,7 @@ level a step and drops the rest without a word, so a first line says how many th
 
 from __future__ import annotations
 
+from cgmigrate.escaping import in_line, in_text
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.text import headline
 
@@ -43,8 +44,8 @@ def _command(reported: Reported) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return in_text(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _data(in_line(text)).replace(":", "%3A").replace(",", "%2C")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cgmigrate.escaping import in_json
 from cgmigrate.report import Report, Reported
 
 _SEVERITY = {"error": "major", "warning": "minor"}
@@ -15,7 +16,8 @@ _SEVERITY = {"error": "major", "warning": "minor"}
 
 def render(report: Report) -> str:
     """The array, indented."""
-    return json.dumps([_issue(reported) for reported in report.findings], indent=2, ensure_ascii=False) + "\n"
+    issues = [_issue(reported) for reported in report.findings]
+    return in_json(json.dumps(issues, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _issue(reported: Reported) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from cgmigrate import __version__
+from cgmigrate.escaping import in_json
 from cgmigrate.report import Place, Report, Reported
 
 VERSION = 1
@@ -33,7 +34,7 @@ def render(report: Report) -> str:
         "troubles": [{"path": t.path, "reason": t.reason, "error": t.missing} for t in report.troubles],
         "notes": list(report.notes),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 def as_data(reported: Reported, report: Report) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from cgmigrate.escaping import in_json
 from cgmigrate.report import Report
 from cgmigrate.report.json import as_data
 
@@ -11,4 +12,4 @@ from cgmigrate.report.json import as_data
 def render(report: Report) -> str:
     """The findings of the JSON format, a line each."""
     lines = (json.dumps(as_data(reported, report), ensure_ascii=False) for reported in report.findings)
-    return "".join(line + "\n" for line in lines)
+    return in_json("".join(line + "\n" for line in lines))

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from cgmigrate.escaping import in_line, in_text
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.text import one
 
@@ -40,7 +41,7 @@ def render(report: Report) -> str:
 
 def _counts(tag: str, name: str, tests: int, failures: int, errors: int) -> ElementTree.Element:
     counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors)}
-    return ElementTree.Element(tag, {"name": _legal(name), **counts})
+    return ElementTree.Element(tag, {"name": _legal(in_line(name)), **counts})
 
 
 def _suite(path: str, found: Sequence[Reported]) -> ElementTree.Element:
@@ -52,7 +53,7 @@ def _suite(path: str, found: Sequence[Reported]) -> ElementTree.Element:
         seen[rule] += 1
         # GitLab keeps only the first of the cases that share a name.
         name = rule if seen[rule] == 1 else f"{rule} ({seen[rule]})"
-        classname = re.sub(r"\.\w+$", "", path)
+        classname = in_line(re.sub(r"\.\w+$", "", path))
         case = ElementTree.SubElement(suite, "testcase", name=f"org.cgmigrate.{name}", classname=_legal(classname))
         place = f"line {reported.start.line}, column {reported.start.column}"
         message = _legal(f"{place}, {reported.finding.message}")
@@ -64,11 +65,11 @@ def _suite(path: str, found: Sequence[Reported]) -> ElementTree.Element:
 def _unseen(troubles: Sequence[Trouble]) -> ElementTree.Element:
     suite = _counts("testsuite", "paths that could not be looked at", len(troubles), 0, len(troubles))
     for trouble in troubles:
-        case = ElementTree.SubElement(suite, "testcase", name=_legal(trouble.path), classname="cgmigrate")
+        case = ElementTree.SubElement(suite, "testcase", name=_legal(in_line(trouble.path)), classname="cgmigrate")
         ElementTree.SubElement(case, "error", type="error", message=_legal(trouble.reason))
     return suite
 
 
 def _legal(text: str) -> str:
-    """XML has no way to write most control characters."""
-    return _NOT_XML.sub("\ufffd", text)
+    """XML has no way to write most control characters, nor some others."""
+    return _NOT_XML.sub("\ufffd", in_text(text))

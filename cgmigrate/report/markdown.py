@@ -6,6 +6,7 @@ import os
 import re
 from urllib.parse import quote
 
+from cgmigrate.escaping import in_line
 from cgmigrate.report import Report, Reported
 
 LONGEST = 60_000
@@ -67,11 +68,16 @@ def _code(text: str) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{' '.join(text.split())}{pad}{fence}".replace("|", r"\|")
+    return f"{fence}{pad}{_in_one_line(text)}{pad}{fence}".replace("|", r"\|")
 
 
 def _cell(text: str) -> str:
     """Text for one cell: what stands in code spans as it is, HTML and emphasis outside of them as plain text."""
-    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    parts = re.split(r"(`[^`]*`)", _in_one_line(text))
     parts[::2] = [re.sub(r"([\\*_\[\]<>])", r"\\\1", part) for part in parts[::2]]
     return "".join(parts).replace("|", r"\|")
+
+
+def _in_one_line(text: str) -> str:
+    # A line feed of a message is a blank in a cell; every other control character is shown as what it is.
+    return in_line(" ".join(part for part in re.split(r"[ \t\n]+", text) if part))

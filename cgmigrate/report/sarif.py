@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cgmigrate import __version__
+from cgmigrate.escaping import in_json
 from cgmigrate.report import Place, Report, Reported
 from cgmigrate.report.explain import rule_markdown, rule_text
 
@@ -36,7 +37,8 @@ def render(report: Report) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(reported, codes) for reported in report.findings],
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

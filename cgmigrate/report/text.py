@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cgmigrate.escaping import cells, in_line, in_text
 from cgmigrate.examination import SAFE
 from cgmigrate.report import Report, Reported
 
@@ -30,9 +31,9 @@ def one(reported: Reported, style: Style = plain) -> str:
     out = [headline(reported, style), *_excerpt(reported, style)]
     if finding.fix:
         label = "fix" if finding.safety == SAFE else "fix with --unsafe-fixes"
-        out.append(f"    {style(label, 'fix')}: {finding.fix}")
-    out += [f"    {style(label, 'decide')}: {text}" for label, text in finding.reasons]
-    out += [f"    {style('note', 'note')}: {note}" for note in finding.notes]
+        out.append(f"    {style(label, 'fix')}: {in_text(finding.fix)}")
+    out += [f"    {style(label, 'decide')}: {in_text(text)}" for label, text in finding.reasons]
+    out += [f"    {style('note', 'note')}: {in_text(note)}" for note in finding.notes]
     return "\n".join(out) + "\n\n"
 
 
@@ -40,8 +41,8 @@ def headline(reported: Reported, style: Style = plain) -> str:
     """Where, which rule, whether `cgmigrate fix` settles it, and what is wrong."""
     finding, at = reported.finding, reported.start
     mark = " [*]" if finding.safety == SAFE else ""
-    place = f"{style(reported.path, 'path')}:{at.line}:{at.column}"
-    return f"{place}: {style(finding.rule, 'rule')}{mark} {finding.message}"
+    place = f"{style(in_line(reported.path), 'path')}:{at.line}:{at.column}"
+    return f"{place}: {style(finding.rule, 'rule')}{mark} {in_text(finding.message)}"
 
 
 def _excerpt(reported: Reported, style: Style) -> list[str]:
@@ -53,12 +54,13 @@ def _excerpt(reported: Reported, style: Style) -> list[str]:
     last = end.column - 1 if end.line == start.line else len(source)
     last = min(max(last, first + 1), max(len(source), first + 1))
     cut = max(0, first - WIDTH // 2) if len(source) > WIDTH else 0
-    shown = source[cut : cut + WIDTH]
+    shown = cells(source[cut : cut + WIDTH])
     dots = ("…" if cut else "", "…" if len(source) > cut + WIDTH else "")
     # Tabs stay tabs in the underline, or it would not stand below the text.
-    lead = "".join(char if char == "\t" else " " for char in dots[0] + source[cut:first])
+    lead = "".join(char if char == "\t" else " " for char in dots[0] + "".join(shown[: first - cut]))
+    marked = len("".join(shown[first - cut : last - cut]))
     number = f"{start.line:>5}"
     return [
-        f"{number} | {dots[0]}{shown}{dots[1]}".rstrip(),
-        f"{' ' * len(number)} | {lead}{style('^' * max(1, min(last, cut + WIDTH) - first), 'mark')}",
+        f"{number} | {dots[0]}{''.join(shown)}{dots[1]}".rstrip(),
+        f"{' ' * len(number)} | {lead}{style('^' * max(1, marked), 'mark')}",
     ]

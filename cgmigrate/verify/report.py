@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cgmigrate.escaping import in_json, in_line
 from cgmigrate.verify.arms import DONE, ROLES, TRAINING, Rank, Result
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, Comparison
 from cgmigrate.verify.effective import ConfigVerdict
@@ -32,11 +33,11 @@ def text(comparison: Comparison, results: Mapping[str, Result], style: Style) ->
     """One comparison: the verdict and its reason, a line an arm, the census of the migrated arm, the notes."""
     joint = " " if comparison.verdict == EQUIVALENT_BUT else ": "
     verdict = style(comparison.verdict, comparison.verdict)
-    lines = [f"{comparison.name} ({comparison.workload}): {verdict}{joint}{comparison.reason}"]
+    lines = [f"{in_line(comparison.name)} ({comparison.workload}): {verdict}{joint}{in_line(comparison.reason)}"]
     arms = [(role, results[comparison.roles[role]]) for role in ROLES if role in comparison.roles]
     lines += _table(arms, comparison.workload == TRAINING)
     lines += _census(dict(arms))
-    lines += [f"  note: {note}" for note in comparison.notes]
+    lines += [f"  note: {in_line(note)}" for note in comparison.notes]
     return "\n".join(lines) + "\n"
 
 
@@ -48,7 +49,7 @@ def _table(arms: Sequence[tuple[str, Result]], training: bool) -> list[str]:
     shown = []
     for row, (_, result) in zip(rows, [("", None), *arms], strict=True):
         if result is not None and result.outcome != DONE:
-            shown.append(f"  {row[0]:<{widths[0]}}  {result.outcome}: {result.telling}")
+            shown.append(f"  {row[0]:<{widths[0]}}  {result.outcome}: {in_line(result.telling)}")
         else:
             cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
             shown.append("  ".join([f"  {row[0]:<{widths[0]}}", *cells]).rstrip())
@@ -89,8 +90,8 @@ def _census(arms: Mapping[str, Result]) -> list[str]:
 def config_text(item: ConfigVerdict, style: Style) -> str:
     """One verdict of the config level, with its notes."""
     joint = " " if item.verdict == EQUIVALENT_BUT else ": "
-    lines = [f"{item.name}: {style(item.verdict, item.verdict)}{joint}{item.reason}"]
-    return "\n".join([*lines, *(f"  note: {note}" for note in item.notes)]) + "\n"
+    lines = [f"{in_line(item.name)}: {style(item.verdict, item.verdict)}{joint}{in_line(item.reason)}"]
+    return "\n".join([*lines, *(f"  note: {in_line(note)}" for note in item.notes)]) + "\n"
 
 
 def write_page(path: str, comparisons: Sequence[Comparison], results: Mapping[str, Result]) -> None:
@@ -146,4 +147,4 @@ def as_json(
         "arms": {key: result.as_json() for key, result in sorted(results.items())},
         "config": list(verdicts),
     }
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return in_json(json.dumps(document, indent=1, ensure_ascii=False)) + "\n"

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Iterable
 
+from cgmigrate.escaping import in_line
 from cgmigrate.verify.arms import Arm
 from cgmigrate.verify.run import FIXED, Runner, describe, in_order
 
@@ -41,7 +42,7 @@ def script(runner: Runner, arms: Iterable[Arm]) -> str:
         tasks = f"--ntasks={arm.processes} --gpus-per-task=1 --gpu-bind=none --kill-on-bad-exit=1"
         tasks += f" --time={max(1, math.ceil(runner.timeout / 60))}"
         lines.append(
-            f"# {describe(arm)}\nPYTHONPATH={path} srun {tasks} --chdir={folder} "
+            f"# {in_line(describe(arm))}\nPYTHONPATH={path} srun {tasks} --chdir={folder} "
             f"--output={shlex.quote(str(place / 'log'))} {command}"
         )
     return "\n".join(lines) + "\n"
