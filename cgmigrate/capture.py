@@ -121,10 +121,20 @@ class Capture:
     inference: Layers | Blocks | None = None
 
     def __str__(self) -> str:
-        return f"{_words(self.training)} in training, {_words(self.inference)} in inference"
+        return self.words()
+
+    def words(self, modules: bool = False) -> str:
+        """The capture in words; ``modules`` also names those of ``local``, which select no part of a GPT layer."""
+        return f"{_words(self.training, modules)} in training, {_words(self.inference, modules)} in inference"
 
 
-def _words(what: Layers | Iteration | Blocks | None) -> str:
+def in_words(first: Capture, second: Capture) -> tuple[str, str]:
+    """Two different captures, each in words that the other does not have."""
+    same = str(first) == str(second)
+    return first.words(same), second.words(same)
+
+
+def _words(what: Layers | Iteration | Blocks | None, selected: bool) -> str:
     match what:
         case None:
             return "nothing"
@@ -133,11 +143,13 @@ def _words(what: Layers | Iteration | Blocks | None) -> str:
         case Iteration(nested=None):
             return "the whole iteration"
         case Iteration(nested=layers):
-            return f"the whole iteration (with {_words(layers)} nested in it)"
+            return f"the whole iteration (with {_words(layers, selected)} nested in it)"
         case Layers(backend=backend, modules=modules):
             parts = "+".join(m for m in LAYER_MODULES if m in modules)
-            by = "local" if backend is Backend.LOCAL else "Transformer Engine"
-            return f"{parts} of each layer ({by})" if parts else f"whole layers ({by})"
+            if backend is Backend.LOCAL:
+                # Which class of layer captures which part is not modelled: a GPT layer is captured as a whole.
+                return f"whole layers (local, modules {parts})" if parts and selected else "whole layers (local)"
+            return f"{parts} of each layer (Transformer Engine)" if parts else "whole layers (Transformer Engine)"
 
 
 def capture_of(settings: Settings, release: Release, reader: Reader) -> Capture | Rejected:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cgmigrate.capture import Capture, Reader, Rejected, capture_of
+from cgmigrate.capture import Capture, Reader, Rejected, capture_of, in_words
 from cgmigrate.choices import CannotChooseError, combined, first_branches, has_choice, undecided, variants
 from cgmigrate.documents import (
     CannotEditError,
@@ -477,12 +477,14 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
     elif isinstance(will, Rejected):
         case.block(f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})")
     elif was != will:
+        now, then = in_words(was, will)
         case.risk(
-            f"megatron-core {case.source} captures {was}; after the rewrite {context.target} would capture {will}"
+            f"megatron-core {case.source} captures {now}; after the rewrite {context.target} would capture {then}"
         )
     elif case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
+        before, now = in_words(old, was) if isinstance(old, Capture) else (_refused(old), str(was))
         case.risk(
-            f"up to megatron-core {LAST_OLD} this captured {_told(old)}; {case.source} captures {was}: which is meant?"
+            f"up to megatron-core {LAST_OLD} this captured {before}; {case.source} captures {now}: which is meant?"
         )
 
 
@@ -493,8 +495,8 @@ def _older_meaning(case: SiteCase) -> Capture | Rejected | None:
     return capture_of(case.before, LAST_OLD, case.reader)
 
 
-def _told(capture: Capture | Rejected) -> str:
-    return str(capture) if isinstance(capture, Capture) else f"nothing: it was refused ({capture.reason})"
+def _refused(verdict: Rejected) -> str:
+    return f"nothing: it was refused ({verdict.reason})"
 
 
 def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group: Sequence[SiteCase]) -> bool:

@@ -22,6 +22,7 @@ from cgmigrate.capture import (
     Rejected,
     capture_of,
     effective_of,
+    in_words,
 )
 from cgmigrate.settings import FIELDS, FLAGS, KNOWN, NEWEST, SPLIT_IN, UPSTREAM, Release, Undecided
 
@@ -251,7 +252,7 @@ def test_captures_are_told_in_words() -> None:
         "attn+mlp of each layer (Transformer Engine) in training, nothing in inference"
     )
     assert said({"cuda_graph_impl": "local", "cuda_graph_scope": ["attn", "full_iteration"]}, "0.16") == (
-        "the whole iteration (with attn of each layer (local) nested in it) in training, the whole block in inference"
+        "the whole iteration (with whole layers (local) nested in it) in training, the whole block in inference"
     )
 
 
@@ -270,3 +271,18 @@ def test_the_main_branch_reads_like_the_newest_release() -> None:
         given = {name: value for name, value in zip(names, choice, strict=True) if value is not None}
         for reader in Reader:
             assert capture_of(given, UPSTREAM, reader) == capture_of(given, NEWEST, reader), given
+
+
+def test_modules_of_local_are_named_only_where_captures_are_compared_by_them() -> None:
+    """A GPT layer is captured as a whole under `local`, whatever its modules (executed, 0.17.1 and 0.19.2)."""
+    captures = [
+        capture_of({"cuda_graph_impl": "local", "cuda_graph_modules": modules}, Release(0, 19), Reader.CONFIG)
+        for modules in (["moe_router"], ["attn"], [])
+    ]
+    router, attn, whole = (capture for capture in captures if isinstance(capture, Capture))
+    assert str(router) == str(attn) == "whole layers (local) in training, nothing in inference"
+    assert in_words(router, attn) == (
+        "whole layers (local, modules moe_router+moe_preprocess) in training, nothing in inference",
+        "whole layers (local, modules attn) in training, nothing in inference",
+    )
+    assert in_words(attn, whole) == (str(attn), str(whole))

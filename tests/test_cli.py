@@ -79,7 +79,7 @@ def test_what_needs_a_decision_stays_and_is_told(project: Path, cgmigrate) -> No
 def test_an_older_meaning_is_noted_where_the_source_is_assumed(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: [attn]\n")
     assumed = cgmigrate("check", "a.yaml").stdout
-    assert "note: in megatron-core 0.16 this captured attn of each layer (local) in training, attn of each" in assumed
+    assert "note: in megatron-core 0.16 this captured whole layers (local) in training, whole layers" in assumed
     assert "note:" not in cgmigrate("check", "--from", "0.17", "a.yaml").stdout
 
 

@@ -120,4 +120,4 @@ def test_releases_before_the_split_are_asked_for_by_their_own_meaning(corpus: Pa
     (found,) = Run([str(path)], Options(source=LAST_OLD._replace(minor=16)))
     assert isinstance(found, Checked)
     assert found.after is None
-    assert "attn+mamba of each layer (local) in inference" in found.findings[0].because
+    assert "captures whole layers (local) in training, whole layers (local) in inference" in found.findings[0].because

@@ -87,7 +87,7 @@ def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> No
             "  remove: [cuda_graph_modules]",
             "  set: {cuda_graph_impl: local}",
             "TEAM001 is not fixed; because: megatron-core 0.19 captures nothing in training, nothing in inference; "
-            "after the rewrite 0.19 would capture attn of each layer (local) in training",
+            "after the rewrite 0.19 would capture whole layers (local) in training",
         ),
         # megatron-core would stop.
         (

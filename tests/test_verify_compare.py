@@ -132,7 +132,7 @@ def test_settings_that_ask_for_something_else_are_different_even_where_the_proxy
     wrong = replace(arms()[MIGRATED], effective={**arms()[MIGRATED].effective, "cuda_graph_modules": ["attn"]})
     verdict, reason, _ = judge(arms(migrated=wrong))
     assert verdict == DIFFERENT
-    assert "attn of each layer (local)" in reason
+    assert "whole layers (local) in inference against whole layers (local) in training, nothing in inference" in reason
 
 
 def test_other_numbers_on_one_release_are_different() -> None:

@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cgmigrate.capture import Capture, Effective, captured
+from cgmigrate.capture import Capture, Effective, captured, in_words
 from cgmigrate.releases import parse_release
 from cgmigrate.settings import (
     ENABLE,
@@ -240,7 +240,8 @@ def graphs_apart(left: Result, right: Result, sizes: bool = True) -> str:
         return f"{len(left.ranks)} processes against {len(right.ranks)}"
     first, second = capture_in(left), capture_in(right)
     if first is not None and second is not None and first != second:
-        return f"the settings ask for {first} against {second} (this proxy captured the same graphs)"
+        asked, other = in_words(first, second)
+        return f"the settings ask for {asked} against {other} (this proxy captured the same graphs)"
     return ""
 
 

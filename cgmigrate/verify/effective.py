@@ -56,6 +56,7 @@ from cgmigrate.capture import (
     capture_of,
     captured,
     given_to_config,
+    in_words,
     words_of,
 )
 from cgmigrate.settings import (
@@ -360,12 +361,14 @@ def _migrated_captures(source: Reading, target: Reading, migrated: Reading, new:
         return _old_text_is_refused(source, target, new, was)
     if was != new:
         own = ", as megatron-core's own migration of the old text does" if target.capture == new else ""
+        before, after = _apart(was, new)
         return DIFFERENT, (
-            f"the old text captures {_told(was)} on megatron-core {source.version}{by}; "
-            f"the migrated text captures {_told(new)} on {migrated.version}{own}"
+            f"the old text captures {before} on megatron-core {source.version}{by}; "
+            f"the migrated text captures {after} on {migrated.version}{own}"
         )
     if target.capture != new:
-        return EQUIVALENT_BUT, f"{_own_reading(target, new)}; the migrated text captures {_told(new)}, as {known}"
+        shown = _apart(target.capture, new)[1] if isinstance(target.capture, Capture) else _told(new)
+        return EQUIVALENT_BUT, f"{_own_reading(target, new)}; the migrated text captures {shown}, as {known}"
     if by:
         return EQUIVALENT_BUT, f"only read by {target.version}: {_why(source)}"
     return EQUIVALENT, f"{source.version} captures {_told(was)}, and so does {migrated.version}"
@@ -380,7 +383,9 @@ def _own_reading(target: Reading, new: Capture) -> str:
             return f"{target.who} refuses the old text ({reason})"
         case Capture() as own:
             turns = "turns graphs on: it " if new == Capture() else ""
-            return f"megatron-core {target.version}'s own migration of the old text {turns}captures {_told(own)}"
+            return (
+                f"megatron-core {target.version}'s own migration of the old text {turns}captures {_apart(own, new)[0]}"
+            )
 
 
 def _old_text_is_refused(source: Reading, target: Reading, new: Capture, was: Rejected) -> tuple[str, str]:
@@ -391,7 +396,8 @@ def _old_text_is_refused(source: Reading, target: Reading, new: Capture, was: Re
         case Capture() as own if own == new:
             return EQUIVALENT_BUT, f"only on {target.version}, which captures {_told(new)}: {refusal}"
         case Capture() as own:
-            both = f"the old text captures {_told(own)}, the migrated text {_told(new)}"
+            before, after = _apart(own, new)
+            both = f"the old text captures {before}, the migrated text {after}"
             return DIFFERENT, f"on megatron-core {target.version} {both}; {refusal}"
     return INCONCLUSIVE, f"nothing ran the old text, so there is nothing to compare with: {refusal}"
 
@@ -420,6 +426,12 @@ def _why(source: Reading) -> str:
 
 def _told(capture: Capture) -> str:
     return "nothing" if capture == Capture() else str(capture)
+
+
+def _apart(first: Capture, second: Capture) -> tuple[str, str]:
+    """Two different captures, each in words that the other does not have."""
+    before, after = in_words(first, second)
+    return (before, after) if Capture() not in (first, second) else (_told(first), _told(second))
 
 
 def _notes(source: Reading, target: Reading, migrated: Reading) -> list[str]:
