@@ -48,6 +48,13 @@ class Reader(enum.Enum):
     CONFIG = "TransformerConfig"
     COMMAND_LINE = "Megatron-LM's command line"
     BRIDGE = "Megatron-Bridge"
+    NEMO_RL = "NeMo-RL"
+    """NeMo-RL forwards named keys and then calls Megatron-Bridge's validation."""
+
+    @property
+    def validates_as_bridge(self) -> bool:
+        """Whether Megatron-Bridge's own validation is part of this reader."""
+        return self in (Reader.BRIDGE, Reader.NEMO_RL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +198,9 @@ def given_to_config(settings: Settings, release: Release, reader: Reader) -> Set
     """Return the settings as ``reader`` hands them to megatron-core's validation, or why it refuses them first."""
     if reader is Reader.COMMAND_LINE:
         return _parse_command_line(settings, release)
-    if reader is Reader.BRIDGE and release > SPLIT_IN:
+    if reader is Reader.NEMO_RL and IMPL not in settings:
+        settings = {name: value for name, value in settings.items() if name != INFERENCE}
+    if reader.validates_as_bridge and release > SPLIT_IN:
         return _guard_of_bridge(settings)
     return settings
 
@@ -459,6 +468,9 @@ def _bad_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 def _guard_of_bridge(settings: Settings) -> Settings | Rejected:
     """``validate_cuda_graph_configuration`` of Bridge 0.6, run before megatron-core's validation.
+
+    Under ``none``, written or not, it clears the scope; only then does megatron-core read the booleans. So
+    ``external_cuda_graph: true`` with the scope ``[attn]`` captures whole layers.
 
     Bridge 0.4 and 0.5 clear the scope under ``none`` as well, but only after megatron-core has
     read it, which changes nothing in what is captured. Bridge 0.6 belongs to megatron-core 0.19.

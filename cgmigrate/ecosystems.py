@@ -18,7 +18,12 @@ from cgmigrate.documents import Site
 from cgmigrate.rules import load_yaml, rules_folder
 from cgmigrate.settings import INFERENCE, LAYER_MODULES, MODULES, SCOPE, names_in
 
-_READERS = {"config": Reader.CONFIG, "command-line": Reader.COMMAND_LINE, "bridge": Reader.BRIDGE}
+_READERS = {
+    "config": Reader.CONFIG,
+    "command-line": Reader.COMMAND_LINE,
+    "bridge": Reader.BRIDGE,
+    "nemo-rl": Reader.NEMO_RL,
+}
 _NAMES = {*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference", *("none", "layer", "block")}
 
 
@@ -38,6 +43,8 @@ class Ecosystem:
     """What tells its settings in code, where a callee or an object has them instead of a path."""
 
 
+BY_NAMES_ALONE = 90
+"""From this rank on, nothing but the names shows the owner: who uses the text shows it better."""
 PROSE = Ecosystem("prose (a description, not a setting)", 0, None, ())
 SHARED = "its text is also used at {path}, which belongs to {other}"
 
@@ -90,7 +97,11 @@ def owner_of(site: Site, names: Collection[str], top_level: Sequence[str], ecosy
     for path, other in zip(site.used_at, others, strict=True):
         if first is None:
             first = other
-        elif other is not None and other.reader is not first.reader:
+        elif other is None or other.reader is first.reader:
+            continue
+        elif first.rank >= BY_NAMES_ALONE > other.rank:
+            first = other
+        elif other.rank < BY_NAMES_ALONE:
             told = SHARED.format(path=".".join(path), other=other.name)
             return Owner(first if first.reader else other, told)
     return Owner(first)

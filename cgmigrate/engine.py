@@ -476,6 +476,8 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
         case.block(f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?")
     elif isinstance(will, Rejected):
         case.block(f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})")
+    elif case.reader.validates_as_bridge and (other := _bridge_order(case, was, context)):
+        case.risk(other)
     elif was != will:
         now, then = in_words(was, will)
         case.risk(
@@ -486,6 +488,23 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
         case.risk(
             f"up to megatron-core {LAST_OLD} this captured {before}; {case.source} captures {now}: which is meant?"
         )
+
+
+def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
+    """Why it is open what a boolean captures through Megatron-Bridge, empty when it is not.
+
+    The order of reading changed in Bridge 0.6, which also runs with older releases of megatron-core.
+    """
+    boolean = next((name for name in (ENABLE, EXTERNAL) if case.before.get(name) is True), "")
+    now = capture_of(case.before, context.target, case.reader)
+    contradicts = bool(boolean) and case.before.get(IMPL) == "none"
+    if not contradicts or case.source == context.target or not isinstance(now, Capture) or now == was:
+        return ""
+    first, second = in_words(was, now)
+    return (
+        f"Megatron-Bridge up to 0.5 captures {first}; since 0.6 it clears the scope under `none` "
+        f"before megatron-core reads `{boolean}`, and captures {second}: which is meant?"
+    )
 
 
 def _older_meaning(case: SiteCase) -> Capture | Rejected | None:

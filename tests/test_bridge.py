@@ -10,7 +10,12 @@ from types import ModuleType
 import pytest
 from test_capture import CONTEXT, cross_product
 
+from cgmigrate import ecosystems
 from cgmigrate.capture import Effective, Reader, Rejected, effective_of
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.engine import examine
+from cgmigrate.examination import Context, Examination
+from cgmigrate.rules import load
 from cgmigrate.settings import Release
 
 BRIDGE = Path(__file__).parents[1] / ".corpus/megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
@@ -64,3 +69,44 @@ def test_bridge_reads_settings_as_its_own_code_does() -> None:
             assert got.inference == config.inference_cuda_graph_scope.name
         compared += 1
     assert compared > 10_000
+
+
+def examined(text: str) -> Examination:
+    return examine(YamlDocument(text), Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))
+
+
+BESIDE = "train: {train_iters: 1}\nddp: {overlap_grad_reduce: true}\n"
+
+
+@pytest.mark.parametrize("boolean", ["external_cuda_graph: true", "enable_cuda_graph: true"])
+def test_a_boolean_beside_none_is_no_safe_fix(boolean: str) -> None:
+    """Bridge 0.6 clears the scope under `none` before megatron-core reads the boolean, earlier releases afterwards."""
+    scope = "attn" if "external" in boolean else "full_iteration"
+    text = f"model:\n  cuda_graph_impl: none\n  {boolean}\n  cuda_graph_scope: [{scope}]\n{BESIDE}"
+    result = examined(text)
+    assert not result.safe and result.unsafe
+    assert "Megatron-Bridge up to 0.5 captures" in result.findings[0].why_not
+    # megatron-core alone reads the boolean first.
+    alone = examined(text.replace("model:", "transformer_config:").replace(BESIDE, ""))
+    assert alone.safe and not alone.unsafe
+
+
+def test_nemo_rl_is_read_as_megatron_bridge_reads_it() -> None:
+    result = examined("policy:\n  megatron_cfg:\n    cuda_graph_impl: local\n    cuda_graph_modules: [attn]\n")
+    (finding,) = result.findings
+    assert finding.rule == "CG501" and "Megatron Bridge supports" in finding.message
+
+
+def test_nemo_rl_drops_an_inference_scope_without_an_implementation() -> None:
+    dropped = "policy:\n  megatron_cfg:\n    inference_cuda_graph_scope: block\n"
+    (finding,) = examined(dropped).findings
+    assert finding.rule == "CG307" and "has no effect" in finding.message
+    # TransformerConfig itself refuses it.
+    (finding,) = examined(dropped.replace("megatron_cfg", "transformer_config")).findings
+    assert finding.rule == "CG209"
+    assert not examined(dropped + "    cuda_graph_impl: local\n").findings
+
+
+def test_text_that_two_mappings_share_belongs_to_the_reader_of_both() -> None:
+    text = "base: &b\n  cuda_graph_impl: local\n  cuda_graph_modules: [attn]\npolicy:\n  megatron_cfg: *b\n"
+    assert [finding.rule for finding in examined(text).findings] == ["CG501"]

@@ -77,7 +77,7 @@ def test_what_needs_a_decision_stays_and_is_told(project: Path, cgmigrate) -> No
 
 
 def test_an_older_meaning_is_noted_where_the_source_is_assumed(project: Path, cgmigrate) -> None:
-    write(project / "a.yaml", "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: [attn]\n")
+    write(project / "a.yaml", "transformer_config:\n  cuda_graph_impl: local\n  cuda_graph_scope: [attn]\n")
     assumed = cgmigrate("check", "a.yaml").stdout
     assert "note: in megatron-core 0.16 this captured whole layers (local) in training, whole layers" in assumed
     assert "note:" not in cgmigrate("check", "--from", "0.17", "a.yaml").stdout
@@ -99,7 +99,9 @@ def test_pins_decide_the_releases(project: Path, cgmigrate) -> None:
 
 def test_a_project_on_019_is_asked_where_readings_differ(project: Path, cgmigrate) -> None:
     write(project / "requirements.txt", "megatron-core==0.19.2\n")
-    path = write(project / "a.yaml", "megatron_cfg:\n  cuda_graph_impl: none\n  cuda_graph_scope: full_iteration\n")
+    path = write(
+        project / "a.yaml", "transformer_config:\n  cuda_graph_impl: none\n  cuda_graph_scope: full_iteration\n"
+    )
     before = path.read_text()
     result = cgmigrate("fix", "a.yaml")
     assert (result.exit_code, path.read_text()) == (1, before)

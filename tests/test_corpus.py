@@ -83,10 +83,10 @@ def test_the_generation_engines_own_key_is_left_alone(corpus: Path) -> None:
     assert found is not None
     assert found.left_alone == ((161, "enable_cuda_graph", "NeMo-RL's generation engine"),)
     # Its parent may hold the other half of the pair.
-    merged, finding = found.findings
-    assert (merged.rule, finding.rule, finding.safety) == ("CG004", "CG106", "unsafe")
+    refused, merged, finding = found.findings
+    assert (refused.rule, merged.rule, finding.rule, finding.safety) == ("CG501", "CG004", "CG106", "")
     assert "grpo_math_1B.yaml" in merged.message
-    assert finding.because == f"{merged.message} (CG004 on line 102)"
+    assert finding.blocked.endswith("(CG501 on line 101)")
 
 
 def test_interpolated_values_are_reported_and_left(corpus: Path) -> None:

@@ -52,7 +52,8 @@ def as_yaml(settings: dict[str, object], reader: Reader) -> str:
         pairs = "".join(f"  {name}: {json.dumps(value)}\n" for name, value in settings.items())
         return f"model:\n  num_layers: 12\n{pairs}train:\n  train_iters: 1\nddp:\n  overlap_grad_reduce: true\n"
     pairs = "".join(f"  {name}: {json.dumps(value)}\n" for name, value in settings.items())
-    return f"megatron_cfg:\n  num_layers: 12\n{pairs}  bf16: true\n"
+    key = "megatron_cfg" if reader is Reader.NEMO_RL else "transformer_config"
+    return f"{key}:\n  num_layers: 12\n{pairs}  bf16: true\n"
 
 
 def settings_in(text: str) -> dict[str, object]:
@@ -169,7 +170,7 @@ def test_a_rule_that_changes_what_is_captured_cannot_be_applied_silently(tmp_pat
         "explanation: A rule that is wrong on purpose, to see that it is withheld.\nsources: [a test]\n"
     )
     rules = {"TEAM001": load([tmp_path])["TEAM001"]} | {k: v for k, v in RULES.items() if k.startswith("CG0")}
-    document = YamlDocument("megatron_cfg:\n  cuda_graph_impl: local\n")
+    document = YamlDocument("transformer_config:\n  cuda_graph_impl: local\n")
     result = examine(document, Context(Release(0, 17), NEWEST, rules, OWNERS))
     assert not result.safe
     (finding,) = result.findings

@@ -246,7 +246,8 @@ def read_all(requests: Sequence[Request], home: Home) -> list[Reading]:
     told: dict[int, Reading] = {}
     lines: dict[str, list[int]] = {}
     for index, request in enumerate(requests):
-        given = given_to_config(request.settings, request.release, Reader.BRIDGE) if _of_bridge(request) else None
+        reader = request.reader
+        given = given_to_config(request.settings, request.release, reader) if reader.validates_as_bridge else None
         if isinstance(given, Rejected):
             told[index] = Reading(request, home.version, REFUSED, given.reason, by_bridge=True)
         else:
@@ -259,10 +260,6 @@ def read_all(requests: Sequence[Request], home: Home) -> list[Reading]:
         for index in indices:
             told[index] = _reading(requests[index], home, answers.get(number), failure)
     return [told[index] for index in range(len(requests))]
-
-
-def _of_bridge(request: Request) -> bool:
-    return request.reader is Reader.BRIDGE
 
 
 def _line(request: Request, settings: Settings) -> dict[str, Any]:
@@ -436,7 +433,7 @@ def _apart(first: Capture, second: Capture) -> tuple[str, str]:
 
 def _notes(source: Reading, target: Reading, migrated: Reading) -> list[str]:
     notes = []
-    if _of_bridge(migrated.request):
+    if migrated.request.reader.validates_as_bridge:
         notes.append("Megatron-Bridge's own checks are cgmigrate's account of them; TransformerConfig is the real one")
     for reading in (source, target, migrated):
         request = reading.request
