@@ -85,7 +85,7 @@ def test_a_boolean_beside_none_is_no_safe_fix(boolean: str) -> None:
     text = f"model:\n  cuda_graph_impl: none\n  {boolean}\n  cuda_graph_scope: [{scope}]\n{BESIDE}"
     result = examined(text)
     assert not result.safe and result.unsafe
-    assert "Megatron-Bridge up to 0.5 captures" in result.findings[0].why_not
+    assert "Megatron-Bridge up to 0.5 captures" in result.findings[0].because
     # megatron-core alone reads the boolean first.
     alone = examined(text.replace("model:", "transformer_config:").replace(BESIDE, ""))
     assert alone.safe and not alone.unsafe

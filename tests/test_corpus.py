@@ -86,7 +86,7 @@ def test_the_generation_engines_own_key_is_left_alone(corpus: Path) -> None:
     refused, merged, finding = found.findings
     assert (refused.rule, merged.rule, finding.rule, finding.safety) == ("CG501", "CG004", "CG106", "")
     assert "grpo_math_1B.yaml" in merged.message
-    assert finding.blocked.endswith("(CG501 on line 101)")
+    assert finding.blocked_by == "CG501 on line 101"
 
 
 def test_interpolated_values_are_reported_and_left(corpus: Path) -> None:
