@@ -180,7 +180,7 @@ TRAPS = {
     "recompute that cannot be built alone": (
         case("", *MATRIX["parts"], recompute_granularity="selective", recompute_modules=["mla_up_proj"]),
         EQUIVALENT,
-        "attn+mlp of each layer",
+        "whole layers (local)",
     ),
     "Megatron-Bridge and the whole iteration": (
         case("", *MATRIX["iteration"], BRIDGE),
