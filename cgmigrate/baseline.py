@@ -10,7 +10,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -136,14 +135,10 @@ def _counts(data: Any, path: str) -> Counts:
 
 def save(path: str, counts: Counts) -> None:
     """Write a baseline, sorted, whole or not at all. Raises BaselineError."""
+    from cgmigrate.temporary import write_file
+
     text = json.dumps({"version": VERSION, "findings": counts}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    target = os.path.realpath(path)
-    temporary = f"{target}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, target)
+        write_file(path, text.encode())
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
         raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror or error}") from error

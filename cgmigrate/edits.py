@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from cgmigrate.temporary import create, write_all
+
 _BOM = b"\xef\xbb\xbf"
 # The name was resolved before: a link or a FIFO under it was put there since.
 _OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -183,32 +185,31 @@ def _told_as_write_error(path: str) -> Iterator[None]:
 def _replace(path: str, target: str, status: os.stat_result, after: bytes) -> bool:
     """Rename a new file over the target; False if the folder or the file's owner does not allow it."""
     import errno
-    import tempfile
 
     folder = os.path.dirname(target)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=".cgmigrate-", suffix=".tmp", dir=folder)
+        descriptor, new = create(folder)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             return False
         raise
     try:
-        try:
-            _write_all(descriptor, after)
-            if not _take_over(descriptor, target, status):
-                os.unlink(temporary)
-                return False
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        write_all(descriptor, after)
+        if not _take_over(descriptor, target, status):
+            os.unlink(new)
+            return False
+        os.fsync(descriptor)
         # Writing took its time; someone may have saved the file meanwhile.
         if not _is_still(target, status):
             raise _changed(path)
-        os.replace(temporary, target)
+        os.replace(new, target)
     except BaseException:
         with suppress(FileNotFoundError):
-            os.unlink(temporary)
+            os.unlink(new)
         raise
+    finally:
+        # Closed last: its lock keeps other runs from taking the file for a leftover.
+        os.close(descriptor)
     _sync_folder(folder)
     return True
 
@@ -299,7 +300,7 @@ def _save_copy(target: str, before: bytes) -> str:
     descriptor, copy = tempfile.mkstemp(prefix="cgmigrate-", suffix="-" + os.path.basename(target)[-100:])
     try:
         try:
-            _write_all(descriptor, before)
+            write_all(descriptor, before)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -312,15 +313,9 @@ def _save_copy(target: str, before: bytes) -> str:
 def _put(descriptor: int, data: bytes) -> None:
     # Cut to length at the end, not at the start: restoring then needs no space that the disk may not have.
     os.lseek(descriptor, 0, os.SEEK_SET)
-    _write_all(descriptor, data)
+    write_all(descriptor, data)
     os.ftruncate(descriptor, len(data))
     os.fsync(descriptor)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def unified_diff(path: str, before: str, after: str) -> str:

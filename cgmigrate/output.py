@@ -97,9 +97,10 @@ class Output:
         if self.file is None:
             click.echo(data, nl=False, err=self.to_stderr)
             return
+        from cgmigrate.temporary import write_file
+
         try:
-            with open(self.file, "wb") as out:
-                out.write(data)
+            write_file(self.file, data)
         except OSError as error:
             raise Unusable(f"{self.file} cannot be written: {error.strerror or error}") from error
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from cgmigrate.escaping import in_json, in_line
@@ -99,11 +98,12 @@ def write_page(path: str, comparisons: Sequence[Comparison], results: Mapping[st
     from datetime import datetime, timezone
 
     from cgmigrate import __version__
+    from cgmigrate.temporary import write_file
     from cgmigrate.verify.page import page
 
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     meta = {"cgmigrate": __version__, "written": now}
-    Path(path).write_text(page(comparisons, results, meta), encoding="utf-8")
+    write_file(path, page(comparisons, results, meta).encode())
 
 
 def summary(verdicts: Sequence[str]) -> str:
