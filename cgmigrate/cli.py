@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cgmigrate import __version__
-from cgmigrate.asked import CLEAN, ERROR, FINDINGS, rules_of, team_folders
+from cgmigrate.asked import CLEAN, FINDINGS, rules_of, team_folders
 from cgmigrate.escaping import in_line, in_text
 from cgmigrate.output import FORMATS, Unusable
 from cgmigrate.program import Program
@@ -147,7 +147,7 @@ def check(statistics: bool, show_settings: bool, show_files: bool, **given: Any)
 @click.option("--diff", is_flag=True, help="Show what would change instead of writing it.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that change what is captured; each says how.")
 @click.option("--interactive", is_flag=True, help="Show each change and ask before it is written.")
-@click.option("--undo", is_flag=True, help="Restore the files of the last run; takes no PATHS.")
+@click.option("--undo", is_flag=True, help="The same as `cgmigrate undo`; takes no PATHS.")
 def fix(diff: bool, unsafe_fixes: bool, interactive: bool, undo: bool, **given: Any) -> None:
     """Rewrite the settings in PATHS so that exactly the same graphs are captured.
 
@@ -159,16 +159,31 @@ def fix(diff: bool, unsafe_fixes: bool, interactive: bool, undo: bool, **given: 
     from cgmigrate import fixing
 
     if undo:
-        from cgmigrate.undoing import undo_last_run
-
         if given["paths"] or diff or interactive:
             raise click.UsageError("--undo restores the last run as a whole: give no PATHS, --diff or --interactive")
-        sys.exit(ERROR if undo_last_run() else CLEAN)
+        sys.exit(_undo())
     if diff and interactive:
         raise click.UsageError("--diff and --interactive contradict each other")
     if diff and given["format"]:
         raise click.UsageError("--diff prints a patch and no findings: leave out --format")
     sys.exit(fixing.fix(given, diff, unsafe_fixes, interactive))
+
+
+@main.command()
+def undo() -> None:
+    """Restore the files that the last run of `fix` or `check --add-ignore` wrote in this project.
+
+    A file that has changed since is left alone. Called again, it restores those of the run before.
+
+    Exit status: 0 all restored or nothing to undo, 1 a file could not be restored.
+    """
+    sys.exit(_undo())
+
+
+def _undo() -> int:
+    from cgmigrate.undoing import undo_last_run
+
+    return FINDINGS if undo_last_run() else CLEAN
 
 
 @main.command()

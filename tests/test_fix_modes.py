@@ -1,7 +1,8 @@
-"""``fix --undo`` and ``fix --interactive``: what is taken back, and what is asked."""
+"""``cgmigrate undo`` and ``fix --interactive``: what is restored, and what is asked."""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_undo_restores_every_byte_and_the_mode(project: Path, cgmigrate, monkeyp
     assert (one.read_bytes(), two.read_text()) != (odd, LEGACY)
     # From anywhere in the project.
     monkeypatch.chdir(project / "sub")
-    result = cgmigrate("fix", "--undo")
+    result = cgmigrate("undo")
     assert (result.exit_code, one.read_bytes(), two.read_text()) == (0, odd, LEGACY)
     assert one.stat().st_mode & 0o777 == 0o640
     assert "restored b.yaml\n" in result.stderr and "2 files restored.\n" in result.stderr
@@ -47,7 +48,7 @@ def test_a_file_that_changed_since_is_left_and_the_others_are_restored(project: 
     changed.write_text(FIXED + "  new: 1\n")
     gone.unlink()
     result = cgmigrate("fix", "--undo")
-    assert (result.exit_code, changed.read_text(), other.read_text()) == (2, FIXED + "  new: 1\n", LEGACY)
+    assert (result.exit_code, changed.read_text(), other.read_text()) == (1, FIXED + "  new: 1\n", LEGACY)
     assert "error: a.yaml has changed since and was left alone\n" in result.stderr
     assert "error: c.yaml: No such file or directory\n" in result.stderr
     # It is not forgotten: put back as it was, it can still be restored.
@@ -139,6 +140,128 @@ def test_undo_usage(project: Path, cgmigrate) -> None:
     assert cgmigrate("fix", "--undo", ".").exit_code == 2
     assert cgmigrate("fix", "--undo", "--diff").exit_code == 2
     assert cgmigrate("fix", "--interactive", "--diff", ".").exit_code == 2
+
+
+def the_journal() -> Path:
+    """The folder of the only run that is recorded."""
+    (run,) = (Path(os.environ["CGMIGRATE_CACHE_DIR"]) / "undo").glob("*/*")
+    return run
+
+
+def entries(run: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (run / "entries.jsonl").read_text().splitlines()]
+
+
+def test_a_file_that_changed_or_is_gone_does_not_block_older_runs(project: Path, cgmigrate) -> None:
+    older, changed = write(project / "older.yaml", LEGACY), write(project / "changed.yaml", "x: 1\n")
+    gone = write(project / "gone.yaml", "x: 1\n")
+    cgmigrate("fix", ".")
+    changed.write_text(LEGACY)
+    gone.write_text(LEGACY)
+    cgmigrate("fix", ".")
+    changed.write_text("mine: 1\n")
+    gone.unlink()
+
+    first = cgmigrate("undo")
+    assert first.exit_code == 1 and older.read_text() == FIXED
+    assert "changed.yaml has changed since" in first.stderr and "gone.yaml: No such file" in first.stderr
+    assert "Undid" not in first.stderr
+    second = cgmigrate("undo")
+    assert (second.exit_code, older.read_text(), changed.read_text()) == (0, LEGACY, "mine: 1\n")
+    assert second.stderr.startswith("restored older.yaml\nUndid the run of ")
+    # Nothing is left but what cannot be restored.
+    third = cgmigrate("undo")
+    assert third.exit_code == 1 and third.stderr.count("error:") == 2
+    changed.write_text(FIXED)
+    assert (cgmigrate("undo").exit_code, changed.read_text()) == (1, LEGACY), "gone.yaml is still missing"
+    gone.write_text(FIXED)
+    assert (cgmigrate("undo").exit_code, gone.read_text()) == (0, LEGACY)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "folder"])
+def test_a_file_without_its_copy_is_named_and_the_others_are_restored(project: Path, cgmigrate, damage: str) -> None:
+    files = [write(project / f"{name}.yaml", LEGACY) for name in "abc"]
+    cgmigrate("fix", ".")
+    run = the_journal()
+    copy = run / entries(run)[1]["copy"]
+    content = copy.read_bytes()
+    copy.unlink()
+    if damage == "cut":
+        copy.write_bytes(content[:5])
+    elif damage == "folder":
+        copy.mkdir()
+    result = cgmigrate("undo")
+    assert (result.exit_code, [path.read_text() for path in files]) == (1, [LEGACY, FIXED, LEGACY])
+    assert "error: b.yaml cannot be restored: its copy in the journal " in result.stderr
+    assert "2 files restored.\n" in result.stderr
+    # It can never be restored, so it is reported once.
+    assert cgmigrate("undo").stderr == "Nothing to undo: no run has written files in this project.\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\xff\xfe\n", b"{\n", b"[]\n", b"null\n", b'{"path": 1}\n', b'{"path": "a"}\n', b"[" * 100_000 + b"\n",
+     b'{"path": "a\\u0000", "copy": "0", "before": "0", "after": "0"}\n'],
+)  # fmt: skip
+def test_a_damaged_journal_is_one_line_and_the_rest_of_it_is_restored(project: Path, cgmigrate, line: bytes) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    cgmigrate("fix", ".")
+    entry = the_journal() / "entries.jsonl"
+    entry.write_bytes(line + entry.read_bytes())
+    result = cgmigrate("undo")
+    assert (result.exit_code, path.read_text()) == (1, LEGACY)
+    (said,) = [told for told in result.stderr.splitlines() if told.startswith("error:")]
+    assert "is damaged (" in said and said.endswith("1 entry cannot be read")
+
+    cgmigrate("fix", ".")
+    (the_journal() / "entries.jsonl").write_bytes(line)
+    assert cgmigrate("fix", ".").exit_code == 0  # it stops no run either
+    result = cgmigrate("undo")
+    assert (result.exit_code, path.read_text()) == (1, FIXED)
+    assert len(result.stderr.splitlines()) == 1
+    assert "Nothing to undo" in cgmigrate("undo").stderr
+
+
+def test_what_is_no_journal_is_passed_over(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    cgmigrate("fix", ".")
+    others = the_journal().parent
+    for name in ("a-b", "99999999999999999999-x"):
+        write(others / name / "entries.jsonl", "{}\n")
+    (others / f"{10**20 - 1}-1").mkdir()
+    write(others / f"{10**20 - 1}-2" / "entries.jsonl", '{"cut off')
+    write(others / f"{10**20 - 1}-2" / "complete", "")
+    assert (cgmigrate("undo").exit_code, path.read_text()) == (0, LEGACY)
+
+
+def test_a_run_that_could_not_record_all_files_says_so_when_it_is_undone(
+    project: Path, cgmigrate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [write(project / f"{name}.yaml", LEGACY) for name in "abc"]
+    real = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        if path.name == "1.before":
+            raise OSError(28, "No space left on device", str(path))
+        return real(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    result = cgmigrate("fix", ".")
+    assert [path.read_text() for path in files] == [FIXED] * 3
+    assert "warning: this run cannot be undone as a whole: No space left on device" in result.stderr
+    monkeypatch.setattr(Path, "write_bytes", real)
+    result = cgmigrate("undo")
+    assert (result.exit_code, [path.read_text() for path in files]) == (1, [LEGACY, FIXED, FIXED])
+    assert "is not complete: " in result.stderr and "1 file restored." in result.stderr
+
+
+def test_undo_does_not_open_what_is_no_regular_file(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    cgmigrate("fix", ".")
+    path.unlink()
+    os.mkfifo(path)
+    result = cgmigrate("undo")
+    assert result.exit_code == 1 and "a.yaml is not a regular file and was left alone" in result.stderr
 
 
 # --- interactive ----------------------------------------------------------------------------------------
