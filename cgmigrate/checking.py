@@ -34,10 +34,11 @@ def check(given: dict[str, Any], statistics: bool) -> int:
     writer = _writer(output) if given["add_ignore"] else None
 
     def take(checked: Checked) -> None:
-        if writer is not None and checked.after is not None:
-            writer.write(checked, "wrote comments in")
+        written = writer is None or checked.after is None or writer.write(checked, "wrote comments in")
+        if writer is not None:
+            writer.remove_leftovers(checked.path)
         if not given["write_baseline"]:
-            output.take(checked, checked.remaining)
+            output.take(checked, checked.remaining if written else checked.findings)
 
     found, failed = each(run, output, take)
     failed = (writer is not None and writer.tell()) or failed
@@ -47,6 +48,8 @@ def check(given: dict[str, Any], statistics: bool) -> int:
         output.tell(usable(write_baseline, run))
         return ERROR if failed else CLEAN
     output.finish()
+    if writer is not None:
+        _tell_comments(writer, found, output)
     _tell(run, found, output, failed, given)
     return ERROR if failed else status_of([reported.finding for reported in output.found], output, given)
 
@@ -57,10 +60,14 @@ def _writer(output: Output) -> Writer:
     return Writer(output.tell)
 
 
+def _tell_comments(writer: Writer, found: list[Checked], output: Output) -> None:
+    number = sum(len(checked.fixed) for checked in found) - writer.unwritten
+    if number or not writer.unwritten:
+        output.tell(f"Wrote comments for {counted(number, 'finding')}.")
+
+
 def _tell(run: Run, found: list[Checked], output: Output, failed: bool, given: dict[str, Any]) -> None:
     """What the run comes to, on stderr."""
-    if given["add_ignore"]:
-        output.tell(f"Wrote comments for {counted(sum(len(checked.fixed) for checked in found), 'finding')}.")
     if output.found:
         output.tell(output.report().summary())
     elif run.discovery.files_seen or not failed:

@@ -40,11 +40,15 @@ def fix(given: dict[str, Any], diff: bool, unsafe: bool, interactive: bool) -> i
     rewritten: list[Checked] = []
 
     def handle(checked: Checked) -> None:
+        if not diff and not from_stdin:
+            writer.remove_leftovers(checked.path)
         done = checked.after is not None and (diff or from_stdin or writer.write(checked, "rewrote"))
         if done:
             rewritten.append(checked)
         if diff:
             _show_diff(checked, output)
+        elif checked.after is not None and not done:
+            output.take(checked, checked.findings)
         else:
             output.take(checked, _left_to_tell(checked, run), written=done)
 
@@ -56,7 +60,7 @@ def fix(given: dict[str, Any], diff: bool, unsafe: bool, interactive: bool) -> i
     failed = writer.tell() or failed
     left = [finding for checked in found for finding in checked.remaining]
     fixed = sum(len(checked.fixed) for checked in rewritten)
-    _tell(run, output, failed, (fixed, len(rewritten), len(left)), diff)
+    _tell(run, output, failed, (fixed, len(rewritten), len(left), writer.unwritten), diff)
     tell_notes(run, found, output)
     if failed:
         return ERROR
@@ -115,14 +119,16 @@ def _write_stdout(run: Run, rewritten: list[Checked]) -> None:
     click.echo(texts[0] if texts else run.options.stdin[1], nl=False)
 
 
-def _tell(run: Run, output: Output, failed: bool, counts: tuple[int, int, int], diff: bool) -> None:
-    fixed, files, left = counts
-    if not fixed and not left:
+def _tell(run: Run, output: Output, failed: bool, counts: tuple[int, int, int, int], diff: bool) -> None:
+    fixed, files, left, unwritten = counts
+    if not fixed and not left and not unwritten:
         if run.discovery.files_seen or not failed:
             output.tell(clean(run, "nothing to do"))
         return
     verb, seen = "Would fix" if diff else "Fixed", counted(run.discovery.files_seen, "file")
     text = f"{verb} {counted(fixed, 'finding')} in {counted(files, 'file')} of {seen}"
+    if unwritten:
+        text += f"; {counted(unwritten, 'fix', 'fixes')} not written"
     if left:
         text += f"; {counted(left, 'finding')} left for you to decide"
         text += " (see `cgmigrate check`)" if diff else ""

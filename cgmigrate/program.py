@@ -17,6 +17,8 @@ from cgmigrate.escaping import in_line, in_text
 ERROR = 2
 BROKEN_PIPE = 141
 """128 + SIGPIPE, as a shell shows it for programs that the signal ends: not 0, since not all was reported."""
+INTERRUPTED = 130
+"""128 + SIGINT."""
 
 
 class Program(click.Group):
@@ -48,6 +50,9 @@ class Program(click.Group):
         except BrokenPipeError:
             _silence(sys.stdout)
             sys.exit(BROKEN_PIPE)
+        except KeyboardInterrupt:
+            _say("interrupted")
+            sys.exit(INTERRUPTED)
         except Exception as error:
             _silence(sys.stdout)
             _say(_in_one_line(error))

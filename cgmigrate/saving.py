@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,10 @@ class Writer:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._say = tell
         self.problems: list[str] = []
+        self.unwritten = 0
+        """Findings that stay, since their files could not be written."""
         self._journal: Journal | None = None
+        self._folders: set[str] = set()
 
     def write(self, checked: Checked, verb: str) -> bool:
         """Replace a file by what it is to be and say so; False when that failed, which `tell` says."""
@@ -29,19 +33,30 @@ class Writer:
 
         assert checked.after is not None
         self._journal = self._journal or Journal()
+        number = len(checked.fixed)
         try:
             self._journal.write(checked.path, checked.data, encode(checked.after, checked.bom))
         except WriteError as error:
             self.problems.append(str(error))
+            self.unwritten += number
             return False
-        number = len(checked.fixed)
         self._say(f"{verb} {checked.path} ({number} finding{'' if number == 1 else 's'})")
         return True
+
+    def remove_leftovers(self, path: str) -> None:
+        """Remove temporary files beside a file, which a run that was killed has left there."""
+        folder = os.path.dirname(os.path.realpath(path))
+        if folder not in self._folders:
+            from cgmigrate.temporary import remove_leftovers
+
+            self._folders.add(folder)
+            remove_leftovers(folder)
 
     def tell(self) -> bool:
         """Say what went wrong; return whether a file could not be written."""
         for problem in self.problems:
             click.echo(in_line(f"error: {problem}"), err=True)
         if self._journal is not None and self._journal.trouble:
-            click.echo(in_line(f"warning: this run cannot be undone: {self._journal.trouble}"), err=True)
+            part = " as a whole" if self._journal.recorded else ""
+            click.echo(in_line(f"warning: this run cannot be undone{part}: {self._journal.trouble}"), err=True)
         return bool(self.problems)

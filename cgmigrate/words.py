@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def counted(number: int, what: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def counted(number: int, what: str, many: str = "") -> str:
+    """``1 file``, ``2 files``; ``many`` is the plural of other words."""
+    return f"{number} {what if number == 1 else many or what + 's'}"
