@@ -611,6 +611,13 @@ def tracked_yaml(folders: Iterable[str], *words: str) -> list[str]:
     return found
 
 
+def tracked_python(top: str, pattern: str) -> list[str]:
+    """The Python files tracked by a git checkout in which a line matches an extended regular expression."""
+    listed = run_git(top, "grep", "-lzE", "-e", pattern, "--", "*.py")
+    names = listed[0].split(b"\0") if listed else []
+    return [_shown(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
+
+
 def _shown(given: str, here: str) -> str:
     """A path as users read it and as it can be opened: relative to ``here`` when below it, else as given."""
     if not given:

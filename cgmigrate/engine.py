@@ -197,13 +197,24 @@ def _examine_site(
     _name_none(case, document)
     if site.overrides:
         _keep_overriding(case, context)
-    for code, merged_with in (("CG004", document.builds_on), ("CG010", context.merged_into)):
+    _risk_readers(case, context)
+    for code, merged_with in (("CG004", document.builds_on or context.names_files), ("CG010", context.merged_into)):
         if merged_with and any(hit.fix for _, hit in case.hits):
             case.risk(_merge_risk(code, merged_with), code)
             # A mapping that only merges another shows no setting: the finding is at the mapping that it merges.
             if case.site.written:
                 case.told.append(_merged_finding(context.rules[code], merged_with, case))
     return case
+
+
+def _risk_readers(case: SiteCase, context: Context) -> None:
+    """A key that code reads by its name has to change together with that code."""
+    if case.site.origin is not None or not any(hit.fix for _, hit in case.hits):
+        return
+    for written in case.site.written:
+        place = context.key_readers.get(written.field)
+        if place and written.key.rpartition(".")[2] == written.field:
+            case.risk(f"code reads `{written.field}` by its name ({place}), and has to change together with it")
 
 
 def _name_none(case: SiteCase, document: Document) -> None:

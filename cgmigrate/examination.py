@@ -30,6 +30,10 @@ class Context:
     """Whether the source release is only the default, neither given nor pinned."""
     merged_into: str = ""
     """A file with settings of its own that is merged over the one under examination."""
+    names_files: str = ""
+    """Files that the one under examination names at its top level, which may hold settings of the same model."""
+    key_readers: Mapping[str, str] = field(default_factory=dict)
+    """Old name → the file and line of code that reads it by name from a mapping."""
     held: frozenset[Span] = frozenset()
     """Settings that stay as they are, because the user said so."""
 

@@ -1,4 +1,4 @@
-"""Which files of a run are merged into others: the ``defaults:`` of OmegaConf and Hydra.
+"""Which files of a run are merged into others: the ``defaults:`` of OmegaConf and Hydra, ``extends: base.yaml``.
 
 Files that are merged have to be rewritten together; until the program does that, it has to know
 which ones they are. Names are resolved on disk where that is possible, else by the end of a path,
@@ -13,6 +13,12 @@ from collections.abc import Iterable, Mapping
 
 from cgmigrate.edits import decode
 
+_MAY_BUILD = re.compile(
+    rb"defaults|\.ya?ml\b|^[\"'_]*(?:extends?|inherits?|includes?|imports?|parents?|bases?)\w*[\"']?[ \t]*:",
+    re.MULTILINE,
+)
+"""What a file shows that builds on others; most files need not be parsed to know that they do not."""
+_BARE = re.compile(r"[\w./-]{1,200}")
 MAX_DEPTH = 20
 """Files followed from one child; a chain of defaults is never longer in practice."""
 
@@ -20,14 +26,13 @@ MAX_DEPTH = 20
 def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, str]:
     """Return path → the file merged over it, for those of ``paths`` that some child builds on.
 
-    ``children`` maps the path of each file that has settings to its ``defaults:`` (as a document's
-    ``builds_on`` gives them).
+    ``children`` maps the path of each file that has settings to what it builds on (as ``builds_on`` gives it).
     """
     known = {os.path.realpath(path): path for path in paths}
     found: dict[str, str] = {}
-    for child, builds_on in children.items():
+    for child, named in children.items():
         seen = {os.path.realpath(child)}
-        waiting = [(child, builds_on)]
+        waiting = [(child, named)]
         while waiting and len(seen) < MAX_DEPTH:
             at, names = waiting.pop()
             for name in _entries(names):
@@ -37,19 +42,19 @@ def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, 
                     seen.add(parent)
                     if parent in known:
                         found.setdefault(known[parent], child)
-                    waiting.append((parent, _defaults_in(parent)))
+                    waiting.append((parent, builds_on(parent, _read(parent))))
     return found
 
 
 def children_around(paths: Iterable[str]) -> dict[str, str]:
-    """Return ``defaults:`` by path for the files with settings that are tracked in the checkouts of these.
+    """Return what they build on by path for the files with settings that are tracked in the checkouts of these.
 
     A hook names staged files only, and a file must not be rewritten because its children were not staged.
     """
     from cgmigrate.discovery import has_trigger, tracked_yaml
 
-    found = tracked_yaml({os.path.dirname(path) for path in paths}, "defaults", "cuda")
-    return {path: builds_on(data) for path in found if has_trigger(data := _read(path))}
+    found = tracked_yaml({os.path.dirname(path) for path in paths}, "cuda")
+    return {path: builds_on(path, data) for path in found if has_trigger(data := _read(path))}
 
 
 def _entries(builds_on: str) -> list[str]:
@@ -71,20 +76,36 @@ def _resolve(at: str, name: str, known: Mapping[str, str]) -> list[str]:
     return [path for path in known if path.rpartition(".")[0].endswith(tail)]
 
 
-def builds_on(data: bytes) -> str:
-    """Return the ``defaults:`` of a file as its document gives them, empty when it has none or is no text."""
-    if b"defaults" not in data:
+def builds_on(path: str, data: bytes) -> str:
+    """Return the files that a file builds on, as ``defaults:`` writes them, empty when there are none."""
+    if not _MAY_BUILD.search(data):
         return ""
     from cgmigrate.documents.yaml import YamlDocument
 
     try:
-        return YamlDocument(decode(data)[0]).builds_on
+        document = YamlDocument(decode(data)[0])
     except UnicodeDecodeError:
         return ""
+    return document.builds_on or ", ".join(word for _, word in files_named(path, document.top_level_words))
 
 
-def _defaults_in(path: str) -> str:
-    return builds_on(_read(path))
+def files_named(path: str, values: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the top-level values of a YAML file that name another one, as (``extends``, ``base.yaml``).
+
+    ``values`` are top-level keys, each with a word of its value. A word names a file by its suffix, or where a YAML
+    file of that name exists.
+    """
+    return [(key, word) for key, word in values if _names_file(path, word)]
+
+
+def _names_file(path: str, word: str) -> bool:
+    if word.endswith((".yaml", ".yml")):
+        return True
+    if not _BARE.fullmatch(word):
+        return False
+    beside = os.path.join(os.path.dirname(path), word)
+    others = (beside + suffix for suffix in (".yaml", ".yml"))
+    return any(os.path.isfile(other) and os.path.realpath(other) != os.path.realpath(path) for other in others)
 
 
 def _read(path: str) -> bytes:

@@ -97,6 +97,7 @@ class Run:
     _listed: frozenset[str] = frozenset()
     _sources: list[Source] = field(default_factory=list)
     _merged: dict[str, str] | None = None
+    _key_readers: dict[str | None, Mapping[str, str]] = field(default_factory=dict)
     _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -110,7 +111,7 @@ class Run:
         # Which file is merged into which is known only when all that hold settings are known.
         found = list(self.discovery)
         self._sources = [item for item in found if isinstance(item, Source)]
-        self._merged = None
+        self._merged, self._key_readers = None, {}
         for source in self._sources:
             # What is wrong with one of several configurations ends the run before a file is written.
             if source.syntax in READ:
@@ -171,7 +172,8 @@ class Run:
     def _find_merged_files(self, sources: Sequence[Source]) -> dict[str, str]:
         from cgmigrate.layers import builds_on, children_around, merged_into
 
-        children = {source.path: builds_on(source.data) for source in sources if source.syntax is Syntax.YAML}
+        yaml = [source for source in sources if source.syntax is Syntax.YAML]
+        children = {source.path: builds_on(source.path, source.data) for source in yaml}
         children |= {path: names for path, names in children_around(children).items() if path not in children}
         return merged_into({path: names for path, names in children.items() if names}, [s.path for s in sources])
 
@@ -298,9 +300,36 @@ class Run:
         if held:
             context = replace(context, held=held)
         examined = examine(document, context)
-        if (examined.safe or examined.unsafe) and (child := self._merged_files().get(path)):
-            examined = examine(document, replace(context, merged_into=child))
+        if syntax is Syntax.YAML and (examined.safe or examined.unsafe):
+            around = self._around(path, document, context)
+            examined = examined if around == context else examine(document, around)
         return document, examined, context
+
+    def _around(self, path: str, document: Document, context: Context) -> Context:
+        """The context of a YAML file that is to be rewritten, with the other files that its settings concern."""
+        from cgmigrate.documents.yaml import YamlDocument
+        from cgmigrate.layers import files_named
+
+        assert isinstance(document, YamlDocument)
+        named = files_named(path, document.top_level_words)
+        return replace(
+            context,
+            merged_into=self._merged_files().get(path, ""),
+            names_files=", ".join(f"{key}: {word}" for key, word in named),
+            key_readers=self._readers_of_keys(path),
+        )
+
+    def _readers_of_keys(self, path: str) -> Mapping[str, str]:
+        """Old name → the place of code that reads it by name, in the checkout around a file."""
+        from cgmigrate.discovery import checkout_of
+        from cgmigrate.key_readers import readers_of_keys
+
+        top = checkout_of(os.path.realpath(os.path.dirname(path)))
+        if top not in self._key_readers:
+            sources = [(item.path, item.data) for item in self._sources if item.syntax is Syntax.PYTHON]
+            below = [item for item in sources if top is None or os.path.realpath(item[0]).startswith(top + os.sep)]
+            self._key_readers[top] = readers_of_keys(top, below)
+        return self._key_readers[top]
 
     def governing(self, path: str) -> Governing:
         """What holds for a file: the command line and the configuration nearest to it."""

@@ -19,7 +19,7 @@ import yaml
 from cgmigrate.documents import CannotEditError, Problem, Site, Span, Written
 from cgmigrate.documents.yaml.comparing import Comparison
 from cgmigrate.documents.yaml.planning import SiteEditor
-from cgmigrate.documents.yaml.reading import command_lines, defaults_of, unreadable
+from cgmigrate.documents.yaml.reading import command_lines, defaults_of, top_level_words, unreadable
 from cgmigrate.documents.yaml.tree import Node, Uses, closing_order, merges_in, parse_tree, trouble_of_merge
 from cgmigrate.documents.yaml.values import Place, neighbours_of, prefixes_of, settings_in, value_of, yaml_text
 from cgmigrate.documents.yaml.writing import Writer
@@ -37,6 +37,8 @@ class YamlDocument:
         self.left_alone: Sequence[tuple[Written, str]] = ()
         self.top_level: list[str] = []
         self.builds_on = ""
+        self.top_level_words: list[tuple[str, str]] = []
+        """Top-level keys, each with a word of its value, which may name a file that this one is merged with."""
         self._places: list[Place] = []
         self._again: YamlDocument | None = None
         self.roots: list[Node] = []
@@ -56,6 +58,7 @@ class YamlDocument:
             if root.kind == "map":
                 self.top_level += [key.value for key, _ in root.pairs() if key.kind == "scalar"]
                 self.builds_on = self.builds_on or defaults_of(root, self.text)
+                self.top_level_words += top_level_words(root)
         closing = closing_order(self.roots)
         self.problems += command_lines(closing, self.text)
         merged = merges_in(closing)

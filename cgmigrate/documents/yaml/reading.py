@@ -23,6 +23,18 @@ def defaults_of(root: Node, text: str) -> str:
     return ""
 
 
+def top_level_words(root: Node) -> list[tuple[str, str]]:
+    """Each top-level key with a value of one word, or with each word of a list: what may name another file."""
+    found: list[tuple[str, str]] = []
+    for key, value in root.pairs():
+        value = value.target
+        items = value.items if value.kind == "seq" else [value]
+        if key.kind == "scalar":
+            words = [item.value for item in items if item.kind == "scalar"]
+            found += [(key.value, word) for word in words if word and not any(sign.isspace() for sign in word)]
+    return found
+
+
 def unreadable(text: str, error: Exception) -> Problem:
     """The finding for a file that YAML cannot be read from: where the parser stopped, and why."""
     template = _TEMPLATE.search(text)
