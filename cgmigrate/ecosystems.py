@@ -136,6 +136,8 @@ def _holds(test: str, wanted: Any, entry: Mapping[str, Any], asked: _Asked) -> b
         case "target":
             target = site.neighbours.get("_target_")
             return isinstance(target, str) and target.startswith(tuple(wanted))
+        case "object" if site.origin is not None and site.origin.foreign:
+            return False
         case "callee" | "object":
             told = getattr(site.origin, test)
             return bool(told) and any(fnmatchcase(told, pattern) for pattern in wanted)

@@ -141,6 +141,7 @@ def _told_problem(
     risk = problem.risk
     if context.source >= SPLIT_IN:
         risk = risk or f"the code already runs on megatron-core {context.source}, where it does something else"
+    risk = risk or document.exposed(problem.index)
     if not fine and (reason := _trouble(document, {problem.index: {}})):
         blocked_by = f"the text cannot be changed safely: {reason}"
         return replace(told, blocked_by=blocked_by, help=f"write `{problem.becomes}` by hand")
@@ -434,6 +435,7 @@ def _decide(
             if _cannot_be_written(document, wanted, group):
                 continue
             result.quotes |= document.quotes(wanted)
+        _add_exposure(document, group)
         safe = not any(case.risks for case in group)
         for case in group:
             if not safe and not case.risks:
@@ -441,6 +443,13 @@ def _decide(
         (result.safe if safe else result.unsafe).update(wanted)
         result.together |= dict.fromkeys(wanted, tuple(wanted))
     return fine
+
+
+def _add_exposure(document: Document, group: Sequence[SiteCase]) -> None:
+    """A rewrite is safe only where no other code sets or reads the same object."""
+    for case in group:
+        if reason := document.exposed(case.site.index):
+            case.risk(reason)
 
 
 def _proposed(

@@ -11,8 +11,8 @@ from cgmigrate import ecosystems, rules
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.edits import apply
 from cgmigrate.engine import examine
-from cgmigrate.examination import Context, Examination
-from cgmigrate.settings import Release
+from cgmigrate.examination import UNSAFE, Context, Examination
+from cgmigrate.settings import Release, Settings
 
 HEADER = "from megatron.core.transformer import TransformerConfig\n"
 
@@ -42,14 +42,39 @@ def _context(source: Release, target: Release) -> Context:
     return Context(source, target, rules.load(), ecosystems.load())
 
 
-def run(text: str, *, path: str = "", source: str = "0.17", target: str = "0.19", unsafe: bool = False) -> Result:
+def run(
+    text: str, *, path: str = "", source: str = "0.17", target: str = "0.19", unsafe: bool = False, exposed: bool = True
+) -> Result:
+    """Examine and rewrite a text.
+
+    ``exposed`` applies fixes that are unsafe for the one reason that other code may see the object: most tests judge
+    a rewrite by itself, and show all code that there is. tests/test_python_escapes.py judges that reason.
+    """
     document = PythonDocument(text, path)
     context = _context(*(Release(*map(int, release.split("."))) for release in (source, target)))
     examined = examine(document, context)
-    wanted = {**examined.safe, **(examined.unsafe if unsafe else {})}
+    wanted = rewrites(document, examined) if exposed else dict(examined.safe)
+    wanted |= examined.unsafe if unsafe else {}
     after = apply(text, document.edits(wanted)) if wanted else text
     assert not wanted or document.check(after, wanted) == ""
     return Result(text, after, examined)
+
+
+def rewrites(document: PythonDocument, examined: Examination) -> dict[int, Settings]:
+    """All fixes that are right by themselves: safe ones, and those that are unsafe since other code sees the object."""
+    unsafe = examined.unsafe.items()
+    return {**examined.safe, **{at: own for at, own in unsafe if _only_exposed(document, examined, at)}}
+
+
+def _only_exposed(document: PythonDocument, examined: Examination, index: int) -> bool:
+    """Whether a fix is unsafe only because other code may see its object."""
+    reasons = {
+        finding.because
+        for at in examined.together.get(index, (index,))
+        for finding in examined.findings
+        if finding.site == at and finding.safety == UNSAFE and finding.because
+    }
+    return reasons <= {document.exposed(at) for at in examined.together.get(index, (index,))}
 
 
 def check_noop(text: str, header: str = HEADER, **options: object) -> Result:

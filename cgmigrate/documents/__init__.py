@@ -45,12 +45,14 @@ class Origin:
     """What code says about whose settings a site's are.
 
     ``callee`` is the full name of what gets them as keyword arguments, ``object`` the expression whose
-    attributes they are; ``imports`` are the modules that the file imports.
+    attributes they are; ``imports`` are the modules that the file imports. ``foreign`` says that the callee is
+    a class that is not Megatron's, so that the object's name shows nothing.
     """
 
     callee: str = ""
     object: str = ""
     imports: tuple[str, ...] = ()
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,12 @@ class Document(Protocol):
 
     builds_on: str
     """Other files that this one is merged into (``defaults:``), as written; empty when none."""
+
+    def exposed(self, index: int) -> str:
+        """Why code that is not followed may see the object of a site or of a problem, empty when none does.
+
+        The fix of such an object is not safe: other places may set or read it under the old names.
+        """
 
     def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that give each site (by index) the wanted own settings.

@@ -7,19 +7,18 @@ reads or defines the old names is no site: it is told as a problem, some with th
 from __future__ import annotations
 
 import ast
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
-from pathlib import PurePath
 
 from cgmigrate.documents import CannotEditError, Origin, Problem, Site, Span, Written
 from cgmigrate.documents.python.calls import places_in_calls
 from cgmigrate.documents.python.comparing import same_rest
+from cgmigrate.documents.python.exposure import Exposure
 from cgmigrate.documents.python.imports import import_edits
-from cgmigrate.documents.python.names import MEGATRON, names_of
+from cgmigrate.documents.python.names import MEGATRON, names_of, package_of
 from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
 from cgmigrate.documents.python.readings import Readings, function_of
 from cgmigrate.documents.python.runs import Runs
@@ -50,6 +49,7 @@ class PythonDocument:
         self.builds_on = ""
         self._places: list[Place] = []
         self._fixes: dict[int, list[Edit]] = {}
+        self._exposure: Exposure | None = None
         self._path = path
         self._checked = ""
         self._again: PythonDocument | None = None
@@ -64,7 +64,7 @@ class PythonDocument:
         except TOO_DEEP as error:
             self.problems.append(Problem("CG013", Span(0, 0), too_deep(error)))
             return
-        package = _package_of(path)
+        package = package_of(path)
         self._names = names_of(self._source.tree, package)
         self._names.path = path
         modules = tuple(dict.fromkeys([*self._names.modules, *([package] if package else [])]))
@@ -129,6 +129,14 @@ class PythonDocument:
             if at < 0 or reach[at] < found.end():
                 written = Written(found.group(), found.group(), None, Span(found.start(), found.end()))
                 self.left_alone.append((written, owner))
+
+    def exposed(self, index: int) -> str:
+        """Why code that is not followed may see the object of a site or problem; see ``documents.Document``."""
+        if self._exposure is None:
+            self._exposure = Exposure(self._source, self._names)
+        if index < len(self.sites):
+            return self._exposure.of_place(self._places[index])
+        return self._exposure.of_read(self.problems[index - len(self.sites)].span)
 
     # --- writing ----------------------------------------------------------------------------
 
@@ -204,7 +212,7 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         linked=tuple(index[id(link)] for link in links),
         fixed_in_place=fixed,
         # A callee found in another file brings that file's import along.
-        origin=Origin(place.callee, place.object, (*modules, place.callee) if place.callee else modules),
+        origin=Origin(place.callee, place.object, (*modules, place.callee) if place.callee else modules, place.foreign),
         overrides=place.overrides,
         built=place.built,
         uncertain=place.uncertain,
@@ -224,16 +232,6 @@ def _too_late(place: Place) -> str:
 
 
 # --- the file ---------------------------------------------------------------------------------------
-
-
-def _package_of(path: str) -> str:
-    """The package of megatron or nemo that a file belongs to, as far as its path shows."""
-    parts = PurePath(path).parts
-    for at, part in enumerate(parts[:-1]):
-        # A project's own `backends/megatron` is a package of `backends`.
-        if part in ("megatron", "nemo", "nemo_rl") and not os.path.exists(os.path.join(*parts[:at], "__init__.py")):
-            return ".".join(parts[at:-1])
-    return ""
 
 
 def _unreadable(text: str, error: Exception) -> Problem:

@@ -18,11 +18,11 @@ MAX_FOLDERS = 8
 MAX_BYTES = 1024 * 1024
 
 
-def leads_to(full: str, path: str, known: tuple[str, ...]) -> str:
+def leads_to(full: str, path: str, known: tuple[str, ...], *, settings_too: bool = False) -> str:
     """Return the name that ``full`` leads to through classes of the files around ``path``.
 
     Ends at a name of a package in ``known`` or at one that no file around defines; returns ``full``
-    when nothing is found.
+    when nothing is found. Files that name the settings are read only with ``settings_too``.
     """
     seen: set[str] = set()
     while full not in seen and len(seen) < MAX_STEPS and full.partition(".")[0] not in known:
@@ -31,8 +31,8 @@ def leads_to(full: str, path: str, known: tuple[str, ...]) -> str:
         # Classes begin with a capital; a function returns what nobody can tell from here.
         if not module or not name[:1].isupper():
             break
-        found = _module_file(module, os.path.dirname(os.path.abspath(path)))
-        following = _class_in(found, name) if found else ""
+        found = module_file(module, os.path.dirname(os.path.abspath(path)))
+        following = _class_in(found, name, settings_too) if found else ""
         if not following:
             break
         full, path = following, found
@@ -40,7 +40,7 @@ def leads_to(full: str, path: str, known: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _module_file(module: str, folder: str) -> str:
+def module_file(module: str, folder: str) -> str:
     """The file of a module, looked for in a folder and those above it; empty when there is none."""
     tail = os.path.join(*module.split("."))
     for _ in range(MAX_FOLDERS):
@@ -55,7 +55,7 @@ def _module_file(module: str, folder: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _class_in(file: str, name: str) -> str:
+def _class_in(file: str, name: str, settings_too: bool) -> str:
     """What a class of a file is made from, or an import of it leads to; empty when the file does not say."""
     from cgmigrate.documents.python.names import names_of
 
@@ -66,7 +66,7 @@ def _class_in(file: str, name: str) -> str:
             data = opened.read()
         # A file that speaks of the settings may give its classes defaults of their own for them, and then
         # a call that sets one of a pair does not show what the other is.
-        if name.encode() not in data or b"cuda_graph" in data:
+        if name.encode() not in data or (b"cuda_graph" in data and not settings_too):
             return ""
         names = names_of(ast.parse(data), "")
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from cgmigrate.documents.python.elsewhere import leads_to
 from cgmigrate.documents.python.source import dotted
 
 MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron_fsdp")
 """Packages whose classes are known by name."""
+_SHOW_NOTHING = ("typing", "typing_extensions", "types", "argparse", "omegaconf", "unittest", "collections", "mock")
+"""Packages whose classes hold any object's attributes."""
+_ANY = ("Any", "Namespace", "SimpleNamespace", "None", "T")
 SCOPE_CLASS, MODULE_CLASS = "CudaGraphScope", "CudaGraphModule"
 
 
@@ -44,6 +49,19 @@ class Names:
         """The full name as ``resolve`` gives it, followed through the classes of the files around this one."""
         full = self.resolve(name)
         return leads_to(full, self.path, MEGATRON) if self.path else full
+
+    def other_class(self, full: str) -> str:
+        """The full name of a class that is not Megatron's; empty for Megatron's, and where that is not known.
+
+        What files around name settings is no hindrance: the class may still be derived from Megatron's.
+        """
+        first, last = full.partition(".")[0], full.rpartition(".")[2]
+        if not last[:1].isupper() or first in MEGATRON or first in _SHOW_NOTHING or last in _ANY:
+            return ""
+        if "." not in full and full not in self.classes and any(name.endswith(".*") for name in self.full.values()):
+            return ""  # `from megatron.core.transformer import *`
+        following = leads_to(full, self.path, MEGATRON, settings_too=True) if self.path else full
+        return "" if following.partition(".")[0] in MEGATRON else following
 
     def _leads_out(self, base: str, seen: set[str]) -> bool:
         return base.partition(".")[0] in self.full or (base in self.classes and base not in seen)
@@ -79,6 +97,16 @@ def names_of(tree: ast.Module, package: str) -> Names:
                 assigned.add(name)
     names.shadowed |= (set(names.classes) | assigned) & set(names.full)
     return names
+
+
+def package_of(path: str) -> str:
+    """The package of megatron or nemo that a file belongs to, as far as its path shows."""
+    parts = PurePath(path).parts
+    for at, part in enumerate(parts[:-1]):
+        # A project's own `backends/megatron` is a package of `backends`.
+        if part in ("megatron", "nemo", "nemo_rl") and not os.path.exists(os.path.join(*parts[:at], "__init__.py")):
+            return ".".join(parts[at:-1])
+    return ""
 
 
 def _bind(names: Names, local: str, full: str) -> None:

@@ -53,6 +53,8 @@ class Place:
     """The object or callee as written, for messages."""
     callee: str = ""
     object: str = ""
+    foreign: bool = False
+    """Whether ``callee`` is a class that is not Megatron's, which counts more than the object's name."""
     overrides: bool = False
     built: bool = False
     fixed: str = ""

@@ -20,6 +20,8 @@ from cgmigrate.documents.python.values import value_of
 from cgmigrate.settings import FIELDS
 
 _ALL = frozenset(FIELDS)
+_LONG = 200
+"""Characters of an annotation in quotes; a longer one names no class that is worth its parsing."""
 _FINISH = frozenset(("finalize", "__post_init__", "validate"))
 
 
@@ -48,6 +50,8 @@ class Runs:
     """Ids of the statements that belong to a run."""
     self_class: str = ""
     _bound: dict[str, str] = field(default_factory=dict)
+    _annotated: dict[str, str] = field(default_factory=dict)
+    """Parameters and variables whose annotation is a class that is not Megatron's: its full name."""
 
     def collect(self) -> None:
         """Walk the file's statements."""
@@ -92,11 +96,16 @@ class Runs:
         self._forget_name(node.name, slots)
         if not self.source.has_hit(node):
             return
-        bound, outer_class = dict(self._bound), self.self_class
+        bound, annotated, outer_class = dict(self._bound), dict(self._annotated), self.self_class
         if isinstance(node, ast.ClassDef):
             self.self_class = node.name
+        else:
+            given = node.args
+            for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+                self._forget_name(arg.arg, slots={})
+                self._annotate(arg.arg, arg.annotation)
         self._suite(node.body, {}, "")
-        self._bound, self.self_class = bound, outer_class
+        self._bound, self._annotated, self.self_class = bound, annotated, outer_class
 
     def _branches(self, bodies: Iterable[list[ast.stmt]], slots: dict[str, _Slot], guard: str) -> None:
         ends: list[dict[str, _Slot]] = []
@@ -171,7 +180,12 @@ class Runs:
                     self._forget(target, slots)
                     if isinstance(value, ast.Call) and (path := dotted(target)):
                         self._bound[path] = self.names.resolve(dotted(value.func))
-            case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            case ast.AnnAssign(target=target, annotation=annotation):
+                self._forget(target, slots)
+                self._annotate(dotted(target), annotation)
+                if isinstance(statement.value, ast.Call) and (path := dotted(target)):
+                    self._bound[path] = self.names.resolve(dotted(statement.value.func))
+            case ast.AugAssign(target=target):
                 self._forget(target, slots)
             case ast.Delete(targets=targets):
                 for target in targets:
@@ -220,6 +234,8 @@ class Runs:
         place.built = place.built or made_by.endswith("core_transformer_config_from_args")
         if made_by and not made_by.startswith(("megatron.", "nemo.")):
             place.callee = made_by
+        if foreign := self.names.other_class(made_by) or self._annotated.get(path, ""):
+            place.callee, place.foreign = foreign, True
         if path in ("self", "cls") and self.self_class:
             place.callee = self.names.resolve(self.self_class)
         if slot is not None:
@@ -236,11 +252,16 @@ class Runs:
         """The full name of what was called to make an object, as far as the lines above tell."""
         return self._bound.get(path, "")
 
+    def _annotate(self, path: str, annotation: ast.expr | None) -> None:
+        classes = [self.names.other_class(self.names.resolve(name)) for name in _classes_in(annotation)]
+        if path and classes and all(classes):
+            self._annotated[path] = classes[0]
+
     # --- what ends a run --------------------------------------------------------------------
 
     def _forget(self, target: ast.expr, slots: dict[str, _Slot]) -> None:
         """The target is bound anew: nothing is known of it, nor of what is reached through it."""
-        if not slots and not self._bound:
+        if not slots and not self._bound and not self._annotated:
             return
         match target:
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
@@ -259,6 +280,7 @@ class Runs:
             del slots[known]
         for known in [known for known in self._bound if known == path or known.startswith(path + ".")]:
             del self._bound[known]
+        self._annotated.pop(path, None)
 
     def _finish(self, path: str, slots: dict[str, _Slot]) -> None:
         """Settings take effect where an object is finished; what comes behind is another site."""
@@ -269,4 +291,25 @@ class Runs:
 
 def _binds_calls(statement: ast.stmt) -> bool:
     """Whether a statement may say what an object is made by."""
-    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+    return isinstance(statement, ast.AnnAssign) or (
+        isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+    )
+
+
+def _classes_in(annotation: ast.expr | None) -> list[str]:
+    """The classes that an annotation names: `C`, `"C"`, `Optional[C]`, `A | B`; none of it is evaluated."""
+    match annotation:
+        case ast.Name() | ast.Attribute():
+            return [dotted(annotation)]
+        case ast.Constant(value=str() as text):
+            try:
+                return _classes_in(ast.parse(text, mode="eval").body) if len(text) < _LONG else []
+            except (SyntaxError, ValueError):
+                return []
+        case ast.Subscript(value=ast.Name(id="Optional" | "Union") | ast.Attribute(attr="Optional" | "Union")):
+            inner = annotation.slice
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            return [name for part in parts for name in _classes_in(part)]
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return [*_classes_in(left), *_classes_in(right)]
+    return []

@@ -113,6 +113,10 @@ class YamlDocument:
 
     # --- writing ----------------------------------------------------------------------------
 
+    def exposed(self, index: int) -> str:
+        """See ``documents.Document``; files that are merged with this one are ``builds_on``."""
+        return ""
+
     def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that give each site the wanted own settings; see ``documents.Document``."""
         writer = Writer(self.text)

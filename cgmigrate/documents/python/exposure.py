@@ -1,0 +1,143 @@
+"""Why the fix of a place is not safe: which form it has, whose object it is, and what gets that object."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+
+from cgmigrate.documents import Span
+from cgmigrate.documents.python.definitions import module_of
+from cgmigrate.documents.python.escapes import Escapes, function_above
+from cgmigrate.documents.python.guards import Guards
+from cgmigrate.documents.python.names import Names
+from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
+from cgmigrate.documents.python.source import Source, dotted
+
+_VALIDATED = ("megatron.core.", "nemo.collections.")
+"""Packages whose configuration classes validate the settings in their constructors."""
+_WRAPPERS = ("functools.partial", "nemo_run.Config", "nemo_run.Partial", "fiddle.Config", "fiddle.Partial")
+_STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
+
+
+class Exposure:
+    """Answers for the places of one file."""
+
+    def __init__(self, source: Source, names: Names) -> None:
+        self._source, self._names = source, names
+        self._escapes = Escapes(module_of(source.tree, names, names.path))
+        self._guards = Guards()
+        self._reads: list[tuple[int, ast.Attribute]] | None = None
+
+    def of_place(self, place: Place) -> str:
+        """Why other code may see what this place sets, empty when nothing does."""
+        node = place.items[0].node
+        guard = self._guards.above(node, self._source.ancestors(node))
+        match place.form:
+            case Form.RUN:
+                return self.of_object(dotted(_base(node)), node) or guard
+            case Form.CALL:
+                return self._call(self._source.parent(node)) or guard
+            case Form.DICT:
+                return self._dict(place, self._source.parent(node)) or guard
+            case Form.FLAGS:
+                return self._flags(self._source.parent(node)) or guard
+        return f"`{place.prefix or place.items[0].field}` overrides a configuration that this file does not show"
+
+    def of_read(self, span: Span) -> str:
+        """Why other code may see the object whose setting is read in a span."""
+        if self._reads is None:
+            found = [n for n in self._source.walk() if isinstance(n, ast.Attribute) and n.attr in OLD_NAMES]
+            self._reads = sorted(((self._source.span(n).end, n) for n in found), key=lambda read: read[0])
+        at = bisect_left(self._reads, span.start, key=lambda read: read[0])
+        if at == len(self._reads) or self._reads[at][0] > span.end:
+            return ""
+        node = self._reads[at][1]
+        return self.of_object(dotted(node.value), node)
+
+    def of_object(self, path: str, node: ast.AST) -> str:
+        """Why the object at a path is seen by code that is not followed."""
+        function = function_above(self._source.ancestors(node))
+        if not path or function is None:
+            return "the object is reached through an expression that is not followed"
+        return self._escapes.of_object(path, function)
+
+    def _call(self, call: ast.AST | None) -> str:
+        """A call with settings as keywords: what else it gets, whether it validates them, and what gets the result."""
+        if not isinstance(call, ast.Call):
+            return "the call is not followed"
+        name = dotted(call.func)
+        full = self._names.resolve(name)
+        if full == "dataclasses.replace":
+            return "the object that is replaced has settings that this file does not show"
+        if name == "dict" and name not in self._names.full:
+            return self._spread(self._source.parent(call))
+        wrapped = dotted(call.args[0]) if full in _WRAPPERS and call.args else ""
+        if why := self._escapes.of_class(wrapped or name):
+            return why
+        return self._spreads(call) or ("" if self._validates(name) and not wrapped else self._result(call))
+
+    def _spreads(self, call: ast.Call) -> str:
+        """``T(**kwargs, cuda_graph_scope=...)``: the other names may be among what is unpacked."""
+        for keyword in call.keywords:
+            value = keyword.value
+            is_dict = isinstance(value, ast.Call) and dotted(value.func) == "dict"
+            if keyword.arg is None and not isinstance(value, ast.Dict) and not is_dict:
+                return f"`**{ast.unparse(value)[:60]}` may hold settings as well (line {value.lineno})"
+        return ""
+
+    def _validates(self, name: str) -> bool:
+        """Whether a constructor validates: Megatron's does, unless a class of this file has its own post-init."""
+        if not self._names.resolve(name).startswith(_VALIDATED):
+            return False
+        classes, seen = [name], set[str]()
+        while classes and (current := classes.pop()) not in seen:
+            seen.add(current)
+            definition = self._escapes.module.definitions.get(current)
+            if isinstance(definition, ast.ClassDef):
+                own = {node.name for node in definition.body if isinstance(node, ast.FunctionDef)}
+                if own & {"__post_init__", "__init__"}:
+                    return False
+                classes += [base for base in map(dotted, definition.bases) if base]
+        return True
+
+    def _result(self, call: ast.Call) -> str:
+        function = function_above(self._source.ancestors(call))
+        if function is None:
+            return "the object is made in a class body or a lambda, and its users are not known"
+        return self._escapes.of_result(call, (), self._escapes.scope(function))
+
+    # --- dicts and lists ------------------------------------------------------------------------
+
+    def _dict(self, place: Place, node: ast.AST | None) -> str:
+        parent = self._source.parent(node) if node is not None else None
+        if isinstance(parent, ast.keyword) and parent.arg is None:
+            return self._spread(parent)
+        if place.callee and isinstance(parent, ast.Assign) and function_above(self._source.ancestors(parent)):
+            function = function_above(self._source.ancestors(parent))
+            if isinstance(function, ast.Module):
+                return f"`{place.object.removeprefix('dict ')}` is a name of the module, which other files can import"
+            return self._escapes.of_class(place.callee) if not self._validates(place.callee) else ""
+        return "the code that reads the keys of this dict was not read"
+
+    def _spread(self, above: ast.AST | None) -> str:
+        call = self._source.parent(above) if isinstance(above, ast.keyword) and above.arg is None else None
+        return self._call(call) if call is not None else "the code that reads the keys of this dict was not read"
+
+    def _flags(self, node: ast.AST | None) -> str:
+        """A list of arguments is whole where it is written into the call that starts the program."""
+        call = self._source.parent(node) if node is not None else None
+        if isinstance(node, (ast.List, ast.Tuple)) and any(isinstance(item, ast.Starred) for item in node.elts):
+            return "the list holds arguments that are computed elsewhere"
+        if isinstance(call, ast.Call) and self._names.resolve(dotted(call.func)).startswith(_STARTS_PROCESS):
+            return ""
+        return "other code may add arguments to this list, or read them from it"
+
+
+def _base(statement: ast.AST) -> ast.AST:
+    """The object of ``object.name = value`` or ``setattr(object, "name", value)``."""
+    match statement:
+        case ast.Assign(targets=[ast.Attribute(value=base)]):
+            return base
+        case ast.Expr(value=ast.Call(args=[base, *_])):
+            return base
+    return statement
