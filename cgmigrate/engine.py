@@ -7,10 +7,10 @@ keys) are fixed together or not at all.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cgmigrate.advice import advice_for
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of, in_words
 from cgmigrate.choices import CannotChooseError, combined, first_branches, has_choice, undecided, variants
 from cgmigrate.documents import (
@@ -18,7 +18,6 @@ from cgmigrate.documents import (
     Document,
     Problem,
     Site,
-    Written,
     same,
 )
 from cgmigrate.ecosystems import Owner, owner_of
@@ -43,9 +42,6 @@ from cgmigrate.settings import (
 )
 from cgmigrate.telling import findings_of, place_of
 
-_A_NAME = re.compile(r"[A-Za-z_][\w.]*")
-"""A variable, or an attribute of one."""
-
 
 def examine(document: Document, context: Context) -> Examination:
     """Return what there is to say about a document and how its sites should be written."""
@@ -60,7 +56,7 @@ def examine(document: Document, context: Context) -> Examination:
     cases: dict[int, SiteCase] = {}
     for site, owner in zip(sites, owners, strict=True):
         if owner.ecosystem is None:
-            result.findings += _owner_unknown(site, context)
+            result.findings += _owner_unknown(site, document, context)
         elif owner.ecosystem.reader is None and not owner.conflict:
             result.left_alone += [(written, owner.ecosystem.name) for written in site.written]
         else:
@@ -73,6 +69,7 @@ def examine(document: Document, context: Context) -> Examination:
         result.findings.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
         result.findings += findings_of(case, document, context, result)
+    result.findings = [_with_help(finding, context) for finding in result.findings]
     result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
     return result
 
@@ -118,6 +115,14 @@ def _laid_over(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
     return result
 
 
+def _with_help(finding: Finding, context: Context) -> Finding:
+    """A finding without a fix and without help of its own gets that of its rule."""
+    if finding.safety or finding.help:
+        return finding
+    rule = context.rules.get(finding.rule)
+    return replace(finding, help=rule.help) if rule else finding
+
+
 def _rule_of(problem: Problem, context: Context) -> Rule | None:
     """The rule that explains a problem; None when it is not selected or not yet true of the target."""
     rule = context.rules.get(problem.rule)
@@ -149,7 +154,11 @@ def _told_problem(
     return replace(told, fix=problem.fix or f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, because=risk)
 
 
-def _owner_unknown(site: Site, context: Context) -> list[Finding]:
+def _if_megatrons(advice: str) -> str:
+    return f"if it is megatron-core's, {advice}" if advice else ""
+
+
+def _owner_unknown(site: Site, document: Document, context: Context) -> list[Finding]:
     rule = context.rules["CG006"]
     message = "whose `{}` this is cannot be told from here (DeepSpeed, TensorRT-LLM and others have one, too)"
     if site.origin is not None:
@@ -161,7 +170,7 @@ def _owner_unknown(site: Site, context: Context) -> list[Finding]:
             rule.severity,
             written.span,
             message.format(written.key),
-            help="left alone; if it is megatron-core's, write `cuda_graph_impl: local` for true, nothing for false",
+            help=_if_megatrons(advice_for(document, site, written, site.own)),
         )
         for written in site.written
         if site.origin is None or written.field in DEPRECATED
@@ -188,7 +197,7 @@ def _examine_site(
         for written in undecided:
             assert isinstance(written.value, Undecided)
             message = f"`{written.key}` has {written.value.reason}, so what is captured cannot be known from here"
-            advice = _advice_for_undecided(written, site)
+            advice = advice_for(document, site, written, before)
             case.told.append(Finding(rule.id, rule.severity, written.span, message, help=advice))
     if any(isinstance(value, Undecided) for value in before.values()):
         case.block("a value beside it is computed when the file is used")
@@ -263,21 +272,6 @@ def _keep_overriding(case: SiteCase, context: Context) -> None:
             f"the implementation {elsewhere}, and false turned it off: to keep that, write `cuda_graph_impl` none"
         )
     case.final = final
-
-
-def _advice_for_undecided(written: Written, site: Site) -> str:
-    assert isinstance(written.value, Undecided)
-    form = "an interpolation" if site.origin is None else "an expression"
-    if written.field in (ENABLE, EXTERNAL) and site.origin is not None and _A_NAME.fullmatch(written.value.text):
-        name = "local" if written.field == ENABLE else "transformer_engine"
-        return f'write `cuda_graph_impl = "{name}" if {written.value.text} else "none"`'
-    new = {
-        ENABLE: f"write `cuda_graph_impl` with {form} that yields none or local",
-        EXTERNAL: f"write `cuda_graph_impl` with {form} that yields none or transformer_engine",
-        SCOPE: "full_iteration is an implementation now, full_iteration_inference an inference scope, the rest are "
-        "modules: write the new names by hand",
-    }
-    return new.get(written.field, "")
 
 
 def _source_for(settings: Settings, context: Context) -> Release:
@@ -433,6 +427,7 @@ def _decide(
     for group, wanted in candidates:
         if not fine:
             if _cannot_be_written(document, wanted, group):
+                result.by_hand |= wanted
                 continue
             result.quotes |= document.quotes(wanted)
         _add_exposure(document, group)

@@ -75,6 +75,7 @@ class Examination:
 
     ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
     only what ``safe`` does not. ``together`` maps such an index to all that are rewritten with it.
+    ``by_hand`` maps to settings that are right but cannot be written, for reasons of the text.
     ``quotes`` says how the settings of a site read after its fix, by site and field.
     ``left_alone`` names settings that belong to other systems.
     """
@@ -83,6 +84,7 @@ class Examination:
     safe: dict[int, Settings] = field(default_factory=dict)
     unsafe: dict[int, Settings] = field(default_factory=dict)
     together: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    by_hand: dict[int, Settings] = field(default_factory=dict)
     quotes: dict[int, Mapping[str, str]] = field(default_factory=dict)
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
 

@@ -53,17 +53,22 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way in which a rule holds. Without a fix, ``decide`` says what a person has to choose."""
+    """One way in which a rule holds.
+
+    Without a fix, ``decide`` says what a person has to choose. ``help`` says what to write by hand where a rule
+    only remarks on a site.
+    """
 
     when: Mapping[str, Any]
     message: str
     fix: Fix | None = None
     decide: str = ""
+    help: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule file. ``fields`` are where its findings point, best first."""
+    """One rule file. ``fields`` are where its findings point, best first; ``help`` is for those without other help."""
 
     id: str
     name: str
@@ -77,6 +82,7 @@ class Rule:
     deprecated_in: Release
     available_in: Release
     path: str
+    help: str = ""
 
     @property
     def migrates(self) -> bool:
@@ -213,6 +219,7 @@ def read(path: Path, checked: bool = True) -> Rule:
         deprecated_in=_release(data["deprecated-in"]) if "deprecated-in" in data else OLDEST,
         available_in=_release(data["replacement-available-in"]) if "replacement-available-in" in data else OLDEST,
         path=str(path),
+        help=data.get("help", "").strip(),
     )
 
 
@@ -231,6 +238,7 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
             unsafe=fix.get("unsafe", "").strip(),
         ),
         decide=case.get("decide", "").strip(),
+        help=case.get("help", rule.get("help", "")).strip(),
     )
 
 
@@ -269,7 +277,7 @@ def _check_messages(data: Mapping[str, Any], text: str, path: str) -> None:
     cases = data.get("cases")
     for number, case in enumerate(cases or [data]):
         place: list[str | int] = ["cases", number] if cases else []
-        for key in ("message", "decide"):
+        for key in ("message", "decide", "help"):
             line = line_of(text, [*place, key])
             for name in _PLACEHOLDER.findall(case.get(key, "")):
                 if name not in _FILLED_IN:

@@ -157,7 +157,7 @@ def _idle(
 ) -> Iterable[tuple[str, str]]:
     """What is wrong with a request, and what to do; nothing where it has an effect, or may have in another run."""
     if directive.trouble:
-        yield f"this comment suppresses nothing: {directive.trouble}", ""
+        yield f"this comment suppresses nothing: {directive.trouble}", f"write {_FORMS}, or delete the comment"
         return
     where = "in the file" if directive.whole_file else "here"
     for code in directive.codes or ("",):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cgmigrate.advice import advice_for
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of
 from cgmigrate.documents import Change, Document, Site, Written, changes
 from cgmigrate.examination import SAFE, UNSAFE, Context, Examination, Finding, SiteCase, reader_name
@@ -40,7 +41,7 @@ def findings_of(case: SiteCase, document: Document, context: Context, result: Ex
         Finding(rule.id, rule.severity, place.span, _message(hit.message, case, context), help=advice)
         for rule, hit, _ in remarks
         if (place := place_of(rule, site)) is not None
-        for advice in (_message(hit.decide, case, context),)
+        for advice in (_message(hit.help or hit.decide, case, context),)
     ]
     refusals = {rule.id for rule, hit, _ in remarks if "rejected" in hit.when}
     refusal = next((finding for finding in beside if finding.rule in refusals), None)
@@ -56,7 +57,11 @@ def findings_of(case: SiteCase, document: Document, context: Context, result: Ex
         fix = fix_text(document, site, written, planned, result.quotes.get(site.index, {}))
         notes = _notes(case, safety, context) if rule.id == main else ()
         finding = replace(finding, fix=fix, safety=safety, notes=notes)
-        found.append(finding if safety == SAFE else _explained(finding, case, refusal, lines, context))
+        if safety != SAFE:
+            finding = _explained(finding, case, refusal, lines, context)
+        if not safety and not finding.help:
+            finding = replace(finding, help=_by_hand(case, written, result))
+        found.append(finding)
     found += beside
     return [replace(finding, site=site.index) for finding in found + _unsaid(case, found, context)]
 
@@ -103,6 +108,16 @@ def _explained(
     return replace(finding, blocked_by=text)
 
 
+def _by_hand(case: SiteCase, written: Written, result: Examination) -> str:
+    """What to write where there is no fix: the fix that cannot be written, else advice for the setting alone."""
+    site, document = case.site, case.document
+    if site.index in result.by_hand:
+        planned = changes(document.sites[site.index].own, result.by_hand[site.index])
+        if text := fix_text(document, site, written, planned, {}):
+            return f"by hand, {text}"
+    return advice_for(document, site, written, case.before)
+
+
 def _at(rule: str, finding: Finding, lines: Mapping[str, int]) -> str:
     return f" ({rule} on line {lines[rule]})" if rule in lines and rule != finding.rule else ""
 
@@ -142,7 +157,7 @@ def _unsaid(case: SiteCase, found: Sequence[Finding], context: Context) -> list[
             finding = Finding(rule.id, rule.severity, written.span, rule.summary)
             if case.blocked:
                 finding = replace(finding, blocked_by=_message(case.blocked.text, case, context))
-            result.append(replace(finding, help="no rule knows what is meant here; rewrite it by hand"))
+            result.append(replace(finding, help=advice_for(case.document, case.site, written, case.before)))
     return result
 
 

@@ -87,9 +87,9 @@ def test_a_built_object_is_left() -> None:
 
 def test_a_variable_gets_concrete_advice() -> None:
     result = check_noop("cfg.model.enable_cuda_graph = args.graphs\n")
-    assert 'write `cuda_graph_impl = "local" if args.graphs else "none"`' in result.told
+    assert 'write `cfg.model.cuda_graph_impl = "local" if args.graphs else "none"`' in result.told
     result = check_noop("config = TransformerConfig(external_cuda_graph=flag)\n")
-    assert 'write `cuda_graph_impl = "transformer_engine" if flag else "none"`' in result.told
+    assert 'write `cuda_graph_impl="transformer_engine" if flag else "none"`' in result.told
 
 
 # --- migrated ---------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
     keys, tests = (re.findall(r"^\| (`.*?) \|", table, re.M) for table in reference.split("| test |"))
     assert [key.strip("`") for key in keys] == [
         *("id", "name", "summary", "severity", "deprecated-in", "replacement-available-in"),
-        *("fields", "when", "message", "fix", "decide", "cases", "explanation", "sources", "examples"),
+        *("fields", "when", "message", "fix", "decide", "help", "cases", "explanation", "sources", "examples"),
     ]
     assert {key.strip("`") for key in keys} == set(schema["properties"])
     conditions = schema["$defs"]["condition"]["oneOf"][1]["properties"]

@@ -113,7 +113,9 @@ class PythonDocument:
                 place.fixed = place.fixed or told
                 at = index - readings.first_index
                 told = f"the setting is assigned on line {first}; both have to change together"
-                self.problems[at] = replace(self.problems[at], becomes="", risk="", blocked_by=told)
+                problem = self.problems[at]
+                advice = problem.advice or (f"write `{problem.becomes}`" if problem.becomes else "")
+                self.problems[at] = replace(problem, becomes="", risk="", blocked_by=told, advice=advice)
 
     def _leave_the_rest(self, owner: str) -> None:
         """Every old name that nothing above has dealt with is named as left alone."""

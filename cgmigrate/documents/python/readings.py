@@ -268,10 +268,8 @@ class Readings:
         above = self.source.parent(node)
         place = above if isinstance(above, ast.Attribute) else node
         message = f"`{SCOPE_CLASS}` names no modules since megatron-core 0.18 (it is kept for unpickling)"
-        advice = (
-            f"use `{MODULE_CLASS}`; the full-iteration members have become `cuda_graph_impl` and the inference scope"
-        )
-        self._report("CG606", place, message, advice=advice)
+        member = above.attr if isinstance(above, ast.Attribute) else ""
+        self._report("CG606", place, message, advice=_instead_of_member(member))
 
     def _import(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
@@ -381,6 +379,7 @@ class Readings:
             return
         span = self._place(node)
         if guard := guards_above(node, self.source.ancestors(node)):
+            advice = advice or (f"for megatron-core 0.18 and later write `{becomes}`" if becomes else "")
             becomes = ""
         index = self.first_index + len(self.problems)
         line = getattr(node, "lineno", 0)
@@ -418,6 +417,17 @@ def _implementation(node: ast.expr) -> Iterator[tuple[str, str]]:
             if test == "== transformer_engine":
                 test = "!= none"
             yield dotted(owner), test
+
+
+def _instead_of_member(member: str) -> str:
+    """What to write for a member of the old enum; empty for the class itself."""
+    if member in LAYER_MODULES:
+        return f"write `{MODULE_CLASS}.{member}`"
+    return {
+        "full": "write an empty list of modules, which captures whole layers",
+        "full_iteration": 'write "full_iteration" as the value of `cuda_graph_impl`',
+        "full_iteration_inference": "write `InferenceCudaGraphScope.block` as `inference_cuda_graph_scope`",
+    }.get(member, "")
 
 
 def _meaning(name: str) -> str:

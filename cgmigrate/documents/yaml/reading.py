@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cgmigrate.documents import Problem, Span
 from cgmigrate.documents.yaml.tree import Node, marks_of_order
+from cgmigrate.settings import FLAGS, IMPL, INFERENCE, MODULES
 
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\{#")
 
@@ -82,5 +83,25 @@ def command_lines(nodes: Sequence[Node], text: str) -> list[Problem]:
             for match in _IN_TEXT.finditer(text, value.start, value.end):
                 name = match.group().lstrip("+~").rstrip("=")
                 message = f"`{name}` stands in a command line inside a value; command lines are not rewritten yet"
-                found.append(Problem("CG011", Span(*match.span()), message, advice="write the new name by hand"))
+                found.append(Problem("CG011", Span(*match.span()), message, advice=_by_hand(name)))
     return found
+
+
+def _by_hand(name: str) -> str:
+    """What to write for an old name in a command line, as the flag or override that it is."""
+    flag = name.startswith("-")
+    prefix = "" if flag else name.rpartition(".")[0] + "."
+
+    def spelled(setting: str, value: str) -> str:
+        return f"`{FLAGS[setting]} {value}`" if flag else f"`{prefix}{setting}={value}`"
+
+    match name.lstrip("-").replace("-", "_").rpartition(".")[2]:
+        case "enable_cuda_graph":
+            return f"write {spelled(IMPL, 'local')}"
+        case "external_cuda_graph":
+            return f"write {spelled(IMPL, 'transformer_engine')}"
+    modules = spelled(MODULES, "attn" if flag else "[attn]")
+    return (
+        f"write {spelled(IMPL, 'full_iteration')} for full_iteration, {spelled(INFERENCE, 'block')} for "
+        f"full_iteration_inference, and modules as in {modules}"
+    )
