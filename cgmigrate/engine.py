@@ -488,9 +488,11 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
     will = capture_of(after, context.target, case.reader)
     reader = case.reader.value
     if isinstance(was, Rejected):
-        case.block(f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?")
+        text = f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?"
+        case.block(text, help=_help_for(was, case.before, case, context))
     elif isinstance(will, Rejected):
-        case.block(f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})")
+        text = f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
+        case.block(text, help=_help_for(will, after, case, context))
     elif case.reader.validates_as_bridge and (other := _bridge_order(case, was, context)):
         case.risk(other)
     elif was != will:
@@ -503,6 +505,14 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
         case.risk(
             f"up to megatron-core {LAST_OLD} this captured {before}; {case.source} captures {now}: which is meant?"
         )
+
+
+def _help_for(verdict: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
+    """What to write instead of settings that are refused: the help of the rule about this refusal."""
+    state = State(settings, reader_name(case.reader), case.source, context.target, verdict.code)
+    hits = (matching_case(rule, state) for rule in context.rules.values() if not rule.migrates)
+    found = next((hit.help for hit in hits if hit is not None and "rejected" in hit.when), "")
+    return found or f"write settings that {case.reader.value} accepts"
 
 
 def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:

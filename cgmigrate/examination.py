@@ -91,10 +91,14 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a fix is held back; ``rule`` is the rule that says so, empty where it concerns the whole site."""
+    """Why a fix is unsafe or missing; ``rule`` is the rule that says so, empty where it concerns the whole site.
+
+    ``help`` is what to write by hand, where the reason itself is no such advice.
+    """
 
     text: str
     rule: str = ""
+    help: str = ""
 
 
 @dataclass(slots=True)
@@ -114,9 +118,9 @@ class SiteCase:
     """Why it is rewritten only with --unsafe-fixes."""
     told: list[Finding] = field(default_factory=list)
 
-    def block(self, text: str, rule: str = "") -> None:
+    def block(self, text: str, rule: str = "", help: str = "") -> None:
         """Give the reason why the site cannot be rewritten; the first one given stays."""
-        self.blocked = self.blocked or Reason(text, rule)
+        self.blocked = self.blocked or Reason(text, rule, help)
 
     def risk(self, text: str, rule: str = "") -> None:
         """Give a reason why the site is rewritten only when the user says so."""

@@ -105,7 +105,7 @@ def _explained(
     other = refusal or next((told for told in case.told if told.rule == "CG003"), None)
     if other is not None:
         return replace(finding, blocked_by=f"{other.rule} on line {lines[other.rule]}", help=other.help)
-    return replace(finding, blocked_by=text)
+    return replace(finding, blocked_by=text, help=_message(case.blocked.help, case, context))
 
 
 def _by_hand(case: SiteCase, written: Written, result: Examination) -> str:

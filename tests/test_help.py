@@ -138,10 +138,10 @@ def test_a_member_of_the_old_enum_has_its_new_form(tmp_path: Path, member: str, 
 
 
 def test_a_fix_that_waits_for_another_diagnostic_says_which(tmp_path: Path) -> None:
-    text = "defaults: base\nmegatron_cfg:\n  enable_cuda_graph: true\n"
+    text = "defaults: base\nmodel:\n  cuda_graph_modules: []\n  enable_cuda_graph: true\n"
     merged, finding = check(tmp_path / "a.yaml", text)
     assert (merged.rule, finding.rule) == ("CG004", "CG101")
-    assert finding.because == f"{merged.message} (CG004 on line 3)"
+    assert finding.because == f"{merged.message} (CG004 on line 4)"
     refused = check(
         tmp_path / "a.py",
         "from megatron.bridge.training.config import GPTModelProvider\n"
@@ -150,3 +150,9 @@ def test_a_fix_that_waits_for_another_diagnostic_says_which(tmp_path: Path) -> N
     assert [(one.rule, one.blocked_by) for one in refused] == [("CG501", ""), ("CG106", "CG501 on line 2")]
     assert refused[0].help == refused[1].help
     assert '`cuda_graph_impl="transformer_engine"`' in refused[0].help
+
+
+def test_what_the_reader_would_refuse_is_not_advised(tmp_path: Path) -> None:
+    (finding,) = check(tmp_path / "a.yaml", "policy:\n  megatron_cfg:\n    enable_cuda_graph: true\n")
+    assert "would refuse the result" in finding.blocked_by
+    assert finding.help.startswith("write `cuda_graph_impl: transformer_engine` for graphs of layers in training")
