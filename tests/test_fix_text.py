@@ -58,7 +58,7 @@ def fixes(path: Path, text: str) -> list[str]:
     ],
 )
 def test_a_fix_of_yaml_is_quoted_letter_by_letter(tmp_path: Path, text: str, shown: list[str]) -> None:
-    assert fixes(tmp_path / "a.yaml", f"megatron_cfg:\n  {text}") == shown
+    assert fixes(tmp_path / "a.yaml", f"model:\n  {text}") == shown
 
 
 @pytest.mark.parametrize(
