@@ -153,7 +153,7 @@ def test_every_quote_is_in_the_text_before_or_after(corpus: Path) -> None:
             for quote in quotes(finding.fix, "delete"):
                 seen += 1
                 assert quote.rstrip("… ") in collapsed(checked.text), (checked.path, finding)
-    assert seen > 100
+    assert seen > 50
 
 
 @pytest.mark.parametrize("format", ["text", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown"])
