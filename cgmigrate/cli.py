@@ -222,7 +222,7 @@ def explain(code: str, folders: tuple[str, ...]) -> None:
     metavar="VERSION[=DIR]",
     help="Where a release is: a folder or virtual environment; without DIR its wheel is fetched with pip.",
 )
-@click.option("--after", default="", metavar="FILE", help="The migrated form of the one file given, made by hand.")
+@click.option("--after", metavar="FILE", help="The migrated form of the one file given, made by hand.")
 @click.option("--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` would.")
 @click.option("--nproc", default=1, show_default=True, type=click.IntRange(1, 64), help="GPUs of this host to use.")
 @click.option("--launcher", type=click.Choice(["torchrun", "srun"]), default="torchrun", show_default=True)

@@ -83,3 +83,39 @@ def test_a_report_of_no_runs_is_not_written(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, ["verify", "a.yaml", "--report", "page.html"])
     assert (found.exit_code, "--level capture" in found.output) == (2, True)
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "told"),
+    [
+        ("x: 1\n", ["--mcore", "nonsense"], "--mcore nonsense: expected VERSION=DIR or VERSION"),
+        ("x: 1\n", ["--mcore", ""], "expected VERSION=DIR or VERSION"),
+        ("x: 1\n", ["--mcore", "0.17.1=no-such-folder"], "no-such-folder is not a folder"),
+        ("x: 1\n", ["--mcore", "0.17.1=empty"], "empty holds neither megatron/core"),
+        ("x: 1\n", ["--mcore", "0.17.1=old=new"], "old=new is not a folder"),
+        ("enable_cuda_graph: true\n", ["--mcore", "nonsense"], "expected VERSION=DIR or VERSION"),
+        ("x: 1\n", ["--after", ""], "--after names no file"),
+        ("x: 1\n", ["--after", "no-such.yaml"], "--after no-such.yaml: No such file or directory"),
+        ("x: 1\n", ["--after", "broken.yaml"], "--after broken.yaml: this is not valid YAML"),
+        ("x: 1\n", ["--after", "template.yaml"], "--after template.yaml: the file holds template markup"),
+        ("enable_cuda_graph: true\n", ["--after", "broken.yaml"], "--after broken.yaml: this is not valid YAML"),
+        ("model:\n  hidden_size: 8\n  cuda_graph_impl: local\n", ["--after", "broken.yaml"], "this is not valid YAML"),
+    ],
+)
+def test_a_release_or_migrated_form_that_cannot_be_used_is_status_2_although_there_is_nothing_to_compare(
+    project: Path, cgmigrate, text: str, words: list[str], told: str
+) -> None:
+    (project / "a.yaml").write_text(text)
+    (project / "broken.yaml").write_text("a: [\ncuda_graph_impl\n")
+    (project / "template.yaml").write_text("{{ x }}\ncuda_graph_impl: {{ y }}\n")
+    (project / "empty").mkdir()
+    result = cgmigrate("verify", "a.yaml", *words)
+    assert result.exit_code == 2 and told in result.stderr, result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_nothing_is_fetched_where_there_is_nothing_to_compare(project: Path, cgmigrate, monkeypatch) -> None:
+    monkeypatch.setattr("cgmigrate.verify.mcore.fetched", lambda *_: pytest.fail("fetched"))
+    (project / "a.yaml").write_text("x: 1\n")
+    result = cgmigrate("verify", "a.yaml", "--mcore", "0.17.1")
+    assert (result.exit_code, result.stderr) == (0, "Nothing to compare.\n")

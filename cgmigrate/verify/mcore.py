@@ -81,6 +81,17 @@ def homes_of(asked: Iterable[str], tell: Callable[[str], None] | None = None) ->
     return homes
 
 
+def check_values(asked: Iterable[str]) -> None:
+    """Check ``--mcore`` values where there is nothing to compare: all but whether a wheel can be fetched.
+
+    Raises MCoreError for a value that cannot be used.
+    """
+    values = list(asked)
+    for value in values:
+        _checked(value.partition("=")[0].strip(), value)
+    homes_of(value for value in values if "=" in value)
+
+
 def home_for(release: Release, homes: Mapping[str, Home]) -> Home | None:
     """Return the newest patch at hand of a minor release, None where there is none."""
     found = [home for home in homes.values() if home.release == release]

@@ -84,7 +84,7 @@ def cases_of(asked: Asked, trouble: list[str], notes: list[str] | None = None) -
         raise PlanError("--after gives the migrated form of one file; name one file to compare it with")
     options = Options(asked.source, asked.target, unsafe=asked.unsafe, exclude=asked.exclude)
     if asked.after:
-        _readable(asked.after)
+        _readable(asked.after, paths[0])
     looked_at = False
     run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(asked.exclude)))
     for item in run:
@@ -112,16 +112,23 @@ def cases_of(asked: Asked, trouble: list[str], notes: list[str] | None = None) -
             raise PlanError(f"{path}:{rest[0]}: no settings that change stand there")
 
 
-def _readable(after: str) -> None:
+def _readable(after: str, before: str) -> None:
+    """See that the migrated form can be read in the syntax of the file. Raises PlanError."""
+    from cgmigrate.discovery import READ, syntax_of
     from cgmigrate.edits import decode
+    from cgmigrate.run import document_of
 
     try:
         with open(after, "rb") as stream:
-            decode(stream.read())
+            text, _ = decode(stream.read())
     except OSError as error:
         raise PlanError(f"--after {after}: {error.strerror}") from error
     except ValueError as error:
         raise PlanError(f"--after {after}: {error}") from error
+    if (syntax := syntax_of(before)) in READ:
+        problems = document_of(after, text, syntax).problems
+        if unread := [problem for problem in problems if problem.rule in UNREADABLE]:
+            raise PlanError(f"--after {after}: {unread[0].message}")
 
 
 def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]:

@@ -15,7 +15,7 @@ from typing import Any
 from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Packing, Result
 from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge
 from cgmigrate.verify.effective import ConfigVerdict, verify_config
-from cgmigrate.verify.mcore import Home, home_for, homes_of
+from cgmigrate.verify.mcore import Home, check_values, home_for, homes_of
 from cgmigrate.verify.plan import Asked, Case, Planned, Scale, cases_of, planned
 from cgmigrate.verify.run import Runner
 from cgmigrate.verify.slurm import script
@@ -74,8 +74,11 @@ class Outcome:
 
 def wanted_of(given: Mapping[str, Any]) -> Wanted:
     """What the command line's values ask for. Raises VerifyError where one cannot be read."""
+    after = given["after"]
+    if after == "":
+        raise VerifyError("--after names no file")
     asked = Asked(
-        given["paths"], given["source"], given["target"], given["unsafe_fixes"], given["after"], given["exclude"]
+        given["paths"], given["source"], given["target"], given["unsafe_fixes"], after or "", given["exclude"]
     )
     scale = Scale(
         steps=given["steps"],
@@ -116,6 +119,7 @@ def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:
     outcome = Outcome()
     cases = list(cases_of(wanted.asked, outcome.trouble, outcome.notes))
     if not cases:
+        check_values(wanted.mcore)
         return outcome
     homes = homes_of(wanted.mcore, tell)
     if wanted.level == CONFIG:
