@@ -147,6 +147,8 @@ def each(run: Run, output: Output, handle: Callable[[Checked], None]) -> tuple[l
     failed = False
     try:
         with output.progress() as away:
+            if run.chooser is not None:
+                run.chooser.away = away
             for item in run:
                 with away():
                     trouble = item if isinstance(item, Trouble) else _handled(item, handle, found)

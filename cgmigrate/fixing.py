@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -60,7 +60,8 @@ def fix(given: dict[str, Any], diff: bool, unsafe: bool, interactive: bool) -> i
     failed = writer.tell() or failed
     left = [finding for checked in found for finding in checked.remaining]
     fixed = sum(len(checked.fixed) for checked in rewritten)
-    _tell(run, output, failed, (fixed, len(rewritten), len(left), writer.unwritten), diff)
+    skipped = sum(len(checked.skipped) for checked in found)
+    _tell(run, output, failed, _Counts(fixed, len(rewritten), len(left) - skipped, writer.unwritten, skipped), diff)
     tell_notes(run, found, output)
     if failed:
         return ERROR
@@ -80,9 +81,10 @@ def _chooser(output: Output) -> Any:
 
 def _left_to_tell(checked: Checked, run: Run) -> tuple[Finding, ...]:
     """The findings that are left; what a person was asked about has been seen."""
-    if run.chooser is None:
-        return checked.remaining
-    return () if run.chooser.nothing else tuple(finding for finding in checked.remaining if not finding.safety)
+    if run.chooser is not None and run.chooser.quit:
+        return ()
+    skipped = {id(finding) for finding in checked.skipped}
+    return tuple(finding for finding in checked.remaining if id(finding) not in skipped)
 
 
 def _show_diff(checked: Checked, output: Output) -> None:
@@ -119,17 +121,26 @@ def _write_stdout(run: Run, rewritten: list[Checked]) -> None:
     click.echo(texts[0] if texts else run.options.stdin[1], nl=False)
 
 
-def _tell(run: Run, output: Output, failed: bool, counts: tuple[int, int, int, int], diff: bool) -> None:
-    fixed, files, left, unwritten = counts
-    if not fixed and not left and not unwritten:
+class _Counts(NamedTuple):
+    fixed: int
+    files: int
+    left: int
+    unwritten: int
+    skipped: int
+
+
+def _tell(run: Run, output: Output, failed: bool, counts: _Counts, diff: bool) -> None:
+    if not any(counts):
         if run.discovery.files_seen or not failed:
             output.tell(clean(run, "nothing to do"))
         return
     verb, seen = "Would fix" if diff else "Fixed", counted(run.discovery.files_seen, "file")
-    text = f"{verb} {counted(fixed, 'finding')} in {counted(files, 'file')} of {seen}"
-    if unwritten:
-        text += f"; {counted(unwritten, 'fix', 'fixes')} not written"
-    if left:
-        text += f"; {counted(left, 'finding')} left for you to decide"
+    text = f"{verb} {counted(counts.fixed, 'finding')} in {counted(counts.files, 'file')} of {seen}"
+    if counts.skipped:
+        text += f"; {counts.skipped} skipped"
+    if counts.unwritten:
+        text += f"; {counted(counts.unwritten, 'fix', 'fixes')} not written"
+    if counts.left:
+        text += f"; {counted(counts.left, 'finding')} left for you to decide"
         text += " (see `cgmigrate check`)" if diff else ""
     output.tell(text + ".")

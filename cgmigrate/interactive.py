@@ -1,9 +1,10 @@
-"""``fix --interactive``: show what would become of each site, and ask."""
+"""``fix --interactive``: show each change and ask, as ``git add -p`` does."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,17 +18,28 @@ if TYPE_CHECKING:
     from cgmigrate.examination import Finding
     from cgmigrate.settings import Settings
 
-_HELP = "y: write this  n: leave it  a: write this and all that follow  q: leave this and all that follow"
+_HELP = """\
+y - write this change
+n - skip this change
+q - quit: skip this change and all that are left
+a - write this change and all later ones of this file
+d - skip this change and all later ones of this file
+? - print help"""
+_LETTERS = "y,n,q,a,d,?"
+_Change = tuple[Mapping[int, "Settings"], Sequence["Finding"]]
 
 
 @dataclass(slots=True)
 class Chooser:
-    """Asks a person about each change. ``show`` turns a path, text and finding into lines, ``colour`` a diff."""
+    """Asks a person about each change. ``show`` turns a path, text and finding into lines, ``colour`` a diff.
+
+    ``away`` keeps the line of the progress away meanwhile. ``quit`` says that the person wants no more questions.
+    """
 
     show: Callable[[str, str, Finding], str]
     colour: Callable[[str], str]
-    everything: bool = False
-    nothing: bool = False
+    away: Callable[[], AbstractContextManager[None]] = nullcontext
+    quit: bool = False
 
     def choose(
         self,
@@ -38,45 +50,63 @@ class Chooser:
         findings: Sequence[Finding],
     ) -> dict[int, Settings]:
         """Return those of the wanted settings that the user agrees to; ``together`` are sites that go as one."""
-        in_groups = {index for group in together for index in group}
-        groups = [tuple(group) for group in together] + [(index,) for index in wanted if index not in in_groups]
-        places = {id(group): spans_of(document, group) for group in groups}
+        changes = _changes(document, wanted, together, findings)
         agreed: dict[int, Settings] = {}
-        for group in sorted(groups, key=lambda group: min(span.start for span in places[id(group)])):
-            some = {index: wanted[index] for index in group if index in wanted}
-            about = [finding for finding in findings if finding.span in places[id(group)] and finding.safety]
-            if some and (self.everything or (not self.nothing and self._agreed(path, document, some, about))):
-                agreed |= some
+        answer = ""
+        with self.away():
+            for number, (some, about) in enumerate(changes, 1):
+                if self.quit or answer == "d":
+                    break
+                if answer != "a":
+                    answer = self._answer_to(path, document, some, about, f"({number}/{len(changes)})")
+                if answer in ("y", "a"):
+                    agreed |= some
         return agreed
 
-    def _agreed(self, path: str, document: Document, some: Mapping[int, Settings], about: Sequence[Finding]) -> bool:
+    def _answer_to(
+        self, path: str, document: Document, some: Mapping[int, Settings], about: Sequence[Finding], place: str
+    ) -> str:
+        """Show one change and return the letter of the answer."""
         try:
             after = apply(document.text, document.edits(some))
         except (CannotEditError, OverlapError) as error:
             told = f"{path}: cannot be written alone ({error}); fix without --interactive writes it"
             click.echo(in_line(told), err=True)
-            return False
+            return "n"
         for finding in about:
             click.echo(self.show(path, document.text, finding))
-        click.echo(self.colour(unified_diff(path, document.text, after)))
-        return self._answer()
+        click.echo(self.colour(unified_diff(path, document.text, after)), nl=False)
+        return self._answer(place)
 
-    def _answer(self) -> bool:
+    def _answer(self, place: str) -> str:
         while True:
-            click.echo("Write this? [y,n,a,q,?] ", nl=False)
+            click.echo(f"{place} Write this change [{_LETTERS}]? ", nl=False)
             line = sys.stdin.readline()
             answer = line.strip().lower()[:1]
             if not line:
                 # The input has ended: nobody is there to ask.
                 click.echo("q")
-            if answer == "q" or not line:
-                self.nothing = True
-            elif answer == "a":
-                self.everything = True
-            elif answer not in ("y", "n"):
-                click.echo(_HELP)
-                continue
-            return answer in ("y", "a")
+                answer = "q"
+            if answer in ("y", "n", "a", "d"):
+                return answer
+            if answer == "q":
+                self.quit = True
+                return answer
+            click.echo(_HELP)
+
+
+def _changes(
+    document: Document, wanted: Mapping[int, Settings], together: Sequence[Sequence[int]], findings: Sequence[Finding]
+) -> list[_Change]:
+    """The changes in the order of the text, each with the findings that it settles."""
+    in_groups = {index for group in together for index in group}
+    groups = [tuple(group) for group in together] + [(index,) for index in wanted if index not in in_groups]
+    placed = [(spans_of(document, group), group) for group in groups if not wanted.keys().isdisjoint(group)]
+    changes: list[_Change] = []
+    for spans, group in sorted(placed, key=lambda item: min(span.start for span in item[0])):
+        some = {index: wanted[index] for index in group if index in wanted}
+        changes.append((some, [finding for finding in findings if finding.span in spans and finding.safety]))
+    return changes
 
 
 def spans_of(document: Document, indices: Sequence[int]) -> frozenset[Span]:

@@ -68,6 +68,8 @@ class Checked:
     releases: tuple[Release, Release] | None = None
     known: tuple[Finding, ...] = ()
     hidden: tuple[Finding, ...] = ()
+    skipped: tuple[Finding, ...] = ()
+    """Findings whose fix the user declined."""
 
     @property
     def remaining(self) -> tuple[Finding, ...]:
@@ -225,8 +227,12 @@ class Run:
         from cgmigrate.documents import CannotEditError
         from cgmigrate.edits import OverlapError, apply
 
+        applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
+        fixed = tuple(finding for finding in checked.findings if finding.safety in applied)
         if self.chooser is not None:
             wanted = self.chooser.choose(checked.path, document, wanted, together, checked.findings)
+            fixed, skipped = _parted_by_choice(fixed, document, wanted)
+            checked = replace(checked, skipped=skipped)
             if not wanted:
                 return checked
         try:
@@ -239,13 +245,6 @@ class Run:
             # Each fix alone was checked; together they must not differ. Nothing is written then.
             self.notes.append(f"{checked.path}: not rewritten, since {reason}; please report this")
             return checked
-        applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
-        fixed = tuple(finding for finding in checked.findings if finding.safety in applied)
-        if self.chooser is not None:
-            from cgmigrate.interactive import spans_of
-
-            chosen = spans_of(document, list(wanted))
-            fixed = tuple(finding for finding in fixed if finding.span in chosen)
         return replace(checked, after=after, fixed=fixed, edits=edits)
 
     def _ignoring(self, checked: Checked, document: Document, source: Source) -> Checked:
@@ -425,6 +424,16 @@ def _is_of_the_user(error: Exception) -> bool:
     from cgmigrate.rules import RuleError
 
     return isinstance(error, (ConfigurationError, RuleError))
+
+
+def _parted_by_choice(
+    findings: Sequence[Finding], document: Document, chosen: Mapping[int, Settings]
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """The findings whose fix the user chose, and those whose fix was declined."""
+    from cgmigrate.interactive import spans_of
+
+    spans = spans_of(document, list(chosen))
+    return tuple(f for f in findings if f.span in spans), tuple(f for f in findings if f.span not in spans)
 
 
 def _selects(options: Options, rule: str) -> bool:

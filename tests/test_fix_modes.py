@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -276,17 +282,21 @@ def test_each_site_is_shown_and_asked_about(project: Path) -> None:
     result = ask("n\ny\n")
     assert path.read_text() == "a:\n  external_cuda_graph: true\nb:\n  cuda_graph_impl: transformer_engine\n"
     assert result.exit_code == 1, "one is left"
-    assert result.stdout.count("Write this? [y,n,a,q,?] ") == 2
+    assert result.stdout.count("(1/2) Write this change [y,n,q,a,d,?]? ") == 1
+    assert result.stdout.count("(2/2) Write this change [y,n,q,a,d,?]? ") == 1
     assert "a.yaml:2:3: CG102 [*]" in result.stdout
     assert "-  external_cuda_graph: true\n+  cuda_graph_impl: transformer_engine\n" in result.stdout
-    assert "Fixed 1 finding in 1 file of 1 file; 1 finding left for you to decide." in result.stderr
+    assert "Fixed 1 finding in 1 file of 1 file; 1 skipped." in result.stderr
 
 
 @pytest.mark.parametrize(
     ("answers", "written", "code"),
     [
-        ("a\n", [0, 1, 2, 3], 0),
-        ("n\na\n", [1, 2, 3], 1),
+        ("a\na\n", [0, 1, 2, 3], 0),
+        ("n\na\na\n", [1, 2, 3], 1),
+        ("a\n", [0, 1], 1),
+        ("d\ny\ny\n", [2, 3], 1),
+        ("y\nd\na\n", [0, 2, 3], 1),
         ("y\nq\n", [0], 1),
         ("q\n", [], 1),
         ("", [], 1),
@@ -299,14 +309,65 @@ def test_all_and_quit(project: Path, answers: str, written: list[int], code: int
     lines = [line for path in files for line in path.read_text().splitlines() if ":" in line and line[0] == " "]
     assert [at for at, line in enumerate(lines) if "impl" in line] == written
     assert result.exit_code == code
-    assert ("y: write this  n: leave it" in result.stdout) is answers.startswith("?")
+    assert ("y - write this change\nn - skip this change\n" in result.stdout) is answers.startswith("?")
+    fixed, skipped = len(written), 4 - len(written)
+    counts = f"Fixed {fixed} finding{'' if fixed == 1 else 's'} in "
+    assert counts in result.stderr and ("left for you to decide" in result.stderr) is False
+    assert (f"; {skipped} skipped." in result.stderr) is (skipped > 0)
+
+
+def test_what_nobody_was_asked_about_is_reported_and_left_to_decide(project: Path) -> None:
+    unsafe = "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
+    write(project / "a.yaml", LEGACY)
+    write(project / "b.yaml", unsafe)
+    result = ask("n\n", "--from", "0.16")
+    assert "b.yaml:3:3: CG" in result.stdout and result.stdout.count("a.yaml:2:3: CG102") == 1
+    assert re.search(r"; 1 skipped; \d+ findings? left for you to decide\.", result.stderr)
+
+
+IMPATIENT = """
+from cgmigrate import progress
+progress.shown.__wrapped__.__defaults__ = (None, 0.2)  # seconds until the line of the progress is drawn
+from cgmigrate.cli import main
+main()
+"""
+
+
+def test_the_progress_bar_does_not_clear_a_question(project: Path) -> None:
+    """On a real terminal: what is on the screen when the user has thought about it for longer than the bar waits."""
+    write(project / "a.yaml", TWO)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", IMPATIENT, "fix", "--interactive", "--color", "never", "."]
+    with subprocess.Popen(command, cwd=project, stdin=theirs, stdout=theirs, stderr=theirs):
+        os.close(theirs)
+        screen = until(ours, "(1/2) Write this change [y,n,q,a,d,?]? ")
+        time.sleep(1.0)
+        os.write(ours, b"y\n")
+        screen += until(ours, "(2/2) Write this change [y,n,q,a,d,?]? ")
+        time.sleep(1.0)
+        os.write(ours, b"n\n")
+        screen += until(ours, "1 skipped.")
+    # A terminal shows a line from its last carriage return and clearing on.
+    visible = [re.split(r"\r(?:\x1b\[K)?", line.rstrip("\r"))[-1] for line in screen.split("\n")]
+    for number, answer in ((1, "y"), (2, "n")):
+        assert f"({number}/2) Write this change [y,n,q,a,d,?]? {answer}" in visible, screen
+    assert "-  external_cuda_graph: true" in visible
+
+
+def until(terminal: int, text: str) -> str:
+    shown = ""
+    while text not in shown:
+        ready, _, _ = select.select([terminal], [], [], 30)
+        assert ready, f"waited for {text!r}, and there is {shown!r}"
+        shown += os.read(terminal, 4096).decode()
+    return shown
 
 
 def test_what_shares_settings_is_one_question(project: Path) -> None:
     text = "a: &a\n  external_cuda_graph: true\nb:\n  <<: *a\n  cuda_graph_scope: attn\n"
     path = write(project / "a.yaml", text)
     result = ask("y\n")
-    assert result.stdout.count("Write this?") == 1
+    assert result.stdout.count("(1/1) Write this change") == 1
     assert path.read_text() == text.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine").replace(
         "scope", "modules"
     )
@@ -329,7 +390,7 @@ def test_code_is_asked_about_too_and_imports_follow(project: Path) -> None:
 def test_unsafe_fixes_are_asked_about_where_they_are_wanted(project: Path) -> None:
     text = "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
     path = write(project / "a.yaml", text)
-    assert "Write this?" not in ask("y\n", "--from", "0.16").stdout
+    assert "Write this change" not in ask("y\n", "--from", "0.16").stdout
     result = ask("y\n", "--from", "0.16", "--unsafe-fixes")
     assert "because: megatron-core 0.16 captures" in result.stdout
     assert path.read_text() == "megatron_cfg:\n  cuda_graph_impl: full_iteration\n"
