@@ -147,8 +147,9 @@ def check(statistics: bool, show_settings: bool, show_files: bool, **given: Any)
 @click.option("--diff", is_flag=True, help="Show what would change instead of writing it.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that change what is captured; each says how.")
 @click.option("--interactive", is_flag=True, help="Show each change and ask before it is written.")
+@click.option("--fix-only", is_flag=True, help="Report no findings, and exit with 0 although some are left.")
 @click.option("--undo", is_flag=True, help="The same as `cgmigrate undo`; takes no PATHS.")
-def fix(diff: bool, unsafe_fixes: bool, interactive: bool, undo: bool, **given: Any) -> None:
+def fix(diff: bool, unsafe_fixes: bool, interactive: bool, fix_only: bool, undo: bool, **given: Any) -> None:
     """Rewrite the settings in PATHS so that exactly the same graphs are captured.
 
     What is read from stdin (-) is written to stdout, and the findings that are left to stderr.
@@ -164,9 +165,11 @@ def fix(diff: bool, unsafe_fixes: bool, interactive: bool, undo: bool, **given: 
         sys.exit(_undo())
     if diff and interactive:
         raise click.UsageError("--diff and --interactive contradict each other")
+    if fix_only and (interactive or given["format"] or given["output_file"]):
+        raise click.UsageError("--fix-only reports no findings: give no --interactive, --format or --output-file")
     if diff and given["format"]:
         raise click.UsageError("--diff prints a patch and no findings: leave out --format")
-    sys.exit(fixing.fix(given, diff, unsafe_fixes, interactive))
+    sys.exit(fixing.fix(given, fixing.Mode(diff, unsafe_fixes, interactive, fix_only)))
 
 
 @main.command()

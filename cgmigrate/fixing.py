@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cgmigrate.asked import ERROR, FINDINGS, clean, each, output_of, run_of, status_of, tell_notes
+from cgmigrate.asked import CLEAN, ERROR, FINDINGS, clean, each, output_of, run_of, status_of, tell_notes
 from cgmigrate.escaping import in_text
 from cgmigrate.output import FOR_PEOPLE
 from cgmigrate.words import counted
@@ -19,53 +19,69 @@ if TYPE_CHECKING:
     from cgmigrate.run import Checked, Run
 
 
-def fix(given: dict[str, Any], diff: bool, unsafe: bool, interactive: bool) -> int:
+class Mode(NamedTuple):
+    """What becomes of the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports no findings."""
+
+    diff: bool = False
+    unsafe: bool = False
+    interactive: bool = False
+    fix_only: bool = False
+
+
+def fix(given: dict[str, Any], mode: Mode) -> int:
     """Rewrite the files, or show what would change; return the exit status."""
     from cgmigrate.saving import Writer
 
-    if interactive and not given["output_file"]:
-        if given["format"] not in (None, *FOR_PEOPLE):
-            told = f"leave out --format {given['format']}, or give --output-file"
-            raise click.UsageError(f"--interactive asks on stdout: {told}")
-        # The format of the configuration is not asked for here.
-        given["format"] = given["format"] or "text"
-    run = run_of(given, unsafe=unsafe)
+    if mode.interactive:
+        _check_interactive(given)
+    run = run_of(given, unsafe=mode.unsafe)
     from_stdin = run.options.stdin is not None
-    if interactive and from_stdin:
-        raise click.UsageError("--interactive asks on stdin: give paths, not -")
     output = output_of(run, given)
-    if interactive:
+    if mode.interactive:
         run.chooser = _chooser(output)
     writer = Writer(output.tell)
     rewritten: list[Checked] = []
 
     def handle(checked: Checked) -> None:
-        if not diff and not from_stdin:
+        if not mode.diff and not from_stdin:
             writer.remove_leftovers(checked.path)
-        done = checked.after is not None and (diff or from_stdin or writer.write(checked, "rewrote"))
+        done = checked.after is not None and (mode.diff or from_stdin or writer.write(checked, "rewrote"))
         if done:
             rewritten.append(checked)
-        if diff:
+        if mode.diff:
             _show_diff(checked, output)
-        elif checked.after is not None and not done:
-            output.take(checked, checked.findings)
-        else:
-            output.take(checked, _left_to_tell(checked, run), written=done)
+        elif not mode.fix_only:
+            output.take(checked, _to_report(checked, run, written=done), written=done)
 
     found, failed = each(run, output, handle)
-    if from_stdin and not diff:
+    if from_stdin and not mode.diff:
         _write_stdout(run, rewritten)
-    if not diff:
+    if not mode.diff and not mode.fix_only:
         output.finish()
     failed = writer.tell() or failed
     left = [finding for checked in found for finding in checked.remaining]
     fixed = sum(len(checked.fixed) for checked in rewritten)
     skipped = sum(len(checked.skipped) for checked in found)
-    _tell(run, output, failed, _Counts(fixed, len(rewritten), len(left) - skipped, writer.unwritten, skipped), diff)
-    tell_notes(run, found, output)
+    _tell(run, output, failed, _Counts(fixed, len(rewritten), len(left) - skipped, writer.unwritten, skipped), mode)
+    tell_notes(run, [] if mode.fix_only else found, output)
     if failed:
         return ERROR
-    return FINDINGS if diff and fixed and not given["exit_zero"] else status_of(left, output, given)
+    if mode.diff and fixed and not given["exit_zero"]:
+        return FINDINGS
+    return CLEAN if mode.fix_only else status_of(left, output, given)
+
+
+def _check_interactive(given: dict[str, Any]) -> None:
+    """See that stdin and stdout are free for the questions. Raises click.UsageError."""
+    if "-" in given["paths"]:
+        raise click.UsageError("--interactive asks on stdin: give paths, not -")
+    if given["output_file"]:
+        return
+    if given["format"] not in (None, *FOR_PEOPLE):
+        told = f"leave out --format {given['format']}, or give --output-file"
+        raise click.UsageError(f"--interactive asks on stdout: {told}")
+    # The format of the configuration is not asked for here.
+    given["format"] = given["format"] or "text"
 
 
 def _chooser(output: Output) -> Any:
@@ -79,8 +95,10 @@ def _chooser(output: Output) -> Any:
     return Chooser(show, partial(readable_diff, coloured=output.coloured()))
 
 
-def _left_to_tell(checked: Checked, run: Run) -> tuple[Finding, ...]:
+def _to_report(checked: Checked, run: Run, written: bool) -> tuple[Finding, ...]:
     """The findings that are left; what a person was asked about has been seen."""
+    if checked.after is not None and not written:
+        return checked.findings
     if run.chooser is not None and run.chooser.quit:
         return ()
     skipped = {id(finding) for finding in checked.skipped}
@@ -129,12 +147,12 @@ class _Counts(NamedTuple):
     skipped: int
 
 
-def _tell(run: Run, output: Output, failed: bool, counts: _Counts, diff: bool) -> None:
+def _tell(run: Run, output: Output, failed: bool, counts: _Counts, mode: Mode) -> None:
     if not any(counts):
         if run.discovery.files_seen or not failed:
             output.tell(clean(run, "nothing to do"))
         return
-    verb, seen = "Would fix" if diff else "Fixed", counted(run.discovery.files_seen, "file")
+    verb, seen = "Would fix" if mode.diff else "Fixed", counted(run.discovery.files_seen, "file")
     text = f"{verb} {counted(counts.fixed, 'finding')} in {counted(counts.files, 'file')} of {seen}"
     if counts.skipped:
         text += f"; {counts.skipped} skipped"
@@ -142,5 +160,5 @@ def _tell(run: Run, output: Output, failed: bool, counts: _Counts, diff: bool) -
         text += f"; {counted(counts.unwritten, 'fix', 'fixes')} not written"
     if counts.left:
         text += f"; {counted(counts.left, 'finding')} left for you to decide"
-        text += " (see `cgmigrate check`)" if diff else ""
+        text += " (see `cgmigrate check`)" if mode.diff or mode.fix_only else ""
     output.tell(text + ".")

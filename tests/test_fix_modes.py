@@ -401,3 +401,21 @@ def test_what_was_agreed_to_can_be_undone(project: Path, cgmigrate) -> None:
     ask("y\nn\n")
     cgmigrate("fix", "--undo")
     assert path.read_text() == TWO
+
+
+# --- without a report -----------------------------------------------------------------------------------
+
+
+def test_fix_only_rewrites_and_reports_nothing(project: Path, cgmigrate) -> None:
+    (project / "cgmigrate.toml").write_text('format = "json"\n')
+    path = write(project / "a.yaml", LEGACY)
+    write(project / "b.yaml", "model:\n  hidden_size: 8\n  cuda_graph_impl: ${A}\n  cuda_graph_scope: attn\n")
+    result = cgmigrate("fix", "--fix-only", ".")
+    assert (result.exit_code, result.stdout, path.read_text()) == (0, "", FIXED)
+    assert re.search(r"Fixed 1 finding in 1 file of 2 files; \d+ findings? left .*see `cgmigrate check`", result.stderr)
+    path.write_text(LEGACY)
+    path.chmod(0o444)
+    assert cgmigrate("fix", "--fix-only", ".").exit_code == 2
+    assert cgmigrate("fix", "--fix-only", "--diff", ".").exit_code == 1
+    for words in (["--format", "json"], ["--output-file", "x"], ["--interactive"]):
+        assert cgmigrate("fix", "--fix-only", *words, ".").exit_code == 2

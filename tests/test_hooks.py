@@ -38,10 +38,10 @@ def passed_on(hook: dict, name: str) -> bool:
 def test_there_is_a_hook_that_checks_and_one_that_fixes() -> None:
     assert {name: hook["entry"] for name, hook in HOOKS.items()} == {
         "cgmigrate-check": "cgmigrate check",
-        "cgmigrate-fix": "cgmigrate fix",
+        "cgmigrate-fix": "cgmigrate fix --fix-only",
     }
     for hook in HOOKS.values():
-        program, command = hook["entry"].split()
+        program, command, *_ = hook["entry"].split()
         assert program == "cgmigrate" and command in main.commands
         assert hook["require_serial"] and hook["language"] == "python"
 
@@ -140,7 +140,7 @@ class Project:
 def guarded(tmp_path: Path, release: tuple[Path, str], env: dict[str, str], request: pytest.FixtureRequest) -> Project:
     project = Project(tmp_path, env)
     project.git("init", "-q")
-    repo = {"repo": str(release[0]), "rev": release[1], "hooks": [{"id": request.param}]}
+    repo = {"repo": str(release[0]), "rev": release[1], "hooks": [{"id": name} for name in request.param.split()]}
     project.write(".pre-commit-config.yaml", yaml.safe_dump({"repos": [repo]}))
     installed = run(sys.executable, "-m", "pre_commit", "install", "--install-hooks", cwd=tmp_path, env=env)
     if installed.returncode != 0:
@@ -194,17 +194,28 @@ def test_the_fix_hook_rewrites_refuses_and_passes_when_the_result_is_staged(guar
     assert guarded.git("show", "HEAD:train.yaml") == MIGRATED.strip()
 
 
-@pytest.mark.parametrize("guarded", ["cgmigrate-fix"], indirect=True)
-def test_the_fix_hook_refuses_what_needs_a_decision_and_changes_nothing(guarded: Project) -> None:
+BOTH = ["cgmigrate-fix cgmigrate-check", "cgmigrate-check cgmigrate-fix"]
+
+
+@pytest.mark.parametrize("guarded", BOTH, indirect=True)
+def test_both_hooks_together_report_what_needs_a_decision_once(guarded: Project) -> None:
     path = guarded.write("train.yaml", UNDECIDED)
-    refused = guarded.commit("train.yaml")
-    assert refused.returncode == 1 and "train.yaml:3:3: CG" in refused.stderr
-    assert "files were modified" not in refused.stderr
+    both = guarded.write("both.yaml", LEGACY + "OTHER:\n  --bf16: true\n  --enable-cuda-graph: ${GRAPHS}\n")
+    refused = guarded.commit("train.yaml", "both.yaml")
+    assert refused.returncode == 1
+    for place in ("train.yaml:3:3: CG003", "both.yaml:6:3: CG003"):
+        assert refused.stderr.count(place) == 1, refused.stderr
     assert path.read_text() == UNDECIDED
+    assert both.read_text().startswith(MIGRATED)
+    # Nothing is left to rewrite, and what needs a decision still stops the commit.
+    refused = guarded.commit("train.yaml", "both.yaml")
+    assert refused.returncode == 1 and "files were modified" not in refused.stderr
+    assert refused.stderr.count("train.yaml:3:3: CG003") == 1
+    assert guarded.git("log", "--format=%s") == "start"
 
 
-@pytest.mark.parametrize("guarded", ["cgmigrate-fix"], indirect=True)
-def test_the_fix_hook_does_not_rewrite_a_parent_whose_child_is_not_staged(guarded: Project) -> None:
+@pytest.mark.parametrize("guarded", BOTH[:1], indirect=True)
+def test_the_hooks_do_not_rewrite_a_parent_whose_child_is_not_staged(guarded: Project) -> None:
     guarded.write("child.yaml", "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [mlp]\n")
     guarded.git("add", "child.yaml")
     guarded.git("commit", "-qm", "child", "--no-verify")
@@ -212,5 +223,5 @@ def test_the_fix_hook_does_not_rewrite_a_parent_whose_child_is_not_staged(guarde
     parent = guarded.write("base.yaml", text)
     refused = guarded.commit("base.yaml")
     assert refused.returncode == 1
-    assert "CG010 the file is merged into `child.yaml`" in refused.stderr
+    assert refused.stderr.count("CG010 the file is merged into `child.yaml`") == 1
     assert parent.read_text() == text
