@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -263,6 +265,36 @@ def test_parallel_sizes_are_scaled_to_the_gpus_there_are() -> None:
     assert (four.tensor, four.pipeline, four.processes, four.microbatches) == (2, 2, 4, 4)
     experts = proxy_of({"num_moe_experts": 8, "expert_model_parallel_size": 8}, 2)
     assert (experts.expert, experts.processes) == (2, 2)
+
+
+def test_experts_do_not_take_the_tensor_size_where_the_gpus_do_not_hold_both() -> None:
+    sizes = {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "expert_model_parallel_size": 2}
+    proxy = proxy_of({"num_moe_experts": 8, **sizes}, 4)
+    assert (proxy.tensor, proxy.pipeline, proxy.expert, proxy.expert_tensor, proxy.processes) == (2, 2, 2, 1, 4)
+    assert "an expert is not split: 4 GPUs do not hold 2 ways of it beside the experts" in proxy.notes
+    assert proxy_of({"num_moe_experts": 8, **sizes}, 8).expert_tensor == 2
+    alone = proxy_of({"num_moe_experts": 8, **sizes, "expert_tensor_parallel_size": 1}, 8)
+    assert (alone.expert_tensor, alone.processes, alone.notes) == (1, 4, ())
+
+
+SIZES = (None, 1, 2, 3, 8)
+
+
+@pytest.mark.parametrize("gpus", range(1, 9))
+def test_parallel_sizes_always_fit_the_gpus(gpus: int) -> None:
+    """What megatron-core checks when it divides the processes into groups, and the experts among them."""
+    names = ("tensor", "pipeline", "expert_model", "expert_tensor")
+    for *sizes, experts in itertools.product(*[SIZES] * len(names), (None, 1, 3, 8)):
+        asked = {f"{name}_parallel_size": size for name, size in zip(names[2:], sizes[2:], strict=True)}
+        asked |= {f"{name}_model_parallel_size": size for name, size in zip(names[:2], sizes[:2], strict=True)}
+        given = {name: size for name, size in {**asked, "num_moe_experts": experts}.items() if size}
+        whole = proxy_of(given, gpus)
+        for proxy, world in ((whole, gpus), (replace(whole, pipeline=1), replace(whole, pipeline=1).processes)):
+            assert whole.processes <= gpus
+            assert world % (proxy.tensor * proxy.pipeline) == 0, (given, proxy)
+            assert world % (proxy.expert_tensor * proxy.expert * proxy.pipeline) == 0, (given, proxy)
+            assert proxy.fields.get("num_moe_experts", proxy.expert) % proxy.expert == 0, (given, proxy)
+            assert proxy.fields.get("moe_router_topk", 0) <= proxy.fields.get("num_moe_experts", 0), (given, proxy)
 
 
 def test_flags_are_read_like_fields() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -66,10 +67,14 @@ class Proxy:
     notes: tuple[str, ...] = ()
 
     @property
+    def expert_tensor(self) -> int:
+        """How many ways an expert is split: the tensor size, unless the configuration says otherwise."""
+        return int(self.fields.get("expert_tensor_parallel_size") or self.tensor)
+
+    @property
     def processes(self) -> int:
-        """The fewest processes (one a GPU) that the parallel sizes need."""
-        spread = -(-self.expert // (self.tensor * self.context))
-        return self.tensor * self.context * self.pipeline * spread
+        """The fewest processes (one a GPU) that the sizes of the dense layers and of the experts both divide."""
+        return self.pipeline * math.lcm(self.tensor * self.context, self.expert_tensor * self.expert)
 
 
 @dataclass(frozen=True, slots=True)

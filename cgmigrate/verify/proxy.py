@@ -82,6 +82,8 @@ def proxy_of(neighbours: Mapping[str, Any], gpus: int = 1, packing: Packing | No
     parallel = _parallel(given, gpus, notes)
     fields: dict[str, Any] = {name: given[name] for name in _KEPT if given.get(name) is not None}
     fields.setdefault("normalization", "RMSNorm")
+    if "expert_tensor" in parallel:
+        fields["expert_tensor_parallel_size"] = parallel.pop("expert_tensor")
     _group_queries(given, fields)
     _experts(given, fields, parallel["expert"], notes)
     _recompute(given, fields, notes)
@@ -144,22 +146,38 @@ def _number(text: str) -> Any:
 
 
 def _parallel(given: Mapping[str, Any], gpus: int, notes: list[str]) -> dict[str, int]:
-    """Parallel sizes, halved until they fit: a size that counts is kept at 2 as long as there are GPUs for it."""
+    """Parallel sizes, halved until they fit: a size that counts is kept at 2 as long as there are GPUs for it.
+
+    megatron-core divides the GPUs twice: by pipeline × tensor for the dense layers, and by pipeline × expert × expert
+    tensor for the experts. Both have to divide them. ``expert_tensor`` is given only where it is not the tensor size.
+    """
     wanted = {
         "tensor": _count(given.get("tensor_model_parallel_size")),
         "pipeline": _count(given.get("pipeline_model_parallel_size")),
         "expert": _count(given.get("expert_model_parallel_size")),
     }
-    sizes, left = {"tensor": 1, "pipeline": 1, "expert": 1}, gpus
+    sizes = {"tensor": 1, "pipeline": 1, "expert": 1}
+    dense = 1
     for name in ("pipeline", "tensor"):
-        if wanted[name] > 1 and left >= 2:
-            sizes[name], left = 2, left // 2
-    if wanted["expert"] > 1 and (left >= 2 or sizes["tensor"] == 2):
-        sizes["expert"] = 2
+        if wanted[name] > 1 and gpus % (2 * dense) == 0:
+            sizes[name], dense = 2, 2 * dense
+    if _count(given.get("num_moe_experts"), none=0):
+        split = min(_count(given.get("expert_tensor_parallel_size"), none=sizes["tensor"]), sizes["tensor"])
+        sizes |= _expert_sizes(wanted["expert"], split, gpus // sizes["pipeline"])
+        if sizes["expert_tensor"] < split:
+            notes.append(f"an expert is not split: {gpus} GPUs do not hold {split} ways of it beside the experts")
+        if sizes["expert_tensor"] == sizes["tensor"]:
+            del sizes["expert_tensor"]
     for name, size in wanted.items():
         if size > sizes[name]:
             notes.append(f"{name} parallelism {size} is scaled to {sizes[name]} ({gpus} GPU{'s' * (gpus > 1)})")
     return sizes
+
+
+def _expert_sizes(wanted: int, split: int, ranks: int) -> dict[str, int]:
+    """How the ranks of one pipeline stage divide the experts: among them first, then each expert."""
+    expert = 2 if wanted > 1 and ranks % 2 == 0 else 1
+    return {"expert": expert, "expert_tensor": split if ranks % (expert * split) == 0 else 1}
 
 
 def _group_queries(given: Mapping[str, Any], fields: dict[str, Any]) -> None:
@@ -176,8 +194,9 @@ def _experts(given: Mapping[str, Any], fields: dict[str, Any], expert: int, note
         if any(name in given for name in _MOE[1:]):
             notes.append("settings of experts stand there without a number of experts: the proxy has none")
         return
-    fields["num_moe_experts"] = max(min(experts, EXPERTS), expert)
-    fields["moe_router_topk"] = min(_count(given.get("moe_router_topk"), none=2), 2)
+    fewer = max(min(experts, EXPERTS), expert)
+    fields["num_moe_experts"] = fewer - fewer % expert
+    fields["moe_router_topk"] = min(_count(given.get("moe_router_topk"), none=2), 2, fields["num_moe_experts"])
     fields["moe_ffn_hidden_size"] = HIDDEN
     fields.setdefault("moe_grouped_gemm", True)
     fields.setdefault("moe_token_dispatcher_type", "alltoall")

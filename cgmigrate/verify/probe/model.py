@@ -45,6 +45,7 @@ def start(arm: Arm) -> int:
         pipeline_model_parallel_size=proxy.pipeline,
         context_parallel_size=proxy.context,
         expert_model_parallel_size=proxy.expert,
+        expert_tensor_parallel_size=proxy.expert_tensor,
     )
     data_parallel = world // (proxy.tensor * proxy.pipeline * proxy.context)
     init_num_microbatches_calculator(
