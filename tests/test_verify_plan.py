@@ -11,6 +11,7 @@ import pytest
 from cgmigrate.capture import Reader
 from cgmigrate.settings import Release
 from cgmigrate.verify.arms import DYNAMIC, EAGER, EAGER_SOURCE, LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, STATIC, TRAINING
+from cgmigrate.verify.compare import with_changes
 from cgmigrate.verify.plan import Asked, Case, PlanError, Scale, cases_of, planned
 from cgmigrate.verify.proxy import proxy_of
 
@@ -72,6 +73,87 @@ def test_a_migrated_form_made_by_hand(tmp_path: Path) -> None:
     text = "model:\n  hidden_size: 64\n  external_cuda_graph: true\n"
     (case,) = cases(tmp_path / "a.yaml", text, after=str(hand))
     assert case.after == {"cuda_graph_impl": "local"}
+
+
+BEFORE = """\
+model:
+  hidden_size: 64
+  hidden_dropout: 0.1
+  enable_cuda_graph: true  # all layers
+trainer: {lr: 1, args: [a, "model.cuda_graph_scope=full"]}
+"""
+AFTER = """\
+model:
+  hidden_dropout: 0.1
+  cuda_graph_impl: local
+  hidden_size: 64
+
+trainer:
+  args: [a]
+  lr: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("", "", ()),
+        ("hidden_dropout: 0.1", "hidden_dropout: 0.0", ("`model.hidden_dropout` (0.1, then 0.0)",)),
+        ("  hidden_dropout: 0.1\n", "", ("`model.hidden_dropout` (0.1, then not there)",)),
+        ("lr: 1", "lr: 1\n  new: {a: 1}", ("`trainer.new.a` (not there, then 1)",)),
+        ("lr: 1", 'lr: "1"', ('`trainer.lr` (1, then "1")',)),
+        ("[a]", "[a, b]", ("`trainer.args.1` (not there, then b)",)),
+        ("args: [a]", "args: a", ("`trainer.args` (a sequence, then a)",)),
+    ],
+)
+def test_what_a_hand_changes_beside_the_settings_is_named(
+    tmp_path: Path, old: str, new: str, changes: tuple[str, ...]
+) -> None:
+    hand = tmp_path / "hand.yaml"
+    hand.write_text(AFTER.replace(old, new, 1))
+    found = cases(tmp_path / "a.yaml", BEFORE, after=str(hand))
+    assert found[0].changes == changes
+    assert found[0].migrated_fields.get("hidden_dropout") == (
+        None if old.startswith("  ") else 0.0 if "0.0" in new else 0.1
+    )
+    (plan,) = planned(found[0], VERSIONS, Scale())[:1]
+    dropouts = [plan.arms[role].proxy.fields.get("hidden_dropout") for role in (LEGACY_TARGET, EAGER, MIGRATED)]
+    assert dropouts == [0.1, 0.1, found[0].migrated_fields.get("hidden_dropout")]
+
+
+CODE = """\
+from megatron.core.transformer import TransformerConfig
+
+config = TransformerConfig(hidden_dropout=0.1, enable_cuda_graph=True)  # all layers
+steps = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("steps = 3", "# three\nsteps=3", ()),
+        ("hidden_dropout=0.1", "hidden_dropout=0.0", ("`hidden_dropout` (0.1, then 0.0)",)),
+        ("steps = 3", "steps = 4\nrate = 2", ("`steps` (3, then 4)", "`rate` (not there, then 2)")),
+        ("steps = 3", "steps = 3\nrun()", ("code beside the settings",)),
+    ],
+)
+def test_what_a_hand_changes_in_code_is_named(tmp_path: Path, old: str, new: str, changes: tuple[str, ...]) -> None:
+    hand = tmp_path / "hand.py"
+    hand.write_text(CODE.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"').replace(old, new))
+    (case,) = cases(tmp_path / "a.py", CODE, after=str(hand))
+    assert case.changes == changes
+
+
+@pytest.mark.parametrize("verdict", ["equivalent", "equivalent, but"])
+def test_a_file_that_changes_more_than_the_settings_is_not_equivalent(verdict: str) -> None:
+    also = "the migrated file also changes `lr` (1, then 2)"
+    assert with_changes(verdict, "why", ("`lr` (1, then 2)",)) == (
+        "different",
+        f"{also}; the settings alone: {verdict}, why",
+    )
+    assert with_changes("inconclusive", "why", ("`lr` (1, then 2)",)) == ("inconclusive", f"why; {also}")
+    assert with_changes(verdict, "why", ()) == (verdict, "why")
 
 
 @pytest.mark.parametrize("spelling", ["a.yaml", "./a.yaml", "sub/../a.yaml", "{here}/a.yaml"])

@@ -106,6 +106,15 @@ def judge(roles: Mapping[str, Result]) -> tuple[str, str, tuple[str, ...]]:
     return verdict, reason, tuple(_notes(roles))
 
 
+def with_changes(verdict: str, reason: str, changes: Sequence[str]) -> tuple[str, str]:
+    """The verdict and its reason where the migrated file also changes what is no CUDA-graph setting."""
+    if not changes:
+        return verdict, reason
+    also = f"the migrated file also changes {', '.join(changes)}"
+    same = verdict in (EQUIVALENT, EQUIVALENT_BUT)
+    return (DIFFERENT, f"{also}; the settings alone: {verdict}, {reason}") if same else (verdict, f"{reason}; {also}")
+
+
 def _verdict(roles: Mapping[str, Result]) -> tuple[str, str]:
     migrated, source, target = roles[MIGRATED], roles.get(LEGACY_SOURCE), roles.get(LEGACY_TARGET)
     ran_source = source is not None and source.outcome == DONE

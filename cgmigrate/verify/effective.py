@@ -68,7 +68,7 @@ from cgmigrate.settings import (
     Release,
     Settings,
 )
-from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated, with_changes
 from cgmigrate.verify.deciding import assumed_beside, deciding
 from cgmigrate.verify.mcore import Home, environment, home_for, not_at_hand
 from cgmigrate.verify.plan import Case, undecided
@@ -205,16 +205,20 @@ def _named(verdict: ConfigVerdict, case: Case) -> ConfigVerdict:
     assumed = assumed_beside(deciding(case.fields, case.reader), (case.before, case.after), case.reader)
     shown = ", ".join(f"{name}={value}" for name, value in assumed.items())
     note = (f"not told beside the settings, so assumed: {shown}",) if assumed else ()
-    return replace(verdict, name=case.name, notes=verdict.notes + note)
+    word, reason = with_changes(verdict.verdict, verdict.reason, case.changes)
+    return replace(verdict, name=case.name, verdict=word, reason=reason, notes=verdict.notes + note)
 
 
 def _requests(case: Case) -> tuple[Request, Request, Request]:
-    fields = deciding(case.fields, case.reader)
-    fields |= assumed_beside(fields, (case.before, case.after), case.reader)
+    def fields_of(beside: Mapping[str, Any]) -> dict[str, Any]:
+        fields = deciding(beside, case.reader)
+        return fields | assumed_beside(fields, (case.before, case.after), case.reader)
+
+    fields = fields_of(case.fields)
     return (
         Request(case.reader, case.before, case.source, fields),
         Request(case.reader, case.before, case.target, fields),
-        Request(case.reader, case.after, case.target, fields),
+        Request(case.reader, case.after, case.target, fields_of(case.migrated_fields)),
     )
 
 

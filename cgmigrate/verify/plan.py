@@ -27,6 +27,7 @@ from cgmigrate.verify.arms import (
     Proxy,
 )
 from cgmigrate.verify.mcore import not_at_hand
+from cgmigrate.verify.other_changes import other_changes
 from cgmigrate.verify.proxy import proxy_of
 
 
@@ -34,8 +35,9 @@ from cgmigrate.verify.proxy import proxy_of
 class Case:
     """One site to verify: its settings before, read by ``source``, and after, read by ``target``.
 
-    ``name`` is the file and the line; ``fields`` are the plain values that stand beside the settings; ``diff`` is
-    what changes in the file. ``unclear`` says why the site cannot be verified, empty when it can.
+    ``name`` is the file and the line; ``fields`` are the plain values beside the settings, ``fields_after`` those
+    beside the migrated ones where these are others (``--after``); ``diff`` is what changes in the file, ``changes``
+    names what else changes in it. ``unclear`` says why the site cannot be verified, empty when it can.
     """
 
     name: str
@@ -47,6 +49,13 @@ class Case:
     fields: Mapping[str, Any] = field(default_factory=dict)
     diff: str = ""
     unclear: str = ""
+    fields_after: Mapping[str, Any] | None = None
+    changes: tuple[str, ...] = ()
+
+    @property
+    def migrated_fields(self) -> Mapping[str, Any]:
+        """The plain values beside the migrated settings."""
+        return self.fields if self.fields_after is None else self.fields_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +175,7 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
     before = document_of(checked.path, checked.text, syntax)
     after = document_of(after_file or checked.path, after_text, syntax)
     diff = unified_diff(checked.path, checked.text, after_text) if after_text != checked.text else ""
+    changes = other_changes(checked.text, after_text, syntax) if after_file else ()
     read_after = settings_of(after, context)
     read_before = settings_of(before, context)
     for index, (reader, settings) in read_before.items():
@@ -185,6 +195,8 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
             fields=_beside(site, checked.text),
             diff=diff,
             unclear=_unclear(settings, migrated),
+            fields_after=_beside(after.sites[twin], after_text) if after_file and twin is not None else None,
+            changes=changes,
         )
         start = checked.text.count("\n", 0, site.span.start) + 1
         yield case, min(start, first), checked.text.count("\n", 0, max(site.span.end - 1, 0)) + 1
@@ -207,6 +219,7 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
                 fields=_beside(site, after_text),
                 diff=diff,
                 unclear=_unclear({}, settings),
+                changes=changes,
             ),
             0,
             0,
@@ -285,11 +298,12 @@ class Scale:
 def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[Planned]:
     """The comparisons of a case; ``versions`` maps minor releases to the versions at hand."""
     proxy = scale.proxy or proxy_of(case.fields, scale.gpus, scale.packing)
+    after = scale.proxy or proxy_of(case.migrated_fields, scale.gpus, scale.packing)
     target = versions.get(case.target)
     if target is None:
         raise PlanError(not_at_hand(case.target))
     return [
-        Planned(case, workload, _arms(case, workload, proxy, versions, scale))
+        Planned(case, workload, _arms(case, workload, (proxy, after), versions, scale))
         for workload in scale.workloads or _concerned(case)
     ]
 
@@ -301,19 +315,27 @@ def _concerned(case: Case) -> tuple[str, ...]:
     return (TRAINING, STATIC, DYNAMIC) if inference else (TRAINING,)
 
 
-def _arms(case: Case, workload: str, proxy: Proxy, versions: Mapping[Release, str], scale: Scale) -> dict[str, Arm]:
-    source, target = versions.get(case.source), versions[case.target]
+def _arm(workload: str, proxy: Proxy, release: str, scale: Scale) -> Arm:
+    """The arm that captures nothing on a proxy."""
     if workload != TRAINING and proxy.pipeline > 1:
         proxy = replace(proxy, pipeline=1, notes=(*proxy.notes, "generation runs without pipeline parallelism"))
     steps = scale.steps if workload == TRAINING else scale.tokens
-    base = Arm(target, workload, {}, proxy, steps, max(proxy.processes, scale.gpus if workload == TRAINING else 1))
+    return Arm(release, workload, {}, proxy, steps, max(proxy.processes, scale.gpus if workload == TRAINING else 1))
+
+
+def _arms(
+    case: Case, workload: str, proxies: tuple[Proxy, Proxy], versions: Mapping[Release, str], scale: Scale
+) -> dict[str, Arm]:
+    """The arms by role; ``proxies`` stand for the configuration before and after."""
+    source, target = versions.get(case.source), versions[case.target]
+    base, after = (_arm(workload, proxy, target, scale) for proxy in proxies)
     result = {EAGER: base, EAGER_AGAIN: replace(base, repeat=1)}
     if source is not None:
         if source != target:
             result[EAGER_SOURCE] = replace(base, release=source)
         result[LEGACY_SOURCE] = replace(base, release=source, settings=_for_config(case.before, case.source, case))
     result[LEGACY_TARGET] = replace(base, settings=_for_config(case.before, case.target, case))
-    result[MIGRATED] = replace(base, settings=_for_config(case.after, case.target, case))
+    result[MIGRATED] = replace(after, settings=_for_config(case.after, case.target, case))
     return result
 
 

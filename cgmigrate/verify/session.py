@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Packing, Result
-from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge
+from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge, with_changes
 from cgmigrate.verify.effective import ConfigVerdict, verify_config
 from cgmigrate.verify.mcore import Home, check_values, home_for, homes_of
 from cgmigrate.verify.plan import Asked, Case, Planned, Scale, cases_of, planned
@@ -166,6 +166,7 @@ def _plans(cases: Sequence[Case], homes: dict[str, Home], scale: Scale) -> tuple
 def _compared(plan: Planned, results: dict[str, Result]) -> Comparison:
     keys = {role: arm.key for role, arm in plan.arms.items()}
     verdict, reason, notes = judge({role: results[key] for role, key in keys.items()})
+    verdict, reason = with_changes(verdict, reason, plan.case.changes)
     case, target = plan.case, plan.arms[MIGRATED].release
     source = plan.arms[LEGACY_SOURCE].release if LEGACY_SOURCE in plan.arms else str(case.source)
     return Comparison(case.name, plan.workload, verdict, reason, notes, keys, case.diff, source, target)
