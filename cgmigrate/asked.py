@@ -58,6 +58,9 @@ def run_of(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, wi
     source, target = given["source"], given["target"]
     if source and target and source > target:
         raise click.UsageError(f"--from {source} is newer than --to {target}")
+    if any(os.path.samefile(folder, os.curdir) for folder in given["folders"] if os.path.isdir(folder)):
+        # The YAML of a folder of rules is not checked.
+        raise click.UsageError("--rules: the working directory cannot be a folder of rules; put them into one below it")
     configurations = _configurations(given)
     given["format"] = given["format"] or configurations.here().format or "text"
     options = Options(
@@ -177,15 +180,21 @@ def _handled(checked: Checked, handle: Callable[[Checked], None], found: list[Ch
 
 def status_of(findings: Sequence[Finding], output: Output, given: dict[str, Any]) -> int:
     """The exit status that findings mean."""
-    failing = [finding for finding in findings if given["fail_on"] == "warning" or finding.severity == "error"]
-    if findings and not failing:
+    if not findings:
+        return CLEAN
+    from cgmigrate.examination import UNREADABLE
+
+    # What a file holds that could not be read may be an error.
+    failing = [f for f in findings if given["fail_on"] == "warning" or f.severity == "error" or f.rule in UNREADABLE]
+    if not failing:
         output.tell("None of them is an error, so the exit status is 0 (--fail-on error).")
     return FINDINGS if failing and not given["exit_zero"] else CLEAN
 
 
 def clean(run: Run, what: str) -> str:
-    """What to say of a run that has nothing to tell."""
-    return f"Checked {counted(run.discovery.files_seen, 'file')}: {what}."
+    """What to say of a run that has nothing to tell; one that saw no file is no proof of anything."""
+    seen = run.discovery.files_seen
+    return f"{'' if seen else 'warning: '}Checked {counted(seen, 'file')}: {what}."
 
 
 def tell_notes(run: Run, found: list[Checked], output: Output) -> None:

@@ -73,6 +73,8 @@ class Configurations:
     """Folders of rules from the command line, whose codes may be named."""
     _found: dict[str, Configuration] = field(default_factory=dict)
     _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict)
+    passed_over: set[str] = field(default_factory=set)
+    """Folders of rules, absolute, whose files were excluded for that."""
     _free: set[str] = field(default_factory=set)
     """Folders in which nothing is excluded."""
 
@@ -130,6 +132,7 @@ class Configurations:
         whole, slash = os.path.abspath(path), "/" if path.endswith("/") else ""
         beside_rules = not slash and self._holds_rules(os.path.dirname(whole))
         if beside_rules and whole.endswith(".yaml"):
+            self.passed_over.add(os.path.dirname(whole))
             return True
         here, free = os.getcwd(), not slash and not beside_rules
         # The folder in which one works, and what is around it, is never excluded as a whole.

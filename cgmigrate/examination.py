@@ -16,6 +16,8 @@ from cgmigrate.settings import (
 )
 
 SAFE, UNSAFE = "safe", "unsafe"
+UNREADABLE = frozenset(("CG001", "CG002", "CG007", "CG008", "CG009", "CG013"))
+"""Rules about a file of which nothing else is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from enum import Enum
 from cgmigrate.discovery import Syntax
 from cgmigrate.documents import Document, Span
 from cgmigrate.edits import Edit, apply
-from cgmigrate.examination import Finding
-from cgmigrate.suppressions import UNREADABLE, WITHOUT_EFFECT, Requests
+from cgmigrate.examination import UNREADABLE, Finding
+from cgmigrate.suppressions import WITHOUT_EFFECT, Requests
 
 
 class _Place(Enum):

@@ -21,8 +21,32 @@ INTERRUPTED = 130
 """128 + SIGINT."""
 
 
-class Program(click.Group):
+class Command(click.Command):
+    """A command that refuses options and paths that are empty."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options. Raises click.BadParameter for one whose value is empty."""
+        rest = super().parse_args(ctx, args)
+        _refuse_empty(ctx)
+        return rest
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options of the group itself. Raises click.BadParameter for one whose value is empty."""
+        rest = super().parse_args(ctx, args)
+        _refuse_empty(ctx)
+        return rest
+
+
+class Program(Group):
     """A group of commands that never ends with a traceback."""
+
+    group_class = Group
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program; streams that the caller has closed are opened on the null device first."""
@@ -57,6 +81,17 @@ class Program(click.Group):
             _silence(sys.stdout)
             _say(_in_one_line(error))
             sys.exit(ERROR)
+
+
+def _refuse_empty(ctx: click.Context) -> None:
+    """Refuse empty values: a variable that is not set leaves one, and `--ignore ""` would ignore every rule."""
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        value = ctx.params.get(name)
+        texts = value if isinstance(value, tuple) else (value,)
+        given = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if given and any(isinstance(text, str) and not text.strip() for text in texts):
+            raise click.BadParameter("the value is empty (is a variable not set?)", ctx=ctx, param=parameter)
 
 
 def _check_folder() -> None:

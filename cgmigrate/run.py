@@ -114,6 +114,7 @@ class Run:
         found = list(self.discovery)
         self._sources = [item for item in found if isinstance(item, Source)]
         self._merged, self._key_readers = None, {}
+        self._load_team_rules()
         for source in self._sources:
             # What is wrong with one of several configurations ends the run before a file is written.
             if source.syntax in READ:
@@ -131,6 +132,18 @@ class Run:
                 case Source():
                     self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
             self.examined += 1
+
+    def _load_team_rules(self) -> None:
+        """Load the rules of every folder whose YAML was passed over: what is no rule there must not go unseen."""
+        if self.configurations is None:
+            return
+        from cgmigrate.configuration import merged
+
+        here = self.configurations.here()
+        for found in (here, *map(self.configurations.at, sorted(self.configurations.passed_over))):
+            options = merged(self.options, found)
+            if options.rule_folders:
+                self.rules(options)
 
     def _checked(self, source: Source) -> Checked | Trouble:
         """What there is to say of one file; whatever fails in it must not hide what the others hold."""
@@ -437,7 +450,10 @@ def _parted_by_choice(
 
 
 def _selects(options: Options, rule: str) -> bool:
-    selected = not options.select or rule.startswith(options.select)
+    from cgmigrate.examination import UNREADABLE
+
+    # A file that cannot be read may hold what is selected; only --ignore CG0 says that this is all right.
+    selected = not options.select or rule.startswith(options.select) or rule in UNREADABLE
     return selected and not (options.ignore and rule.startswith(options.ignore))
 
 

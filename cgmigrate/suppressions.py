@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from cgmigrate.discovery import Syntax
 from cgmigrate.documents import Document, Span
-from cgmigrate.examination import Finding
+from cgmigrate.examination import UNREADABLE, Finding
 
 if TYPE_CHECKING:
     from cgmigrate.documents.yaml.tree import Node
 
 WITHOUT_EFFECT = "CG012"
 MARK = "cgmigrate:"
-UNREADABLE = frozenset(("CG001", "CG002", "CG007", "CG008", "CG009", "CG013"))
-"""What is found in a file of which nothing else is known."""
 _FORMS = "`cgmigrate: ignore[CODE] reason` or `cgmigrate: ignore-file`"
 _BREAK = re.compile(r"\r\n|\r|\n")
 _DIRECTIVE = re.compile(r"#[ \t]*cgmigrate:[ \t]*(?P<what>[\w-]*)[ \t]*(?P<codes>\[[^\]\n\r]*\]?)?", re.IGNORECASE)

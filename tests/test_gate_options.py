@@ -410,3 +410,94 @@ def test_clean_runs_import_nothing_of_this(project: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# --- a gate is not silenced by accident -------------------------------------------------------------
+
+LEFT = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
+TEXTS = ("--select", "--ignore", "--exclude", "--rules", "--config", "--baseline", "--output-file", "--from", "--to")
+VERIFY = ("--from", "--to", "--mcore", "--after", "--packing", "--work", "--report", "--exclude")
+
+
+@pytest.mark.parametrize("value", ["", " "])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *((command, option, "VALUE", ".") for option in TEXTS for command in ("check", "fix")),
+        *(("verify", option, "VALUE", "a.yaml") for option in VERIFY),
+        ("check", "--select", "CG1", "--ignore", "VALUE", "."),
+        ("check", "--stdin-filename", "VALUE", "-"),
+        ("check", "--add-ignore", "--reason", "VALUE", "."),
+        ("check", "--write-baseline", "--baseline", "VALUE", "."),
+        ("check", "VALUE"),
+        ("check", ".", "VALUE"),
+        ("explain", "--rules", "VALUE", "CG101"),
+        ("rules", "--rules", "VALUE"),
+        ("rules", "list", "--rules", "VALUE"),
+        ("rules", "test", "VALUE"),
+    ],
+)
+def test_an_empty_value_is_a_usage_error(project: Path, cgmigrate: Run, words: tuple[str, ...], value: str) -> None:
+    (project / "a.yaml").write_text(LEFT)
+    done = cgmigrate(*(value if word == "VALUE" else word for word in words))
+    assert done.exit_code == 2, done.output
+    assert "Invalid value for" in done.stderr
+    assert (project / "a.yaml").read_text() == LEFT
+
+
+@pytest.mark.parametrize("rules", [".", "../{name}", "{whole}", "./"])
+def test_the_working_directory_is_no_folder_of_rules(project: Path, cgmigrate: Run, rules: str) -> None:
+    (project / "a.yaml").write_text(LEFT)
+    done = cgmigrate("check", "--rules", rules.format(name=project.name, whole=project), ".")
+    assert done.exit_code == 2 and "--rules: the working directory cannot be a folder of rules" in done.stderr
+
+
+@pytest.mark.parametrize("how", ["option", "configuration", "below", "here"])
+def test_a_folder_of_rules_with_other_yaml_is_not_passed_over(project: Path, cgmigrate: Run, how: str) -> None:
+    (project / "configs").mkdir()
+    (project / "configs/a.yaml").write_text(LEFT)
+    words = ["--rules", "configs"] if how == "option" else []
+    if how == "configuration":
+        (project / "cgmigrate.toml").write_text('extend-rules = ["configs"]\n')
+    if how == "here":
+        (project / "configs/cgmigrate.toml").write_text('extend-rules = ["."]\n')
+    if how == "below":
+        (project / "sub").mkdir()
+        (project / "configs").rename(project / "sub/configs")
+        (project / "sub/cgmigrate.toml").write_text('extend-rules = ["configs"]\n')
+    done = cgmigrate("check", *words, ".")
+    assert done.exit_code == 2, done.output
+    assert "configs/a.yaml:" in done.stderr
+
+
+def test_a_run_that_checked_no_file_is_a_warning(project: Path, cgmigrate: Run) -> None:
+    assert cgmigrate("check", ".").stderr == "warning: Checked 0 files: nothing found.\n"
+    assert cgmigrate("fix", ".").stderr == "warning: Checked 0 files: nothing to do.\n"
+    (project / "a.yaml").write_text("a: 1\n")
+    assert cgmigrate("check", ".").stderr == "Checked 1 file: nothing found.\n"
+
+
+UNREAD = {
+    "CG001": ("a.yaml", b"cuda_graph_scope: [\n"),
+    "CG002": ("a.yaml", b"{% if x %}\ncuda_graph_scope: full\n{% endif %}\n"),
+    "CG007": ("a.yaml", b"cuda_graph_scope: \xff\n"),
+    "CG008": ("a.yaml", b"cuda_graph_scope: full\n".ljust(5_000_000, b"#")),
+    "CG009": ("a.py", b"cuda_graph_scope = (\n"),
+    "CG013": ("a.py", b"cuda_graph_scope = " + b"-" * 30_000 + b"1\n"),
+}
+
+
+@pytest.mark.parametrize("rule", UNREAD)
+def test_a_file_that_cannot_be_read_fails_whatever_is_selected(project: Path, cgmigrate: Run, rule: str) -> None:
+    name, data = UNREAD[rule]
+    (project / name).write_bytes(data)
+    for words in ((), ("--select", "CG2"), ("--fail-on", "error"), ("--select", "CG2", "--fail-on", "error")):
+        for command in ("check", "fix"):
+            done = cgmigrate(command, *words, "--format", "concise", ".")
+            assert (done.exit_code, rule in done.stdout) == (1, True), (words, done.output)
+    for words in (("--ignore", "CG0"), ("--select", "CG2", "--ignore", rule), ("--exit-zero",)):
+        assert cgmigrate("check", *words, ".").exit_code == 0
+    (project / "cgmigrate.toml").write_text('select = ["CG2"]\n')
+    assert cgmigrate("check", ".").exit_code == 1
+    (project / "cgmigrate.toml").write_text('select = ["CG2"]\nignore = ["CG0"]\n')
+    assert cgmigrate("check", ".").exit_code == 0

@@ -9,9 +9,9 @@ from typing import Any
 
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of, given_to_config
 from cgmigrate.documents import Site
+from cgmigrate.examination import UNREADABLE
 from cgmigrate.run import Checked, Options, Run
 from cgmigrate.settings import DEPRECATED, FIELDS, Choice, Release, Settings, Undecided
-from cgmigrate.suppressions import UNREADABLE
 from cgmigrate.verify.arms import (
     DYNAMIC,
     EAGER,
