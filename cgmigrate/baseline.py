@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from cgmigrate.files import MAX_GENERATED, read_text
+
 if TYPE_CHECKING:
     from cgmigrate.examination import Finding
 
@@ -106,14 +108,15 @@ def total(counts: Counts) -> int:
 def load(path: str, missing_is_empty: bool = False) -> Baseline:
     """Read a baseline. Raises BaselineError."""
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json.loads(read_text(path, MAX_GENERATED))
     except FileNotFoundError as error:
         if missing_is_empty:
             return Baseline(path, {})
         raise BaselineError(f"{path}: there is no such baseline; --write-baseline makes it") from error
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror or error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise BaselineError(f"{path}: the baseline is nested too deeply to be read") from error
     except ValueError as error:
         # Two branches that both fix something meet here.
         hint = "after a merge conflict, take either side and run with --prune-baseline"

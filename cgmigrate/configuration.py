@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.discovery import Patterns
+from cgmigrate.files import read_bytes
 from cgmigrate.settings import Release
 
 if TYPE_CHECKING:
@@ -105,8 +106,7 @@ class Configurations:
 
     def _read(self, path: str, folder: str, asked_for: bool = False) -> Configuration | None:
         try:
-            with open(path, "rb") as file:
-                raw = file.read()
+            raw = read_bytes(path)
         except OSError as error:
             told = f"{shown(path)}: the configuration cannot be read: {error.strerror or error}"
             raise ConfigurationError(told) from error

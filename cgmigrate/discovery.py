@@ -15,6 +15,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from cgmigrate.files import read_bytes
 from cgmigrate.git import run_git
 
 if TYPE_CHECKING:
@@ -514,8 +515,7 @@ def _is_of_submodule(git: os.DirEntry[str]) -> bool:
     try:
         if not git.is_file(follow_symlinks=False):
             return False
-        with open(git.path, "rb") as file:
-            return b"/modules/" in file.read(4096)
+        return b"/modules/" in read_bytes(git.path)
     except OSError:
         return False
 
@@ -531,8 +531,7 @@ def _ignore_files(prefix: str, names: set[str]) -> Iterator[_IgnoreFile]:
         if name not in names:
             continue
         try:
-            with open(prefix + name, "rb") as file:
-                lines = os.fsdecode(file.read().removeprefix(b"\xef\xbb\xbf")).split("\n")
+            lines = os.fsdecode(read_bytes(prefix + name).removeprefix(b"\xef\xbb\xbf")).split("\n")
         except OSError:
             # git goes on without an ignore file that it cannot read (a broken link, a folder).
             continue

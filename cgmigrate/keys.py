@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgmigrate.configuration import SHARED_FILE, Configuration, ConfigurationError, merged, shown
 from cgmigrate.discovery import Patterns
+from cgmigrate.files import read_bytes
 from cgmigrate.output import FORMATS
 from cgmigrate.settings import LAST_OLD, NEWEST, Release
 
@@ -42,6 +43,8 @@ def _table(raw: bytes, name: str, shared: bool) -> tuple[Any, str]:
         data: Any = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(f"{name}: not valid TOML: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise ConfigurationError(f"{name}: nested too deeply to be read") from error
     if shared:
         data = data.get("tool", {})
         data = data.get("cgmigrate") if isinstance(data, dict) else None
@@ -73,7 +76,7 @@ class _Reader:
     def error(self, key: str, reason: str) -> ConfigurationError:
         """What is wrong with a key, and where it stands."""
         name = re.escape(key)
-        at = re.search(rf"^\s*(?:\[.*\b)?[\"']?{name}[\"']?\s*[\]=.]", self.text, re.MULTILINE)
+        at = re.search(rf"^[ \t]*(?:\[.*\b)?[\"']?{name}[\"']?[ \t]*[\]=.]", self.text, re.MULTILINE)
         at = at or re.search(rf"[\"']{name}[\"']", self.text)
         line = f":{self.text.count(chr(10), 0, at.end()) + 1}" if at else ""
         return ConfigurationError(f"{self.name}{line}: `{key}`: {reason}")
@@ -99,9 +102,17 @@ def known_codes(folders: Iterable[str] = ()) -> list[str]:
     for folder in folders:
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
             if name.endswith(".yaml"):
-                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                    known += re.findall(r"^[\"']?id[\"']?\s*:\s*[\"']?([A-Z]+[0-9]+)", file.read(), re.MULTILINE)
+                known += _codes_in(os.path.join(folder, name))
     return sorted(known)
+
+
+def _codes_in(path: str) -> list[str]:
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+    except OSError:
+        # What is wrong with the file is said when its rule is loaded.
+        return []
+    return re.findall(r"^[\"']?id[\"']?\s*:\s*[\"']?([A-Z]+[0-9]+)", text, re.MULTILINE)
 
 
 def _suggestion(word: str, known: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from cgmigrate.edits import decode
+from cgmigrate.files import read_bytes
 
 _MAY_BUILD = re.compile(
     rb"defaults|\.ya?ml\b|^[\"'_]*(?:extends?|inherits?|includes?|imports?|parents?|bases?)\w*[\"']?[ \t]*:",
@@ -84,7 +85,7 @@ def builds_on(path: str, data: bytes) -> str:
 
     try:
         document = YamlDocument(decode(data)[0])
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, RecursionError, MemoryError):
         return ""
     return document.builds_on or ", ".join(word for _, word in files_named(path, document.top_level_words))
 
@@ -111,7 +112,6 @@ def _names_file(path: str, word: str) -> bool:
 def _read(path: str) -> bytes:
     """The bytes of a file, none where it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_bytes(path)
     except OSError:
         return b""

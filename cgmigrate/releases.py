@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cgmigrate.files import MAX_GENERATED, read_bytes
 from cgmigrate.settings import ACCEPTED, KNOWN, LAST_OLD, NEWEST, OLDEST, SPLIT_IN, UPSTREAM, Release
 from cgmigrate.source_trees import core_in, environments_in, features
 
@@ -303,7 +304,7 @@ def _read_tree(path: Path, findings: _Findings) -> Pin | None:
 def _read_file(path: Path, reader: _Reader, findings: _Findings) -> Pin | None:
     problems = findings.problems
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, MAX_GENERATED)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:

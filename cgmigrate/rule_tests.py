@@ -13,7 +13,7 @@ from cgmigrate.edits import OverlapError, apply, unified_diff
 from cgmigrate.engine import examine
 from cgmigrate.examination import SAFE, Context, Examination
 from cgmigrate.releases import parse_release
-from cgmigrate.rules import Rule, RuleError, line_of, load, read
+from cgmigrate.rules import Rule, RuleError, line_of, load, read, text_of
 from cgmigrate.settings import LAST_OLD, NEWEST, Settings
 
 OURS = "CG"
@@ -70,8 +70,8 @@ def run_shipped() -> Iterator[Tested]:
 def _read(path: Path, shipped: Mapping[str, Rule]) -> Rule | str:
     try:
         rule = read(path)
-    except (RuleError, UnicodeDecodeError) as error:
-        return str(error) if isinstance(error, RuleError) else f"{path}:1: not UTF-8: {error.reason}"
+    except RuleError as error:
+        return str(error)
     if rule.id in shipped:
         return f"{path}:1: {rule.id} is already defined in {shipped[rule.id].path}"
     if rule.id.startswith(OURS):
@@ -80,7 +80,7 @@ def _read(path: Path, shipped: Mapping[str, Rule]) -> Rule | str:
 
 
 def _test(path: Path, rule: Rule, rules: Mapping[str, Rule]) -> Tested:
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path)
     failures = []
     if not rule.examples:
         failures.append(f"{path}:1: no example shows what {rule.id} does; write one under `examples:`")

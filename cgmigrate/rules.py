@@ -13,12 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cgmigrate.files import read_text
 from cgmigrate.settings import FIELDS, OLDEST, Release, names_in, without_name
 
 _PLACEHOLDER = re.compile(r"{(\w+)}")
 _FILLED_IN = (*FIELDS, "source", "target", "reason", "refuser")
 ABSENT = "absent"
 """In a condition: the setting is not written."""
+
+
+_MAX_DEPTH = 100
+"""Collections in one another in a rule; the C loader of PyYAML ends the process where there are too many."""
+_MAX_NODES = 100_000
+"""Values in a rule, those behind aliases counted at each use."""
 
 
 class RuleError(ValueError):
@@ -196,8 +203,29 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
 
 
 def read(path: Path, checked: bool = True) -> Rule:
-    """Read one rule file; ``checked`` compares it with the schema. Raises RuleError."""
-    text = path.read_text(encoding="utf-8")
+    """Read one rule file; ``checked`` is for a team's own, and compares it with the schema. Raises RuleError."""
+    try:
+        return _read(path, checked)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
+        if isinstance(error, RuleError):
+            raise
+        raise RuleError(f"{path}: cannot be read as a rule: {type(error).__name__}: {error}") from error
+
+
+def text_of(path: Path) -> str:
+    """The text of a rule file. Raises RuleError."""
+    try:
+        return read_text(path)
+    except OSError as error:
+        raise RuleError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RuleError(f"{path}:1: not UTF-8: {error.reason}") from error
+
+
+def _read(path: Path, checked: bool) -> Rule:
+    text = text_of(path)
+    if checked:
+        _check_size(text, str(path))
     data = load_yaml(text, str(path))
     if checked:
         check(data, text, str(path))
@@ -252,6 +280,33 @@ def load_yaml(text: str, path: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         raise RuleError(f"{path}{line}: not valid YAML: {getattr(error, 'problem', error)}") from error
+
+
+def _check_size(text: str, path: str) -> None:
+    """Refuse YAML that is nested too deeply for the C loader, or that aliases make too large. Raises RuleError."""
+    import yaml
+
+    sizes, named = [0], dict[str, int]()
+    anchors: list[str] = []
+    events: Any = yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    try:
+        for event in events:
+            match event:
+                case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                    sizes.append(1)
+                    anchors.append(event.anchor or "")
+                case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                    size = named[anchors.pop()] = sizes.pop()
+                    sizes[-1] += size
+                case yaml.AliasEvent():
+                    sizes[-1] += named.get(str(event.anchor), 1)
+                case yaml.ScalarEvent():
+                    sizes[-1] += 1
+            if len(sizes) > _MAX_DEPTH or sizes[-1] > _MAX_NODES:
+                raise RuleError(f"{path}:{event.start_mark.line + 1}: nested too deeply or too large for a rule")
+    except yaml.YAMLError:
+        # The loader says what is wrong.
+        return
 
 
 def check(data: Any, text: str, path: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from cgmigrate.files import read_bytes
 from cgmigrate.settings import (
     IMPL,
     IMPL_SINCE,
@@ -32,7 +33,6 @@ _OF_TRAINING = ("arguments.py", "training.py", "global_vars.py")
 """Files of ``megatron/training``, which some projects keep a copy of without megatron-core."""
 _PLACES = ("", "Megatron-LM", "3rdparty/Megatron-LM", "src")
 """Where a project, a workspace or a submodule keeps ``megatron/core``."""
-_MOST_BYTES = 4 * 1024 * 1024
 
 
 def is_core(folder: str) -> bool:
@@ -98,9 +98,6 @@ def features(core: Path) -> tuple[Release, Release] | None:
 
 def _text(path: Path) -> str | None:
     try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            return file.read(_MOST_BYTES).decode("utf-8", "replace")
+        return read_bytes(path).decode("utf-8", "replace")
     except OSError:
         return None

@@ -187,3 +187,126 @@ def test_a_deleted_working_directory_is_one_line(tmp_path: Path) -> None:
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
     assert "the working directory cannot be used: No such file or directory" in result.stderr
+
+
+# --- files that cgmigrate opens by itself --------------------------------------------------------------
+
+PLACES = {
+    "rule": ("team/x.yaml", ("check", "--rules", "team", "ok.yaml")),
+    "rules test": ("team/x.yaml", ("rules", "test", "team")),
+    "baseline": ("known.json", ("check", "--baseline", "known.json", "ok.yaml")),
+    "configuration": ("own.toml", ("check", "--config", "own.toml", "ok.yaml")),
+    "cgmigrate.toml": ("cgmigrate.toml", ("check", "ok.yaml")),
+    "pyproject.toml": ("pyproject.toml", ("check", "ok.yaml")),
+    "uv.lock": ("uv.lock", ("check", "ok.yaml")),
+    "setup.cfg": ("setup.cfg", ("check", "ok.yaml")),
+    "requirements.txt": ("requirements.txt", ("check", "ok.yaml")),
+    "ignore file": (".gitignore", ("check", ".")),
+    "after": ("after.yaml", ("verify", "--after", "after.yaml", "ok.yaml")),
+}
+KINDS = ("fifo", "device", "folder", "dangling link", "link to itself")
+
+
+def make(kind: str, path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "folder":
+            path.mkdir()
+        case "dangling link":
+            path.symlink_to("nowhere")
+        case "link to itself":
+            path.symlink_to(path.name)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no FIFOs and devices there")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_no_regular_file_is_not_opened(project: Path, cgmigrate: Command, place: str, kind: str) -> None:
+    name, words = PLACES[place]
+    Path("ok.yaml").write_text(FOUND)
+    if place == "ignore file":
+        # Git is not asked about a folder without a checkout.
+        (project / ".git/HEAD").unlink()
+        (project / ".git").rmdir()
+    make(kind, Path(name))
+    result = cgmigrate(*words)
+    named_by_the_user = place in ("rule", "rules test", "baseline", "configuration", "after")
+    assert result.exit_code in ((1, 2) if named_by_the_user else (1,))
+    if named_by_the_user:
+        assert name in result.output
+    else:
+        assert "CG101" in result.stdout
+    if place in ("requirements.txt", "uv.lock", "setup.cfg") and kind in ("fifo", "device"):
+        assert f"{name}: cannot be read (not a regular file); its pin is not used" in result.stderr
+
+
+def test_a_file_that_is_too_large_for_its_kind_is_not_read(project: Path, cgmigrate: Command) -> None:
+    Path("ok.yaml").write_text(FOUND)
+    Path("own.toml").write_text("#" * (4 * 1024 * 1024 + 1))
+    result = cgmigrate("check", "--config", "own.toml", "ok.yaml")
+    assert result.exit_code == 2
+    assert "own.toml: the configuration cannot be read: more than 4,194,304 bytes" in result.stderr
+
+
+DEEP_RULES = {
+    "flow": "[" * 200_000,
+    "closed flow": "[" * 3_000 + "]" * 3_000,
+    "block": "".join("  " * depth + "a:\n" for depth in range(1_000)),
+    "dashes": "- " * 100_000 + "a",
+    "aliases": "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 30)),
+    "a date that is none": "id: 2024-99-99\n",
+    "a number as key": "1: 2\n",
+    "a list": "- 1\n",
+    "nothing": "",
+    "a list as key": "? [a]\n: b\n",
+    "two documents": "a: 1\n---\nb: 2\n",
+}
+
+
+@pytest.mark.parametrize("name", DEEP_RULES)
+def test_a_rule_that_cannot_be_read_is_one_line(project: Path, name: str) -> None:
+    Path("ok.yaml").write_text(FOUND)
+    Path("team").mkdir()
+    Path("team/x.yaml").write_text(DEEP_RULES[name])
+    result = program("check", "--rules", "team", "ok.yaml")
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1), result.stderr
+    assert result.stderr.startswith("Error: team/x.yaml")
+    assert program("rules", "test", "team").returncode == 1
+
+
+@pytest.mark.parametrize("depth", [5_000, 200_000])
+@pytest.mark.parametrize("pieces", [("[", "]"), ("{x = ", "}")])
+def test_a_configuration_that_is_too_deep_is_one_line(project: Path, depth: int, pieces: tuple[str, str]) -> None:
+    Path("ok.yaml").write_text(FOUND)
+    Path("own.toml").write_text("x = " + pieces[0] * depth + "1" + pieces[1] * depth)
+    result = program("check", "--config", "own.toml", "ok.yaml")
+    assert (result.returncode, "Traceback" in result.stderr) == (2, False)
+    assert "own.toml: nested too deeply to be read" in result.stderr
+
+
+def test_a_baseline_that_is_too_deep_is_one_line(project: Path, cgmigrate: Command) -> None:
+    Path("ok.yaml").write_text(FOUND)
+    Path("known.json").write_text("[" * 200_000)
+    result = cgmigrate("check", "--baseline", "known.json", "ok.yaml")
+    assert result.exit_code == 2
+    assert "known.json: the baseline is nested too deeply to be read" in result.stderr
+
+
+DEEP_YAML = {
+    "flow": "cuda_graph_scope: " + "[" * 200_000,
+    "closed flow": "cuda_graph_scope: " + "[" * 200_000 + "]" * 200_000,
+    "block": "cuda_graph_scope:\n" + "".join(" " * depth + "a:\n" for depth in range(1, 2_000)),
+    "dashes": "cuda_graph_scope:\n" + "- " * 100_000 + "a\n",
+}
+
+
+@pytest.mark.parametrize("name", DEEP_YAML)
+def test_yaml_that_is_too_deep_is_a_finding(project: Path, name: str) -> None:
+    Path("deep.yaml").write_text(DEEP_YAML[name])
+    result = program("check", "--format", "json", "deep.yaml")
+    assert result.returncode in (0, 1)
+    assert "Traceback" not in result.stderr and "internal error" not in result.stderr

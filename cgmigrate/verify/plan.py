@@ -10,6 +10,7 @@ from typing import Any
 from cgmigrate.capture import Capture, Reader, Rejected, capture_of, given_to_config
 from cgmigrate.documents import Site
 from cgmigrate.examination import UNREADABLE
+from cgmigrate.files import read_bytes
 from cgmigrate.run import Checked, Options, Run
 from cgmigrate.settings import DEPRECATED, FIELDS, Choice, Release, Settings, Undecided
 from cgmigrate.verify.arms import (
@@ -128,8 +129,7 @@ def _readable(after: str, before: str) -> None:
     from cgmigrate.run import document_of
 
     try:
-        with open(after, "rb") as stream:
-            text, _ = decode(stream.read())
+        text, _ = decode(read_bytes(after))
     except OSError as error:
         raise PlanError(f"--after {after}: {error.strerror}") from error
     except ValueError as error:
@@ -167,8 +167,7 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
         return
 
     if after_file:
-        with open(after_file, "rb") as stream:
-            after_text, _ = decode(stream.read())
+        after_text, _ = decode(read_bytes(after_file))
     else:
         after_text = checked.after if checked.after is not None else checked.text
     context = run.context(checked.path)

@@ -11,6 +11,8 @@ import ast
 import os
 from functools import lru_cache
 
+from cgmigrate.files import read_bytes
+
 MAX_STEPS = 8
 """Files that one name is followed through."""
 MAX_FOLDERS = 8
@@ -60,10 +62,7 @@ def _class_in(file: str, name: str, settings_too: bool) -> str:
     from cgmigrate.documents.python.names import names_of
 
     try:
-        if os.path.getsize(file) > MAX_BYTES:
-            return ""
-        with open(file, "rb") as opened:
-            data = opened.read()
+        data = read_bytes(file, MAX_BYTES)
         # A file that speaks of the settings may give its classes defaults of their own for them, and then
         # a call that sets one of a pair does not show what the other is.
         if name.encode() not in data or (b"cuda_graph" in data and not settings_too):

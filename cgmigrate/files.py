@@ -1,0 +1,43 @@
+"""Reading a file that cgmigrate opens by itself: rules, configurations, baselines, pins, ignore files.
+
+Git stores links to devices, and anybody can make a FIFO: only regular files are opened, and no more is read than a file
+of that kind can be expected to hold.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+MAX_BYTES = 4 * 1024 * 1024
+"""What a rule, a configuration or an ignore file may hold; hand-written files are a hundredth of it."""
+MAX_GENERATED = 64 * 1024 * 1024
+"""What a file that a program writes may hold: lock files and baselines."""
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
+    """The content of a regular file. Raises OSError, also for what is no regular file or holds more than ``limit``."""
+    _check_kind(os.stat(path).st_mode, path)
+    descriptor = os.open(path, _READ)
+    with open(descriptor, "rb") as file:
+        # The name may have become another file since.
+        _check_kind(os.fstat(descriptor).st_mode, path)
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"more than {limit:,} bytes", os.fspath(path))
+    return data
+
+
+def read_text(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> str:
+    """The content of a regular file in UTF-8. Raises OSError or UnicodeDecodeError."""
+    return read_bytes(path, limit).decode("utf-8")
+
+
+def _check_kind(mode: int, path: str | os.PathLike[str]) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", os.fspath(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
