@@ -126,7 +126,7 @@ def test_a_mapping_that_only_merges_another_beside_defaults(
     text = """\
 defaults: base
 policy:
-  megatron_cfg: &B {enable_cuda_graph: true}
+  megatron_cfg: &B {external_cuda_graph: true}
 teacher:
   megatron_cfg:
     <<: *B
@@ -140,7 +140,7 @@ teacher:
         assert Path("d.yaml").read_text() == text
     else:
         assert result.exit_code == 0
-        assert Path("d.yaml").read_text() == text.replace("enable_cuda_graph: true", "cuda_graph_impl: local")
+        assert Path("d.yaml").read_text() == text.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine")
 
 
 # --- streams and folders -------------------------------------------------------------------------------
