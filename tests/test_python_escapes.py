@@ -132,7 +132,10 @@ EXPOSED = {
         "it depends on `supports(...)`",
     ),
     "overrides": ("launch(['model.cuda_graph_scope=[attn]'])\n", "overrides a configuration"),
-    "a dict": ("megatron_cfg = {'cuda_graph_impl': 'transformer_engine', 'cuda_graph_scope': ['attn']}\n", "reads the keys"),
+    "a dict": (
+        "megatron_cfg = {'cuda_graph_impl': 'transformer_engine', 'cuda_graph_scope': ['attn']}\n",
+        "reads the keys",
+    ),
     "arguments": ("args = ['--cuda-graph-impl', 'local', '--cuda-graph-scope', 'attn']\n", "to this list"),
 }
 

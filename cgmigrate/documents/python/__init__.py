@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
@@ -83,7 +83,7 @@ class PythonDocument:
                 places.append(place)
                 consumed |= {id(item.node) for item in place.items}
                 consumed |= {id(value) for item in place.items for value in item.values}
-        places.sort(key=lambda place: place.items[0].whole.start)
+        places.sort(key=_position)
         self._places = places
         index = {id(place): at for at, place in enumerate(places)}
         self.sites = [_site(at, place, modules, index) for at, place in enumerate(places)]
@@ -172,9 +172,8 @@ class PythonDocument:
         again = PythonDocument(edited, self._path, sites_only=True)
         if again.problems and again.problems[0].rule in ("CG009", "CG013"):
             return f"it would no longer be read: {again.problems[0].message}"
-        expected = [dict(wanted.get(site.index, site.own)) for site in self.sites]
-        found = [dict(site.own) for site in again.sites]
-        if [own for own in expected if own] != [own for own in found if own]:
+        expected = ((site.path, wanted.get(site.index, site.own)) for site in self.sites)
+        if _in_order(expected) != _in_order((site.path, site.own) for site in again.sites):
             return "a site would not have the settings that it should"
         readings = [edit for index in wanted if index >= len(self.sites) for edit in self._fixes[index]]
         before = Source(apply(self.text, readings)) if readings else self._source
@@ -192,6 +191,21 @@ class PythonDocument:
     def spelled(self, site: int, name: str, value: object) -> str:
         """A setting as it would be written at a site; see ``documents.Document``."""
         return spelled_at(self._places[site], name, value, self._source)
+
+
+def _position(place: Place) -> tuple[int, str]:
+    """Where a site is in the order of a file, which stays when settings that others surround are deleted."""
+    first = place.elements[0] if place.elements else place.items[0].whole
+    return first.start, place.prefix
+
+
+def _in_order(sites: Iterable[tuple[tuple[str, ...], Settings]]) -> dict[tuple[str, ...], list[dict[str, object]]]:
+    """The settings of the sites that have some, by what the sites configure: of two objects, either may be first."""
+    result: dict[tuple[str, ...], list[dict[str, object]]] = {}
+    for path, own in sites:
+        if own:
+            result.setdefault(path, []).append(dict(own))
+    return result
 
 
 def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int]) -> Site:

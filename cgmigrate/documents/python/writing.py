@@ -14,6 +14,7 @@ from cgmigrate.documents.python.values import branches_of, enum_class, enum_memb
 from cgmigrate.edits import Edit
 from cgmigrate.settings import FLAGS, Choice, Settings
 
+_BLANKS = re.compile(r"[ \t]*")
 _TAIL = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r?\n)")
 
 
@@ -228,9 +229,12 @@ class SiteWriter:
             following = text[end : spans[last + 1].start]
             if "#" not in following and "\n" not in following:
                 return Edit(start, spans[last + 1].start, "")
-            comma = text.index(",", end) + 1
+            behind = _BLANKS.match(text, text.index(",", end) + 1).end()  # type: ignore[union-attr]
+            if text.startswith(("\n", "\r\n"), behind):
+                # No blank stays at the end of the line.
+                start = len(text[:start].rstrip(" \t"))
             # The rest of the line, a comment perhaps, stays with what is before.
-            return Edit(start, comma + len(text[comma:]) - len(text[comma:].lstrip(" \t")), "")
+            return Edit(start, behind, "")
         if at and "#" not in text[spans[at - 1].end : start]:
             return Edit(spans[at - 1].end, end, "")
         comma_behind = re.compile(r"[ \t]*,").match(text, end)
