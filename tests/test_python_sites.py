@@ -175,7 +175,7 @@ def test_a_keyword_goes_with_its_line_and_comment() -> None:
         ("TransformerConfig(enable_cuda_graph=False, hidden_size=8)", "TransformerConfig(hidden_size=8)"),
         (
             "TransformerConfig(\n    2, enable_cuda_graph=False, external_cuda_graph=False,\n    hidden_size=8)",
-            "TransformerConfig(\n    2, \n    hidden_size=8)",
+            "TransformerConfig(\n    2,\n    hidden_size=8)",
         ),
         ("TransformerConfig(\n    2,  # two\n    enable_cuda_graph=False)", "TransformerConfig(\n    2,  # two\n    )"),
         ("TransformerConfig(**kw, enable_cuda_graph=False)", "TransformerConfig(**kw)"),
