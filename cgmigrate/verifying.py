@@ -25,7 +25,7 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
         raise Unusable(f"--report {page}: no such folder")
     if page and given["level"] != "capture":
         raise Unusable("--report shows runs, so it needs --level capture; --json tells what --level config found")
-    outcome = _outcome(given)
+    outcome = _outcome(given, quiet=as_json)
     if outcome.script:
         click.echo(outcome.script, nl=False)
         # What no run will tell, the script leaves out.
@@ -57,14 +57,15 @@ def _tell_beside(outcome: Outcome) -> None:
         click.echo(in_line(f"error: {path}"), err=True)
 
 
-def _outcome(given: dict[str, Any]) -> Outcome:
+def _outcome(given: dict[str, Any], quiet: bool) -> Outcome:
+    """The outcome; progress goes to stderr as it happens, unless the output is for a program."""
     from cgmigrate.configuration import ConfigurationError
     from cgmigrate.verify.mcore import MCoreError
     from cgmigrate.verify.plan import PlanError
     from cgmigrate.verify.session import VerifyError, verify, wanted_of
 
     try:
-        return verify(wanted_of(given), lambda line: click.echo(in_line(line), err=True))
+        return verify(wanted_of(given), lambda line: None if quiet else click.echo(in_line(line), err=True))
     except (MCoreError, PlanError, VerifyError, ConfigurationError) as error:
         raise Unusable(str(error)) from error
 

@@ -224,7 +224,7 @@ def test_numbers_that_change_with_the_release_are_placed() -> None:
 @pytest.mark.parametrize(
     ("changed", "verdict", "told"),
     [
-        ({"legacy_source": None}, EQUIVALENT_BUT, "seen on 0.19.2 only; the old text's own release is not at hand"),
+        ({"legacy_source": None}, EQUIVALENT_BUT, "seen on 0.19.2 only; the old text's own release is not available"),
         ({"legacy_source": failed(OLD)}, EQUIVALENT_BUT, "on 0.17.1 the old text crashed: AssertionError: no"),
         ({"legacy_target": failed(NEW, REFUSED)}, EQUIVALENT_BUT, "0.19.2 cannot run the old text (refused: "),
         ({"legacy_target": failed(NEW), "legacy_source": None}, INCONCLUSIVE, "the old text ran on no release"),

@@ -297,7 +297,7 @@ def test_the_old_names_left_in_place_are_noted(judged: Verdicts) -> None:
 
 
 def test_without_the_source_release_the_verdict_says_so(judged_on_target_only: Verdicts) -> None:
-    missing = "megatron-core 0.17 is not at hand (`--mcore 0.17.1=DIR`)"
+    missing = "megatron-core 0.17 is not available (`--mcore 0.17.1` fetches it)"
     for each in matrix():
         verdict = judged_on_target_only[each.name]
         assert verdict.verdict == EQUIVALENT_BUT
@@ -472,6 +472,46 @@ def test_neither_the_working_directory_nor_another_release_gets_in(
     assert config.outcome == READ
     assert flags.outcome == UNREAD
     assert "holds no megatron/training, which reads command lines" in flags.reason
+
+
+def python_without(folder: Path, package: str) -> str:
+    """A Python in which a package is missing."""
+    path = folder / "python"
+    path.write_text(f"#!{sys.executable}\nraise ModuleNotFoundError(\"No module named '{package}'\")\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("package", "advice"),
+    [
+        ("torch", "; `pip install 'cgmigrate[verify]'` installs it"),
+        ("triton.language", "; `pip install 'cgmigrate[verify]'` installs it"),
+        ("einops", "; `pip install einops` installs it"),
+        ("megatron.training", ""),
+    ],
+)
+def test_a_missing_package_says_what_to_install(tmp_path: Path, package: str, advice: str) -> None:
+    python = python_without(tmp_path, package)
+    (reading,) = read_all([REQUEST], Home("0.19.2", python))
+    assert (reading.outcome, reading.reason) == (UNREAD, f"ModuleNotFoundError: No module named '{package}'{advice}")
+    (reading,) = read_all([REQUEST], Home("0.19.2", python, isolated=True))
+    name = package.partition(".")[0]
+    assert reading.reason.endswith(
+        f"; install {name} in the virtual environment of {python}" if advice else package + "'"
+    )
+
+
+def test_each_release_says_when_it_reads_and_when_it_is_done(tmp_path: Path) -> None:
+    lines: list[str] = []
+    home = Home("0.19.2", python_without(tmp_path, "torch"))
+    verify_config([case("a", {"enable_cuda_graph": True}, {IMPL: "local"})], {"0.19.2": home}, lines.append)
+    assert lines == ["megatron-core 0.19.2 reads 2 configurations …", "megatron-core 0.19.2: done in 0 s"]
+
+
+def test_a_release_that_is_not_published_is_not_fetched() -> None:
+    hint = "`--mcore 0.20.0=DIR` says where it is; it is not published"
+    assert mcore.not_available(Release(0, 20)) == f"megatron-core 0.20 is not available ({hint})"
 
 
 # --- which releases are at hand ----------------------------------------------------------------------------

@@ -284,7 +284,7 @@ def test_without_the_source_release_its_arms_are_left_out() -> None:
         case({"external_cuda_graph": True}, {"cuda_graph_impl": "transformer_engine"}), {NEW: "0.19.2"}, Scale()
     )
     assert set(plan.arms) == {EAGER, "eager-again", LEGACY_TARGET, MIGRATED}
-    with pytest.raises(PlanError, match=r"0\.19 is not at hand"):
+    with pytest.raises(PlanError, match=r"0\.19 is not available"):
         planned(case({}, {}), {OLD: "0.17.1"}, Scale())
 
 

@@ -232,7 +232,7 @@ def _alive(pid: int) -> bool:
 
 def test_a_release_that_is_not_at_hand(tmp_path: Path) -> None:
     found = Runner({}, tmp_path, lambda line: None).run([ARM])[ARM.key]
-    assert (found.outcome, found.telling) == (MISSING, "megatron-core 0.19.2 is not at hand")
+    assert (found.outcome, found.telling) == (MISSING, "megatron-core 0.19.2 is not available")
 
 
 @pytest.mark.parametrize(

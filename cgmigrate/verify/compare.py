@@ -206,7 +206,7 @@ def _verdict_of_failure(roles: Mapping[str, Result]) -> tuple[str, str]:
 
 def _why_no_source(source: Result | None) -> str:
     if source is None:
-        return "; the old text's own release is not at hand (--mcore VERSION=DIR)"
+        return "; the old text's own release is not available (`--mcore VERSION` fetches it)"
     return f"; on {source.arm.release} the old text {source.outcome}: {source.telling}"
 
 

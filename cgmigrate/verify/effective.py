@@ -42,7 +42,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -70,10 +71,11 @@ from cgmigrate.settings import (
 )
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated, with_changes
 from cgmigrate.verify.deciding import assumed_beside, deciding
-from cgmigrate.verify.mcore import Home, environment, home_for, not_at_hand
+from cgmigrate.verify.mcore import Home, environment, home_for, not_available, with_advice
 from cgmigrate.verify.plan import Case, undecided
 from cgmigrate.verify.reading import REFUSED as REFUSED_KIND
 from cgmigrate.verify.run import telling_line
+from cgmigrate.words import counted
 
 __all__ = ["Case", "ConfigVerdict", "Reading", "Request", "compare_readings", "read_all", "verify_config"]
 
@@ -185,14 +187,17 @@ def _as_json(reading: Reading) -> dict[str, Any]:
     }
 
 
-def verify_config(cases: Sequence[Case], homes: Mapping[str, Home]) -> list[ConfigVerdict]:
-    """Return the verdict on each case, in order; ``homes`` are the releases at hand, by version.
+def verify_config(
+    cases: Sequence[Case], homes: Mapping[str, Home], tell: Callable[[str], None] | None = None
+) -> list[ConfigVerdict]:
+    """Return the verdict on each case, in order; ``homes`` are the available releases, by version.
 
-    One process a release answers for all cases, the releases side by side: some seconds each, however many cases.
+    ``tell`` gets a line when a release starts to read and when it ends. One process a release answers for all cases,
+    the releases side by side: some seconds each, however many cases.
     """
     clear = [case for case in cases if not undecided(case.before, case.after)]
     wanted = [request for case in clear for request in _requests(case)]
-    answers = iter(_answered(wanted, homes))
+    answers = iter(_answered(wanted, homes, tell))
     return [
         ConfigVerdict(case.name, INCONCLUSIVE, why)
         if (why := undecided(case.before, case.after))
@@ -222,7 +227,9 @@ def _requests(case: Case) -> tuple[Request, Request, Request]:
     )
 
 
-def _answered(requests: Sequence[Request], homes: Mapping[str, Home]) -> list[Reading]:
+def _answered(
+    requests: Sequence[Request], homes: Mapping[str, Home], tell: Callable[[str], None] | None
+) -> list[Reading]:
     groups: dict[Release, list[int]] = {}
     for index, request in enumerate(requests):
         groups.setdefault(request.release, []).append(index)
@@ -231,8 +238,16 @@ def _answered(requests: Sequence[Request], homes: Mapping[str, Home]) -> list[Re
         group = [requests[index] for index in groups[release]]
         home = home_for(release, homes)
         if home is None:
-            return [Reading(request, str(release), ABSENT, not_at_hand(release)) for request in group]
-        return read_all(group, home)
+            return [Reading(request, str(release), ABSENT, not_available(release)) for request in group]
+        start = time.monotonic()
+        say(f"megatron-core {home.version} reads {counted(len(group), 'configuration')} …")
+        readings = read_all(group, home)
+        say(f"megatron-core {home.version}: done in {time.monotonic() - start:.0f} s")
+        return readings
+
+    def say(line: str) -> None:
+        if tell is not None:
+            tell(line)
 
     with ThreadPoolExecutor(max(1, len(groups))) as pool:
         told = {release: iter(readings) for release, readings in zip(groups, pool.map(answer, groups), strict=True)}
@@ -320,13 +335,14 @@ def _not_what_it_says(told: Mapping[str, Any], home: Home) -> str:
 
 def _reading(request: Request, home: Home, answer: Mapping[str, Any] | None, failure: str) -> Reading:
     if answer is None:
-        return Reading(request, home.version, UNREAD, failure or "it gave no answer")
+        return Reading(request, home.version, UNREAD, with_advice(failure, home) or "it gave no answer")
     warnings = tuple(answer["warnings"])
     if answer["ok"]:
         effective = validated(answer["effective"], home.release)
         return Reading(request, home.version, READ, "", effective, warnings, answer["left_out"])
     error, left_out = answer["error"], answer["left_out"]
     reason = error["message"] if error["type"] == "UsageError" else f"{error['type']}: {error['message']}"
+    reason = with_advice(reason, home)
     refused = error["kind"] == REFUSED_KIND
     if refused and left_out and isinstance(capture_of(request.settings, request.release, request.reader), Capture):
         # The settings alone are not refused: it is for want of what had to be left out.

@@ -31,6 +31,9 @@ LAST_PATCH = {
 }
 """The last patch of each minor release on the registry that cgmigrate was written against."""
 
+_OF_EXTRA = ("torch", "triton")
+"""What the extra ``cgmigrate[verify]`` installs beside megatron-core."""
+
 INFO = Path("megatron/core/package_info.py")
 FETCH_SECONDS = 600.0
 ASK_SECONDS = 60.0
@@ -109,9 +112,22 @@ def environment(home: Home) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONSAFEPATH": "1"}
 
 
-def not_at_hand(release: Release) -> str:
-    """Say that a release is missing, and how to name it."""
-    return f"megatron-core {release} is not at hand (`--mcore {LAST_PATCH.get(release, f'{release}.0')}=DIR`)"
+def not_available(release: Release) -> str:
+    """Say that a release is missing, and how to get it."""
+    if release in LAST_PATCH:
+        return f"megatron-core {release} is not available (`--mcore {LAST_PATCH[release]}` fetches it)"
+    return f"megatron-core {release} is not available (`--mcore {release}.0=DIR` says where it is; it is not published)"
+
+
+def with_advice(reason: str, home: Home) -> str:
+    """A reason for a failure; where a package is missing, also what to install."""
+    missing = re.search(r"No module named '(?!megatron\b)(\w+)", reason)
+    if missing is None:
+        return reason
+    if home.isolated:
+        return f"{reason}; install {missing[1]} in the virtual environment of {home.python}"
+    package = "'cgmigrate[verify]'" if missing[1] in _OF_EXTRA else missing[1]
+    return f"{reason}; `pip install {package}` installs it"
 
 
 # --- the installed one ------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from cgmigrate.verify.arms import (
     Packing,
     Proxy,
 )
-from cgmigrate.verify.mcore import not_at_hand
+from cgmigrate.verify.mcore import not_available
 from cgmigrate.verify.other_changes import other_changes
 from cgmigrate.verify.proxy import proxy_of
 
@@ -300,7 +300,7 @@ def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[P
     after = scale.proxy or proxy_of(case.migrated_fields, scale.gpus, scale.packing)
     target = versions.get(case.target)
     if target is None:
-        raise PlanError(not_at_hand(case.target))
+        raise PlanError(not_available(case.target))
     return [
         Planned(case, workload, _arms(case, workload, (proxy, after), versions, scale))
         for workload in scale.workloads or _concerned(case)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.verify.arms import CRASHED, DONE, MISSING, TIMED_OUT, TRAINING, Arm, Result, result_of_ranks
-from cgmigrate.verify.mcore import Home, environment
+from cgmigrate.verify.mcore import Home, environment, with_advice
 
 TIMEOUT = 300.0
 """Seconds that one arm may take unless the user says otherwise."""
@@ -103,7 +103,7 @@ class Runner:
     def _one(self, arm: Arm) -> Result:
         home = self.homes.get(arm.release)
         if home is None:
-            return Result(arm, MISSING, f"megatron-core {arm.release} is not at hand")
+            return Result(arm, MISSING, f"megatron-core {arm.release} is not available")
         place = self.prepare(arm)
         command, variables = self.command(arm, home), self.environment(home)
         start = time.monotonic()
@@ -115,6 +115,7 @@ class Runner:
         result = self._told(arm, f"no end after {self.timeout:.0f} s" if status is None else f"ended with {status}")
         if status is None and result.outcome != DONE:
             result = replace(result, outcome=TIMED_OUT)
+        result = replace(result, telling=with_advice(result.telling, home))
         result = replace(result, command=_for_a_shell(command, variables), seconds=round(seconds, 1))
         (place / RESULT).write_text(json.dumps(result.as_json()), encoding="utf-8")
         return result

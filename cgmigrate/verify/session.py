@@ -123,7 +123,7 @@ def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:
         return outcome
     homes = homes_of(wanted.mcore, tell)
     if wanted.level == CONFIG:
-        clear = iter(verify_config([case for case in cases if not case.unclear], homes))
+        clear = iter(verify_config([case for case in cases if not case.unclear], homes, tell))
         outcome.config = [
             ConfigVerdict(case.name, INCONCLUSIVE, case.unclear) if case.unclear else next(clear) for case in cases
         ]
