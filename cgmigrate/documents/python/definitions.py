@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,14 +19,16 @@ from cgmigrate.documents.python.names import Names, names_of, package_of
 from cgmigrate.settings import FIELDS
 
 _CORE = "cuda_graph"
+_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One file of the checkout: its names and the definitions at its top."""
+    """One file of the checkout: its names, the definitions at its top, and the lines that may name a setting."""
 
     path: str
     names: Names
+    lines: tuple[int, ...]
     definitions: dict[str, ast.stmt] = field(default_factory=dict)
 
 
@@ -38,6 +42,10 @@ class Definition:
 
     def names_setting(self) -> str:
         """Which setting its body names and where, empty when it names none."""
+        lines = self.module.lines
+        at = bisect_left(lines, self.node.lineno)
+        if at == len(lines) or lines[at] > (self.node.end_lineno or self.node.lineno):
+            return ""
         for node in ast.walk(self.node):
             for word in _words(node):
                 if _CORE in word and any(setting in word for setting in FIELDS):
@@ -51,10 +59,11 @@ class Definition:
         return f"{os.path.basename(shown) if shown.startswith('..') else shown}:{line}"
 
 
-def module_of(tree: ast.Module, names: Names, path: str) -> Module:
+def module_of(tree: ast.Module, names: Names, path: str, text: str) -> Module:
     """The definitions at the top of a file."""
+    lines = tuple(at for at, line in enumerate(_BREAK.split(text), 1) if _CORE in line) if _CORE in text else ()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return Module(path, names, {node.name: node for node in tree.body if isinstance(node, kinds)})
+    return Module(path, names, lines, {node.name: node for node in tree.body if isinstance(node, kinds)})
 
 
 def definition_of(name: str, module: Module, here: bool = True) -> Definition | None:
@@ -82,10 +91,11 @@ def _read(file: str) -> Module | None:
         if os.path.getsize(file) > MAX_BYTES:
             return None
         with open(file, "rb") as opened:
-            tree = ast.parse(opened.read())
+            data = opened.read()
+        tree = ast.parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return module_of(tree, names_of(tree, package_of(file)), file)
+    return module_of(tree, names_of(tree, package_of(file)), file, data.decode("utf-8", "replace"))
 
 
 def _words(node: ast.AST) -> Iterator[str]:

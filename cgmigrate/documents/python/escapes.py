@@ -54,7 +54,9 @@ class Escapes:
             self._answers[key] = ""  # an object that leads back to itself
             scope = self.scope(node)
             root, *rest = path.split(".") if path else [""]
-            self._answers[key] = self._made(root, tuple(rest), scope) or self._kept(root, tuple(rest), scope)
+            # In this order, since only the last two read expressions and other files.
+            why = self._handed_over(root, tuple(rest), scope) or self._made(root, tuple(rest), scope)
+            self._answers[key] = why or self._kept(root, tuple(rest), scope)
         return self._answers[key]
 
     def scope(self, node: ast.Module | Function) -> Scope:
@@ -62,6 +64,17 @@ class Escapes:
         if id(node) not in self._scopes:
             self._scopes[id(node)] = Scope.of(node)
         return self._scopes[id(node)]
+
+    def _handed_over(self, root: str, chain: Chain, scope: Scope) -> str:
+        """Why the callers of a function have the object."""
+        if root in scope.parameters:
+            return f"`{root}` is a parameter of `{scope.name}`: {_HAND_OVER}"
+        for result in scope.returned:
+            first, *rest = dotted(result).split(".")
+            shared = min(len(rest), len(chain))
+            if first == root and len(rest) <= len(chain) and tuple(rest[:shared]) == chain[:shared]:
+                return f"`{scope.name}` returns `{root}`: {_HAND_OVER}"
+        return ""
 
     def _made(self, root: str, chain: Chain, scope: Scope, depth: int = 0) -> str:
         """Why it is not known what made an object, empty where a constructor of Megatron did."""

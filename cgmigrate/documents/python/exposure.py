@@ -24,7 +24,7 @@ class Exposure:
 
     def __init__(self, source: Source, names: Names) -> None:
         self._source, self._names = source, names
-        self._escapes = Escapes(module_of(source.tree, names, names.path))
+        self._escapes = Escapes(module_of(source.tree, names, names.path, source.text))
         self._guards = Guards()
         self._reads: list[tuple[int, ast.Attribute]] | None = None
 
