@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cgmigrate.baseline import Baseline, BaselineError, Counts, load, save, total
+from cgmigrate.configuration import Configuration, is_below, shown
+from cgmigrate.discovery import checkout_of
 
 if TYPE_CHECKING:
     from cgmigrate.run import Checked, Run
@@ -22,9 +25,18 @@ def baseline_of(run: Run, given: Mapping[str, Any]) -> Baseline:
         raise BaselineError("--write-baseline goes with neither --prune-baseline nor --add-ignore")
     if not path:
         raise BaselineError("which baseline? give --baseline FILE, or `baseline` in the configuration")
-    import os
-
+    writes = given.get("write_baseline") or given.get("prune_baseline")
+    if writes and not run.options.baseline:
+        _check_place(path, run.configurations.here())
     return load(os.path.relpath(path), missing_is_empty=bool(given.get("write_baseline")))
+
+
+def _check_place(path: str, found: Configuration) -> None:
+    """Refuse to write a baseline that a configuration puts outside of its own checkout. Raises BaselineError."""
+    real = os.path.realpath(path)
+    if not is_below(real, os.path.realpath(checkout_of(found.folder) or found.folder)):
+        told = f"the baseline of {shown(found.file)} is outside of its project ({real})"
+        raise BaselineError(f"{told} and is not written; give it with --baseline")
 
 
 def write_baseline(run: Run) -> str:

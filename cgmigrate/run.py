@@ -206,6 +206,10 @@ class Run:
         hidden: tuple[Finding, ...] = ()
         if "cgmigrate:" in text:
             examined, findings, hidden = self._suppress(source, document, examined, findings)
+        if (examined.safe or examined.unsafe) and (place := self._outside(source.path)):
+            from cgmigrate.boundary import withheld, without_fixes
+
+            examined, findings = without_fixes(examined), withheld(findings, place)
         if self.options.edits:
             findings = _with_edits(findings, document, examined)
         left_alone = tuple(
@@ -264,8 +268,12 @@ class Run:
         """With comments that leave the findings out; those that the baseline knows need none."""
         if not checked.findings:
             return checked
+        from cgmigrate.boundary import not_written
         from cgmigrate.ignoring import add_ignores
 
+        if place := self._outside(source.path):
+            self.notes.append(not_written(source.path, place))
+            return checked
         findings = self.baseline.part(source.path, checked.findings)[0] if self.baseline else checked.findings
         added = add_ignores(
             document,
@@ -275,6 +283,12 @@ class Run:
             self.options.reason,
         )
         return replace(checked, after=added.text if added.hidden else None, fixed=added.hidden)
+
+    def _outside(self, path: str) -> str:
+        """The real path of a file that a link puts into the paths; empty for one that is in them, and for stdin."""
+        from cgmigrate.boundary import outside
+
+        return "" if self.options.stdin else outside(path, self.paths)
 
     def _wanted(self, path: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         return tuple(finding for finding in findings if self.selects(path, finding.rule))
