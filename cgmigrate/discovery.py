@@ -19,7 +19,7 @@ from cgmigrate.files import read_bytes
 from cgmigrate.git import run_git
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec, Pattern
+    from cgmigrate.patterns import Pattern
 
 MAX_BYTES = 4 * 1024 * 1024
 """Files over this size are only searched, a piece at a time, and never handed on to be parsed."""
@@ -487,12 +487,19 @@ class Patterns:
     """Patterns as in ``.gitignore``; as in git, what is in a folder that they cover cannot be taken back out."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._spec = _spec(patterns) if patterns else None
+        self._patterns = _parsed(patterns) if patterns else ()
         self._folders: dict[str, bool] = {}
+
+    @classmethod
+    def of(cls, patterns: Iterable[Pattern]) -> Patterns:
+        """Patterns that are read already."""
+        result = cls(())
+        result._patterns = tuple(patterns)
+        return result
 
     def covers(self, path: str) -> bool:
         """Whether a path is excluded; a folder's ends with ``/``."""
-        if self._spec is None:
+        if not self._patterns:
             return False
         path = path.lstrip("/")
         while path.startswith("../"):
@@ -500,14 +507,27 @@ class Patterns:
         return path not in ("", "./", ".") and self._matches(path)
 
     def _matches(self, path: str) -> bool:
-        assert self._spec is not None
         parent, slash, _ = path.rstrip("/").rpartition("/")
-        if slash:
-            if parent not in self._folders:
-                self._folders[parent] = self._matches(parent + "/")
-            if self._folders[parent]:
-                return True
-        return bool(_verdict(self._spec, path))
+        if slash and self._covers_folder(parent):
+            return True
+        return bool(_verdict(self._patterns, path))
+
+    def _covers_folder(self, folder: str) -> bool:
+        """Whether a folder or one around it is covered; each is asked about once, the outermost first."""
+        waiting: list[str] = []
+        while folder and folder not in self._folders:
+            waiting.append(folder)
+            folder = folder.rpartition("/")[0]
+        covered = self._folders.get(folder, False)
+        for name in reversed(waiting):
+            covered = self._folders[name] = covered or bool(_verdict(self._patterns, name + "/"))
+        return covered
+
+
+def _parsed(patterns: Iterable[str]) -> tuple[Pattern, ...]:
+    from cgmigrate.patterns import parse
+
+    return tuple(pattern for line in patterns if (pattern := parse(line)) is not None)
 
 
 def _is_of_submodule(git: os.DirEntry[str]) -> bool:
@@ -523,7 +543,7 @@ def _is_of_submodule(git: os.DirEntry[str]) -> bool:
 @dataclass(frozen=True, slots=True)
 class _IgnoreFile:
     folder: str
-    spec: GitIgnoreSpec
+    patterns: tuple[Pattern, ...]
 
 
 def _ignore_files(prefix: str, names: set[str]) -> Iterator[_IgnoreFile]:
@@ -535,52 +555,24 @@ def _ignore_files(prefix: str, names: set[str]) -> Iterator[_IgnoreFile]:
         except OSError:
             # git goes on without an ignore file that it cannot read (a broken link, a folder).
             continue
-        yield _IgnoreFile(prefix, _spec(_valid_patterns(line.removesuffix("\r") for line in lines)))
+        from cgmigrate.patterns import valid
+
+        yield _IgnoreFile(prefix, tuple(valid(line.removesuffix("\r") for line in lines)))
 
 
-def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(patterns)
-
-
-def _valid_patterns(lines: Iterable[str]) -> Iterator[str]:
-    # git passes over a line that means nothing, where pathspec raises.
-    for line in lines:
-        try:
-            _spec([line])
-        except ValueError:
-            continue
-        yield line
-
-
-def _verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
+def _verdict(patterns: Sequence[Pattern], path: str) -> bool | None:
     """What the last pattern that matches this very name says (a folder's ends with ``/``); None if none does.
 
-    pathspec's own answer also counts matches of the folders around a name, and so reads ``*`` with ``!*/``
-    otherwise than git does. Callers here have dealt with those folders before.
+    Callers have dealt with the folders around it before.
     """
-    names = (path.rstrip("/"), path) if path.endswith("/") else (path,)
-    for pattern in reversed(list(spec.patterns)):
-        if pattern.include is not None and any(_matches_itself(pattern, name) for name in names):
-            return pattern.include
-    return None
-
-
-def _matches_itself(pattern: Pattern, name: str) -> bool:
-    found = pattern.match_file(name)
-    if found is None:
-        return False
-    # The only group is the slash that ends the name of a folder: here the name's own, or one around it.
-    # Every match counts, because pathspec shortens "*/" to a regular expression that finds any slash.
-    matches = found.match.re.finditer(name)
-    return any(match.lastindex is None or match.start(match.lastindex) == len(name) - 1 for match in matches)
+    folder, name = path.endswith("/"), path.rstrip("/")
+    return next((pattern.include for pattern in reversed(patterns) if pattern.matches(name, folder)), None)
 
 
 def _ignored(path: str, ignores: tuple[_IgnoreFile, ...]) -> bool:
     # The innermost file that says anything decides.
     for ignore in reversed(ignores):
-        verdict = _verdict(ignore.spec, path[len(ignore.folder) :])
+        verdict = _verdict(ignore.patterns, path[len(ignore.folder) :])
         if verdict is not None:
             return verdict
     return False

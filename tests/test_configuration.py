@@ -275,7 +275,7 @@ def test_toml_is_parsed_only_where_there_is_a_configuration(project: Path) -> No
     code = (
         "import sys\nfrom cgmigrate.cli import main\n"
         "try: main(['check', '.'])\nexcept SystemExit: pass\n"
-        "late = {'tomllib', 'pathspec', 'yaml', 'difflib', 'cgmigrate.rules', 'cgmigrate.keys'}\n"
+        "late = {'tomllib', 'cgmigrate.patterns', 'yaml', 'difflib', 'cgmigrate.rules', 'cgmigrate.keys'}\n"
         "print(sorted(late & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)

@@ -193,7 +193,7 @@ class TestFiles:
             put(f"d{number % 7}/{number}.yaml", MISS)
         code = (
             "import sys; from cgmigrate.discovery import Discovery; d = Discovery(['.']); assert not list(d);"
-            "print(d.files_seen, {'subprocess', 'pathspec', 'tempfile', 'difflib', 'yaml'} & {*sys.modules})"
+            "print(d.files_seen, {'subprocess', 'cgmigrate.patterns', 'tempfile', 'difflib', 'yaml'} & {*sys.modules})"
         )
         done = subprocess.run(
             [sys.executable, "-c", code],

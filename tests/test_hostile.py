@@ -140,7 +140,8 @@ teacher:
         assert Path("d.yaml").read_text() == text
     else:
         assert result.exit_code == 0
-        assert Path("d.yaml").read_text() == text.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine")
+        after = text.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine")
+        assert Path("d.yaml").read_text() == after
 
 
 # --- streams and folders -------------------------------------------------------------------------------
