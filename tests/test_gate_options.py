@@ -318,6 +318,7 @@ def completed(line: str) -> list[str]:
         ("cgmigrate check --to 0.2", ["0.20"]),
         ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 8)]),
         ("cgmigrate fix --stdin", ["--stdin-filename"]),
+        ("cgmigrate un", ["undo"]),
     ],
 )
 def test_a_shell_completes(line: str, offered: list[str]) -> None:
