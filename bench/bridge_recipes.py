@@ -333,11 +333,11 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> Comparison:
 
 
 def fixed_copy(tree: Path, into: Path) -> str:
-    """Copy a tree and run plain `cgmigrate fix .` on it; returns its last line."""
+    """Copy a tree and run plain `cgmigrate fix .` on it; returns its summary."""
     shutil.copytree(tree, into, ignore=shutil.ignore_patterns(".git"), symlinks=True)
     command = [sys.executable, "-m", "cgmigrate", "fix", "."]
-    process = subprocess.run(command, cwd=into, capture_output=True, text=True)
-    return next((line for line in process.stdout.splitlines() if line.startswith("Fixed")), process.stderr)
+    process = subprocess.run(command, cwd=into, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return next((line for line in process.stdout.splitlines() if line.startswith("Fixed")), process.stdout[-2000:])
 
 
 def main() -> int:
