@@ -67,7 +67,8 @@ def core_in(folder: Path) -> Path | None:
     """Return the package ``megatron/core`` that a folder holds, or a Megatron-LM that it holds."""
     for place in _PLACES:
         core = folder / place / "megatron" / "core"
-        if (core / _NUMBER).is_file():
+        # What a pin file calls a path may be none, which Path.is_file raises for.
+        if os.path.isfile(core / _NUMBER):
             return core
     return None
 

@@ -133,6 +133,15 @@ def test_an_optional_extra_never_takes_precedence_over_dependencies(project: Pat
     assert summary(find_pin(project)[0]) == expected
 
 
+@pytest.mark.parametrize(
+    "path", ["./megatron-lm/" + "megatron-lm/" * 50_000, "../" * 50 + "megatron-lm", "/megatron-lm"]
+)
+def test_a_path_that_cannot_be_one_is_a_pin_that_names_no_release(project: Path, path: str) -> None:
+    write(project, "requirements.txt", path)
+    (note,) = resolve(project, None, None).notes
+    assert "pinned by a local path" in note
+
+
 # ---- source trees ----
 
 OLD = '    enable_cuda_graph: bool = False\n    cuda_graph_scope: str = "full"\n'
