@@ -89,12 +89,10 @@ def test_a_report_of_no_runs_is_not_written(tmp_path: Path) -> None:
     ("text", "words", "told"),
     [
         ("x: 1\n", ["--mcore", "nonsense"], "--mcore nonsense: expected VERSION=DIR or VERSION"),
-        ("x: 1\n", ["--mcore", ""], "expected VERSION=DIR or VERSION"),
         ("x: 1\n", ["--mcore", "0.17.1=no-such-folder"], "no-such-folder is not a folder"),
         ("x: 1\n", ["--mcore", "0.17.1=empty"], "empty holds neither megatron/core"),
         ("x: 1\n", ["--mcore", "0.17.1=old=new"], "old=new is not a folder"),
         ("enable_cuda_graph: true\n", ["--mcore", "nonsense"], "expected VERSION=DIR or VERSION"),
-        ("x: 1\n", ["--after", ""], "--after names no file"),
         ("x: 1\n", ["--after", "no-such.yaml"], "--after no-such.yaml: No such file or directory"),
         ("x: 1\n", ["--after", "broken.yaml"], "--after broken.yaml: this is not valid YAML"),
         ("x: 1\n", ["--after", "template.yaml"], "--after template.yaml: the file holds template markup"),
@@ -112,6 +110,13 @@ def test_a_release_or_migrated_form_that_cannot_be_used_is_status_2_although_the
     result = cgmigrate("verify", "a.yaml", *words)
     assert result.exit_code == 2 and told in result.stderr, result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--mcore", "--after"])
+def test_an_empty_release_or_migrated_form_is_a_usage_error(project: Path, cgmigrate, option: str) -> None:
+    (project / "a.yaml").write_text("x: 1\n")
+    result = cgmigrate("verify", "a.yaml", option, "")
+    assert result.exit_code == 2 and f"Invalid value for '{option}': the value is empty" in result.stderr
 
 
 def test_nothing_is_fetched_where_there_is_nothing_to_compare(project: Path, cgmigrate, monkeypatch) -> None:

@@ -74,11 +74,8 @@ class Outcome:
 
 def wanted_of(given: Mapping[str, Any]) -> Wanted:
     """What the command line's values ask for. Raises VerifyError where one cannot be read."""
-    after = given["after"]
-    if after == "":
-        raise VerifyError("--after names no file")
     asked = Asked(
-        given["paths"], given["source"], given["target"], given["unsafe_fixes"], after or "", given["exclude"]
+        given["paths"], given["source"], given["target"], given["unsafe_fixes"], given["after"] or "", given["exclude"]
     )
     scale = Scale(
         steps=given["steps"],
