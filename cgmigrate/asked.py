@@ -77,6 +77,7 @@ def run_of(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, wi
         baseline=given["baseline"] or "",
         add_ignore=given.get("add_ignore", False),
         reason=given.get("reason") or "",
+        strict=bool(given.get("strict")),
     )
     run = Run(given["paths"], options, configurations)
     asked = any(given.get(name) for name in ("baseline", "write_baseline", "prune_baseline"))
@@ -109,8 +110,11 @@ def _configurations(given: dict[str, Any]) -> Configurations:
 
     if given["config"] and given["isolated"]:
         raise click.UsageError("--config and --isolated contradict each other")
-    found = Configurations(given["config"] or "", given["isolated"], bool(given["exclude"]), given["folders"])
+    strict = bool(given.get("strict"))
+    found = Configurations(given["config"] or "", given["isolated"], bool(given["exclude"]), strict, given["folders"])
     usable(found.here)
+    if strict and given["baseline"] and found.in_tree(given["baseline"]):
+        raise click.UsageError("--strict takes no baseline from the tree that it checks: give one from outside of it")
     return found
 
 

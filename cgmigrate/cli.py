@@ -125,6 +125,9 @@ def main() -> None:
 @click.option(
     "--add-ignore", is_flag=True, help="Write comments that leave the findings out: # cgmigrate: ignore[CODE]."
 )
+@click.option(
+    "--strict", is_flag=True, help="No comments, no configuration below the root, no baseline from the checked tree."
+)
 @click.option("--reason", metavar="TEXT", type=str, help="What these comments give as the reason.")
 def check(statistics: bool, show_settings: bool, show_files: bool, **given: Any) -> None:
     """Report deprecated, rejected and ineffective settings in PATHS (- for stdin).
@@ -137,6 +140,8 @@ def check(statistics: bool, show_settings: bool, show_files: bool, **given: Any)
         raise click.UsageError("--reason is the text of one line for the comments of --add-ignore")
     if given["add_ignore"] and "-" in given["paths"]:
         raise click.UsageError("--add-ignore writes files: give paths, not -")
+    if given["add_ignore"] and given["strict"]:
+        raise click.UsageError("--add-ignore writes comments, and with --strict comments suppress nothing")
     if show_settings or show_files:
         sys.exit(checking.show(given, settings=show_settings))
     sys.exit(checking.check(given, statistics))

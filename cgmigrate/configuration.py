@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cgmigrate.discovery import Patterns
+from cgmigrate.discovery import Patterns, checkout_of
 from cgmigrate.files import read_bytes
 from cgmigrate.settings import Release
 
@@ -70,6 +70,8 @@ class Configurations:
     isolated: bool = False
     replaces_exclude: bool = False
     """Whether the command line excludes something: then ``exclude`` of the files does not count."""
+    strict: bool = False
+    """Whether only the configuration at the root of the checkout counts, and no baseline of the checkout."""
     folders: tuple[str, ...] = ()
     """Folders of rules from the command line, whose codes may be named."""
     _found: dict[str, Configuration] = field(default_factory=dict)
@@ -90,11 +92,29 @@ class Configurations:
         return self._found[folder]
 
     def _find(self, folder: str) -> Configuration:
+        found = self._nearest(folder)
+        if self.strict and found.baseline and self.in_tree(found.baseline):
+            return replace(found, baseline=None)
+        return found
+
+    @property
+    def root(self) -> str:
+        """The top of the checkout around the working directory, else the working directory."""
+        here = os.getcwd()
+        return checkout_of(here) or here
+
+    def in_tree(self, path: str) -> bool:
+        """Whether a file is in the tree that is checked, by its name or its real path."""
+        return any(is_below(name, self.root) for name in (os.path.abspath(path), os.path.realpath(path)))
+
+    def _nearest(self, folder: str) -> Configuration:
         if self.isolated:
             return Configuration("", os.getcwd())
         if self.given:
             # As for options: what stands in it is seen from the working directory.
             return self._read(os.path.abspath(self.given), os.getcwd(), asked_for=True) or Configuration("", folder)
+        if self.strict and folder != self.root and is_below(folder, self.root):
+            return self.at(self.root)
         for name in (OWN_FILE, SHARED_FILE):
             path = os.path.join(folder, name)
             if os.path.isfile(path) and (found := self._read(path, folder)) is not None:

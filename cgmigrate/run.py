@@ -44,6 +44,8 @@ class Options:
     """Whether comments that leave the findings out are to be written, instead of fixes."""
     reason: str = ""
     """What these comments say."""
+    strict: bool = False
+    """Whether comments suppress nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class Run:
         document, examined, context = self._examine(source.path, text, source.syntax)
         findings = self._wanted(source.path, examined.findings)
         hidden: tuple[Finding, ...] = ()
-        if "cgmigrate:" in text:
+        if "cgmigrate:" in text and not self.options.strict:
             examined, findings, hidden = self._suppress(source, document, examined, findings)
         if (examined.safe or examined.unsafe) and (place := self._outside(source.path)):
             from cgmigrate.boundary import withheld, without_fixes
@@ -436,7 +438,7 @@ class Run:
 
         severity = self.rules(self.governing(path).options)[rule].severity
         findings = self._wanted(path, (Finding(rule, severity, Span(0, 0), message),))
-        if b"cgmigrate:" in data:
+        if b"cgmigrate:" in data and not self.options.strict:
             from cgmigrate.suppressions import Requests
 
             requests = Requests(data.decode("utf-8", "replace"), Syntax.YAML, None)

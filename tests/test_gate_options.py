@@ -502,3 +502,70 @@ def test_a_file_that_cannot_be_read_fails_whatever_is_selected(project: Path, cg
     assert cgmigrate("check", ".").exit_code == 1
     (project / "cgmigrate.toml").write_text('select = ["CG2"]\nignore = ["CG0"]\n')
     assert cgmigrate("check", ".").exit_code == 0
+
+
+# --- --strict: what a pull request brings along suppresses nothing -------------------------------------
+
+IGNORED = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true  # cgmigrate: ignore[CG101]\n"
+BASELINE = '{"version": 1, "findings": {"sub/a.yaml": {"CG101": 1}}}'
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"sub/a.yaml": IGNORED}, ()),
+        ({"sub/a.yaml": "# cgmigrate: ignore-file\n" + LEFT}, ()),
+        ({"sub/cgmigrate.toml": 'ignore = ["CG1"]\n'}, ()),
+        ({"sub/pyproject.toml": '[tool.cgmigrate]\nexclude = ["*"]\n'}, ()),
+        ({"sub/cgmigrate.toml": '[per-file-ignores]\n"*" = ["CG1"]\n', "sub/.git/HEAD": "x"}, ()),
+        ({"cgmigrate.toml": 'baseline = "known.json"\n', "known.json": BASELINE}, ()),
+        ({"known.toml": 'baseline = "known.json"\n', "known.json": BASELINE}, ("--config", "known.toml")),
+    ],
+)
+@pytest.mark.parametrize("here", [".", "sub"])
+def test_strict_passes_over_what_suppresses(
+    project: Path,
+    cgmigrate: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    words: tuple[str, ...],
+    here: str,
+) -> None:
+    for name, text in ({"sub/a.yaml": LEFT} | files).items():
+        write(name, text)
+    if here == "sub" and words == () and "cgmigrate.toml" not in files and "sub/.git/HEAD" not in files:
+        monkeypatch.chdir(here)
+    assert cgmigrate("check", *words, ".").exit_code == 0
+    done = cgmigrate("check", "--strict", *words, ".")
+    assert (done.exit_code, "CG101" in done.stdout) == (1, True), done.output
+
+
+def test_strict_keeps_the_configuration_of_the_root(project: Path, cgmigrate: Run) -> None:
+    write("sub/a.yaml", LEFT)
+    write("sub/cgmigrate.toml", 'select = ["CG2"]\n')
+    write("cgmigrate.toml", 'ignore = ["CG1"]\n')
+    assert cgmigrate("check", "--strict", "sub").exit_code == 0
+    write("cgmigrate.toml", "")
+    assert cgmigrate("check", "--strict", "sub").exit_code == 1
+    assert '"CG2"' not in cgmigrate("check", "--strict", "--show-settings", "sub").stdout
+
+
+def test_strict_reports_an_unreadable_file_whatever_it_says(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "# cgmigrate: ignore-file\ncuda_graph_scope: [\n")
+    assert cgmigrate("check", ".").exit_code == 0
+    assert cgmigrate("check", "--strict", ".").exit_code == 1
+
+
+def test_a_baseline_for_strict_is_from_outside(
+    project: Path, cgmigrate: Run, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    write("sub/a.yaml", LEFT)
+    write("known.json", BASELINE)
+    done = cgmigrate("check", "--strict", "--baseline", "known.json", ".")
+    assert done.exit_code == 2 and "--strict takes no baseline from the tree" in done.stderr
+    outside = tmp_path_factory.mktemp("outside") / "known.json"
+    assert cgmigrate("check", "--write-baseline", "--baseline", str(outside), ".").exit_code == 0
+    assert cgmigrate("check", "--strict", "--baseline", str(outside), ".").exit_code == 0
+    (project / "link.json").symlink_to(outside)
+    assert cgmigrate("check", "--strict", "--baseline", "link.json", ".").exit_code == 2
+    assert cgmigrate("check", "--strict", "--add-ignore", ".").exit_code == 2
