@@ -192,7 +192,9 @@ def _examine_site(
     if site.origin is not None and not DEPRECATED & set(before):
         # Code computes values all the time; that is worth a word only where an old name has to be migrated.
         undecided = []
-    if undecided:
+    if copied := _copied_from(undecided):
+        case.told.append(_copy_finding(context.rules["CG003"], copied, undecided))
+    elif undecided:
         rule = context.rules["CG003"]
         for written in undecided:
             assert isinstance(written.value, Undecided)
@@ -259,7 +261,8 @@ def _keep_overriding(case: SiteCase, context: Context) -> None:
     elsewhere = "is set elsewhere, if at all"
     if SCOPE in own and SCOPE not in final:
         if own[SCOPE] is None and MODULES in case.before:
-            case.block("it resets the deprecated setting of an object on which it may be set")
+            case.risk("it resets the deprecated setting of an object on which it may be set")
+            case.final = final
             return
         final.setdefault(MODULES, [])
         if IMPL not in final and not names_in(final[MODULES]):
@@ -272,6 +275,29 @@ def _keep_overriding(case: SiteCase, context: Context) -> None:
             f"the implementation {elsewhere}, and false turned it off: to keep that, write `cuda_graph_impl` none"
         )
     case.final = final
+
+
+def _copied_from(undecided: Sequence[Written]) -> str:
+    """The object of which settings are copied one by one, empty when there is no one such object."""
+    objects: set[str] = set()
+    for written in undecided:
+        assert isinstance(written.value, Undecided)
+        owner, dot, name = written.value.text.rpartition(".")
+        objects.add(owner if dot and name == written.field and _A_NAME.fullmatch(owner) else "")
+    return objects.pop() if len(objects) == 1 and len(undecided) > 1 else ""
+
+
+def _copy_finding(rule: Rule, copied: str, undecided: Sequence[Written]) -> Finding:
+    """One diagnostic for settings that are copied together, so that they go on being consistent."""
+    written = next((written for written in undecided if written.field in DEPRECATED), undecided[0])
+    *first, last = (f"`{other.field}`" for other in undecided)
+    names = f"{', '.join(first)} and {last}"
+    message = f"{names} are copied from `{copied}`, whose values are not known here"
+    advice = (
+        "copy `cuda_graph_impl`, `cuda_graph_modules` and `inference_cuda_graph_scope`, and no deprecated setting, "
+        f"once `{copied}` is written with the new names"
+    )
+    return Finding(rule.id, rule.severity, written.span, message, help=advice)
 
 
 def _source_for(settings: Settings, context: Context) -> Release:
