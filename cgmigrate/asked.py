@@ -213,15 +213,17 @@ def tell_notes(run: Run, found: list[Checked], output: Output) -> None:
         )
     if not found:
         return
-    from cgmigrate.documents import FOLLOWS_USES
+    from cgmigrate.documents import FOLLOWS_USES, PROSE, UNKNOWN_OWNER
 
+    unsaid = (FOLLOWS_USES,) if output.verbose else (FOLLOWS_USES, PROSE)
     by_owner: dict[str, list[str]] = {}
     for checked in found:
         for line, key, owner in checked.left_alone:
-            if owner != FOLLOWS_USES:
+            if owner not in unsaid:
                 by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
     for owner, places in by_owner.items():
-        output.tell(f"note: left alone, since the name belongs to {owner}:")
+        why = "its owner is not known" if owner == UNKNOWN_OWNER else f"the name belongs to {owner}"
+        output.tell(f"note: left alone, since {why}:")
         most = len(places) if output.verbose else MOST_LEFT_ALONE
         for place in places[:most]:
             output.tell(f"  {place}")

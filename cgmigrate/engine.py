@@ -7,6 +7,7 @@ keys) are fixed together or not at all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from cgmigrate.documents import (
     Document,
     Problem,
     Site,
+    Written,
     same,
 )
 from cgmigrate.ecosystems import Owner, owner_of
@@ -277,13 +279,16 @@ def _keep_overriding(case: SiteCase, context: Context) -> None:
     case.final = final
 
 
+_DOTTED = re.compile(r"[A-Za-z_][\w.]*")
+
+
 def _copied_from(undecided: Sequence[Written]) -> str:
     """The object of which settings are copied one by one, empty when there is no one such object."""
     objects: set[str] = set()
     for written in undecided:
         assert isinstance(written.value, Undecided)
         owner, dot, name = written.value.text.rpartition(".")
-        objects.add(owner if dot and name == written.field and _A_NAME.fullmatch(owner) else "")
+        objects.add(owner if dot and name == written.field and _DOTTED.fullmatch(owner) else "")
     return objects.pop() if len(objects) == 1 and len(undecided) > 1 else ""
 
 

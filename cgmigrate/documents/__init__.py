@@ -14,6 +14,9 @@ from typing import Protocol
 from cgmigrate.edits import Edit
 from cgmigrate.settings import Settings
 
+PROSE = "a comment, docstring or message"
+"""Owner of a name in text for people; said with ``--verbose`` only."""
+UNKNOWN_OWNER = "an owner that is not known"
 FOLLOWS_USES = "an import, which follows what the file uses"
 """Owner of a name that needs no word of its own: it changes with what is written below it."""
 
@@ -67,6 +70,7 @@ class Site:
 
     In code, ``origin`` says whose they are; ``overrides``, that they change an object that has settings
     already, so that one left out is not its default; ``built``, that the object was validated before;
+    ``of_built_model``, that it is the configuration of a model that is built;
     ``linked`` are further sites that may have set the same object, and ``uncertain`` says that branches
     leave open which of them did.
     """
@@ -83,6 +87,7 @@ class Site:
     origin: Origin | None = None
     overrides: bool = False
     built: bool = False
+    of_built_model: bool = False
     linked: tuple[int, ...] = ()
     uncertain: bool = False
 

@@ -13,14 +13,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
-from cgmigrate.documents import CannotEditError, Origin, Problem, Site, Span, Written
+from cgmigrate.documents import PROSE, CannotEditError, Origin, Problem, Site, Span, Written
+from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in_calls
 from cgmigrate.documents.python.comparing import same_rest
 from cgmigrate.documents.python.exposure import Exposure
 from cgmigrate.documents.python.imports import import_edits
 from cgmigrate.documents.python.names import MEGATRON, names_of, package_of
 from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
-from cgmigrate.documents.python.readings import Readings, function_of
+from cgmigrate.documents.python.readings import Read, Readings, function_of
 from cgmigrate.documents.python.runs import Runs
 from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.python.writing import SiteWriter, delete_statements, spelled_at
@@ -30,7 +31,6 @@ from cgmigrate.settings import Settings
 from cgmigrate.source_trees import is_part_of_megatron
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
-PROSE = "a comment, docstring or message"
 _OLD = re.compile(
     r"(?<![\w-])(?:enable_cuda_graph|external_cuda_graph|cuda_graph_scope|CudaGraphScope|"
     r"--enable-cuda-graph|--external-cuda-graph|--cuda-graph-scope)(?![\w-])"
@@ -85,6 +85,9 @@ class PythonDocument:
                 consumed |= {id(value) for item in place.items for value in item.values}
         places.sort(key=_position)
         self._places = places
+        built = BuiltModels(self._source)
+        for place in places:
+            place.of_built_model = place.form is Form.RUN and built.owns(place)
         index = {id(place): at for at, place in enumerate(places)}
         self.sites = [_site(at, place, modules, index) for at, place in enumerate(places)]
         if sites_only:
@@ -104,18 +107,15 @@ class PythonDocument:
             if place.form is not Form.RUN or not any(item.field in OLD_NAMES for item in place.items):
                 continue
             function = function_of(place.items[0].node, self._source)
-            first = min(getattr(item.node, "lineno", 0) for item in place.items)
-            for where, path, line, index in readings.reads:
-                if where is not function or path != place.object or line <= first:
+            lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in OLD_NAMES}
+            for read in readings.reads:
+                if read.function is not function or read.object != place.object or read.line <= min(lines.values()):
                     continue
-                told = f"the code reads the setting back on line {line}, which has to change together with it"
+                told = f"the code reads the setting back on line {read.line}, which has to change together with it"
                 self.sites[site.index] = replace(self.sites[site.index], fixed_in_place=site.fixed_in_place or told)
                 place.fixed = place.fixed or told
-                at = index - readings.first_index
-                told = f"the setting is assigned on line {first}; both have to change together"
-                problem = self.problems[at]
-                advice = problem.advice or (f"write `{problem.becomes}`" if problem.becomes else "")
-                self.problems[at] = replace(problem, becomes="", risk="", blocked_by=told, advice=advice)
+                at = read.index - readings.first_index
+                self.problems[at] = _read_back(self.problems[at], read, lines)
 
     def _leave_the_rest(self, owner: str) -> None:
         """Every old name that nothing above has dealt with is named as left alone."""
@@ -231,8 +231,22 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         origin=Origin(place.callee, place.object, (*modules, place.callee) if place.callee else modules, place.foreign),
         overrides=place.overrides,
         built=place.built,
+        of_built_model=place.of_built_model,
         uncertain=place.uncertain,
     )
+
+
+def _read_back(problem: Problem, read: Read, lines: Mapping[str, int]) -> Problem:
+    """A problem about a setting that code above has assigned; ``lines`` are those of the settings assigned."""
+    advice = problem.advice or (f"write `{problem.becomes}`" if problem.becomes else "")
+    problem = replace(problem, becomes="", risk="", advice=advice)
+    if line := lines.get(read.name):
+        message = f"until the configuration is built, `{read.object}.{read.name}` is what line {line} assigned"
+        told = f"`{read.name}` is assigned on line {line}; both have to change together"
+        return replace(problem, message=message, blocked_by=told)
+    other, line = min(lines.items(), key=lambda item: item[1])
+    told = f"`{other}` of the same object is assigned on line {line}; both have to change together"
+    return replace(problem, blocked_by=told)
 
 
 def _too_late(place: Place) -> str:

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from cgmigrate.documents import Span
 from cgmigrate.settings import FIELDS
@@ -57,6 +58,7 @@ class Place:
     """Whether ``callee`` is a class that is not Megatron's, which counts more than the object's name."""
     overrides: bool = False
     built: bool = False
+    of_built_model: bool = False
     fixed: str = ""
     inherits: Place | None = None
     links: list[Place] = dataclasses.field(default_factory=list)
@@ -73,7 +75,7 @@ class Place:
 FIELD_SET = frozenset(FIELDS)
 OLD_NAMES = frozenset(("enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope"))
 
-_GUARDS = ("hasattr", "version", "__version__", "parse", "Version", "fields", "__dataclass_fields__", "signature")
+_GUARDS = ("version", "__version__", "parse", "Version", "fields", "__dataclass_fields__", "signature")
 _CATCHES = frozenset(
     ("AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "Exception", "BaseException")
 )
@@ -83,6 +85,8 @@ def guard_of(test: ast.expr) -> str:
     """Why a condition asks which release is installed, empty when it does not."""
     for node in ast.walk(test):
         word = ""
+        if isinstance(node, ast.Call) and _asks_for_settings(node):
+            return f"the code is guarded by `{ast.unparse(test)[:60]}`, so it is written for several releases"
         if isinstance(node, ast.Name):
             word = node.id
         elif isinstance(node, ast.Attribute):
@@ -94,8 +98,40 @@ def guard_of(test: ast.expr) -> str:
     return ""
 
 
+def _asks_for_settings(call: ast.Call) -> bool:
+    """Whether a ``hasattr`` asks for a setting, an enum of settings, or what nobody knows from here."""
+    if not (isinstance(call.func, ast.Name) and call.func.id == "hasattr" and len(call.args) == 2):
+        return False
+    name = call.args[1]
+    return not isinstance(name, ast.Constant) or _is_about_graphs(str(name.value))
+
+
+def _is_about_graphs(word: str) -> bool:
+    return "cuda_graph" in word or "CudaGraph" in word
+
+
+@lru_cache(maxsize=256)
+def _is_for_releases(node: ast.Try) -> bool:
+    """Whether a ``try`` is there for the settings: it does nothing else, or what catches it speaks of them."""
+    if any(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in node.body):
+        return True
+    return all(map(_speaks_of_graphs, node.body)) or any(map(_speaks_of_graphs, node.handlers))
+
+
+def _speaks_of_graphs(node: ast.AST) -> bool:
+    for part in ast.walk(node):
+        for word in (getattr(part, "attr", ""), getattr(part, "id", ""), getattr(part, "arg", "")):
+            if isinstance(word, str) and _is_about_graphs(word):
+                return True
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and _is_about_graphs(part.value):
+            return True
+    return False
+
+
 def catches_missing(node: ast.Try) -> str:
     """Why a ``try`` tells releases apart, empty when it does not."""
+    if not _is_for_releases(node):
+        return ""
     for handler in node.handlers:
         kinds: Sequence[ast.expr | None] = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
         for kind in kinds:

@@ -3,23 +3,71 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.documents import FOLLOWS_USES, Problem, Span, Written
+from cgmigrate.documents import FOLLOWS_USES, UNKNOWN_OWNER, Problem, Span, Written
+from cgmigrate.documents.python.meanings import (
+    THREE,
+    Kind,
+    advice,
+    is_list_of_names,
+    is_own_flag,
+    kind_of,
+    meaning,
+    of_membership,
+    result_around,
+    through_getattr,
+    through_hasattr,
+)
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import OLD_NAMES, guards_above
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import enum_class, enum_member
 from cgmigrate.documents.python.writing import module_class_like
 from cgmigrate.edits import Edit
-from cgmigrate.settings import LAYER_MODULES, SCOPE
+from cgmigrate.settings import ENABLE, LAYER_MODULES, SCOPE
 
 _OLD_FLAGS = frozenset("--" + name.replace("_", "-") for name in OLD_NAMES)
 _CONFIGS = ("model", "config", "cfg", "provider", "conf")
 OWN = "a variable, parameter or attribute of the file's own"
 NO_MEGATRON = "another system (nothing in the file is Megatron's)"
-_NONE = f"since megatron-core 0.18 `{SCOPE}` is None once the configuration is built (and missing from `args`)"
+FIELDS_SET = "the project's own options (a current name there)"
+_OTHER_SYSTEMS = frozenset(
+    ("deepspeed", "vllm", "sglang", "tensorrt_llm", "onnxruntime", "onnxruntime_genai", "lmdeploy")
+)
+_SAYS = frozenset(
+    (
+        "print",
+        "warn",
+        "warning",
+        "warn_once",
+        "info",
+        "debug",
+        "error",
+        "exception",
+        "log",
+        "warning_once",
+        "print_rank_0",
+    )
+)
+_PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")
+_WRITES = re.compile(
+    r"(?<![\w-])(?:--)?(enable_cuda_graph|external_cuda_graph|cuda_graph_scope|(?<=--)enable-cuda-graph|"
+    r"(?<=--)external-cuda-graph|(?<=--)cuda-graph-scope)(?:[ ]*=(?!=)|[\"']?:[ ]*(?:$|[\[{\"'\w])|(?<=-scope) )"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A place that reads a setting of an object; ``index`` is that of its problem."""
+
+    function: ast.AST | None
+    object: str
+    name: str
+    line: int
+    index: int
 
 
 @dataclass(slots=True)
@@ -35,8 +83,7 @@ class Readings:
     problems: list[Problem] = field(default_factory=list)
     fixes: dict[int, list[Edit]] = field(default_factory=dict)
     left_alone: list[tuple[Written, str]] = field(default_factory=list)
-    reads: list[tuple[ast.AST | None, str, int, int]] = field(default_factory=list)
-    """(function, object, line, index) of each place that reads a setting of an object."""
+    reads: list[Read] = field(default_factory=list)
     statements: list[ast.AST] = field(default_factory=list)
     """The statement of each problem."""
 
@@ -132,9 +179,11 @@ class Readings:
         owner = self.source.of(scope.value)
         inside = isinstance(node.ops[0], ast.In)
         if not self._is_config(scope.value):
-            self._report("CG603", node, f"{_NONE}; `{owner}.{SCOPE}` is a copy of it, made elsewhere in this file")
+            self._report(
+                "CG603", node, f"{meaning(SCOPE)}; `{owner}.{SCOPE}` is a copy of it, made elsewhere in this file"
+            )
             return True
-        message = f"{_NONE}, so this raises TypeError"
+        message = of_membership(kind_of(scope.value))
         if member in LAYER_MODULES:
             new_class = module_class_like(self.source.of(left.value), self.names)  # type: ignore[attr-defined]
             word = "in" if inside else "not in"
@@ -228,14 +277,16 @@ class Readings:
             self._report("CG607", node, f"`{name}` is set in a way that cgmigrate does not rewrite")
             return
         if not self._is_config(node.value, name):
-            self._left(node, name, OWN if self.megatron else NO_MEGATRON)
+            self._left(node, name, OWN if self.megatron else self._nobody())
             return
-        told = f"{_meaning(name)}{self._evaluates(node, name)}"
-        if name == SCOPE and self._asks_if_empty(node):
+        kind = kind_of(node.value)
+        around = self.source.parent(node) if name == SCOPE and kind not in (Kind.ARGS, Kind.RECIPE) else None
+        told = f"{meaning(name, kind)}{result_around(node, around)}"
+        if name == SCOPE and kind is not Kind.ARGS and self._asks_if_empty(node):
             risk = "where the scope held full_iteration it was not empty; the modules are"
             self._report("CG603", node, told, f"{self.source.of(node.value)}.cuda_graph_modules", risk=risk)
             return
-        self._report("CG603", node, told, advice=_advice(name))
+        self._report("CG603", node, told, advice=advice(name))
 
     def _asks_if_empty(self, node: ast.expr) -> bool:
         """Whether an expression is only asked for being true."""
@@ -243,26 +294,6 @@ class Readings:
         if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
             return True
         return isinstance(above, (ast.If, ast.While, ast.IfExp)) and above.test is node
-
-    def _evaluates(self, node: ast.Attribute, name: str) -> str:
-        """What the expression around the name evaluates to since 0.18."""
-        above = self.source.parent(node)
-        if name != SCOPE:
-            return ""
-        match above:
-            case ast.Compare(left=left, ops=[ast.NotEq()]) if left is node:
-                return ", so this is always true"
-            case ast.Compare(left=left, ops=[ast.Eq()]) if left is node:
-                return ", so this is always false"
-            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[last]) if last is node:
-                return ", so this raises TypeError"
-            case ast.UnaryOp(op=ast.Not()):
-                return ", so this is always true"
-            case ast.Subscript(value=value) if value is node:
-                return ", so this raises TypeError"
-            case ast.Attribute(value=value) if value is node:
-                return ", so this raises AttributeError"
-        return ""
 
     def _class_use(self, node: ast.expr) -> None:
         above = self.source.parent(node)
@@ -288,33 +319,60 @@ class Readings:
                 self._left(alias, SCOPE_CLASS, FOLLOWS_USES)
 
     def _text(self, node: ast.Constant, text: str) -> None:
-        if text in _OLD_FLAGS:
-            above = self.source.parent(node)
-            if isinstance(above, ast.Call) and dotted(above.func).endswith("add_argument"):
-                self._definition(node, text, f"the option `{text}`")
-            else:
-                self._report("CG604", node, f"`{text}` in text; {_meaning(text[2:].replace('-', '_'))}")
-            return
-        if text not in OLD_NAMES and text != SCOPE_CLASS:
-            return
         above = self.source.parent(node)
-        match above:
-            case ast.Call(func=func, args=[owner, *_]) if dotted(func) == "getattr" and owner is not node:
-                told = f"{_meaning(text)}" + (
-                    "; `getattr` returns None there, not its default" if text == SCOPE else ""
-                )
-                self._by_string(node, text, told, owner)
-            case ast.Call(func=func, args=[owner, *_]) if dotted(func) == "hasattr" and owner is not node:
-                told = f"`{text}` still exists in megatron-core 0.18 and later, but is deprecated"
-                self._by_string(node, text, told, owner)
-            case _:
-                self._by_string(node, text, f"{_meaning(text)}; here it is written as text", None)
-
-    def _by_string(self, node: ast.Constant, name: str, message: str, owner: ast.expr | None) -> None:
-        if not self.megatron:
-            self._left(node, name, NO_MEGATRON)
+        if text in _OLD_FLAGS:
+            self._flag(node, text, above)
             return
-        self._report("CG604", node, message, advice=_advice(name))
+        name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
+        if name not in OLD_NAMES and text != SCOPE_CLASS:
+            self._generated(node, text)
+            return
+        match above:
+            case ast.Call(func=func, args=[owner, *more]) if dotted(func) == "getattr" and owner is not node:
+                self._by_string(node, name, through_getattr(name, kind_of(owner), len(more) > 1), reads=True)
+            case ast.Call(func=func, args=[owner, *_]) if dotted(func) == "hasattr" and owner is not node:
+                self._by_string(node, name, through_hasattr(name, kind_of(owner)), reads=True)
+            case _ if is_own_flag(node, above):
+                self._left(node, name, FIELDS_SET)
+            case _ if is_list_of_names(above):
+                told = f"a list of names holds `{name}`: code that copies or accepts these names misses the new ones"
+                self._by_string(node, name, told, f"add the three new names to this list: {THREE}", reads=True)
+            case _:
+                told = f"`{text}` is written as text; {meaning(name)}"
+                self._by_string(node, name, told, reads=_is_read(node, above))
+
+    def _flag(self, node: ast.Constant, flag: str, above: ast.AST | None) -> None:
+        if isinstance(above, ast.Call) and dotted(above.func).endswith("add_argument"):
+            self._definition(node, flag, f"the option `{flag}`")
+            return
+        name = flag[2:].replace("-", "_")
+        told = f"`{flag}` is written as text; {meaning(name, Kind.ARGS)}"
+        self._by_string(node, name, told, reads=_is_read(node, above))
+
+    def _generated(self, node: ast.Constant, text: str) -> None:
+        """Text that writes settings (an f-string that makes a recipe) or names a type."""
+        above = self.source.parent(node)
+        if _docstring(node, above, self.source):
+            return
+        if SCOPE_CLASS in text and isinstance(above, (ast.Subscript, ast.AnnAssign, ast.arg, ast.BinOp)):
+            self._report("CG606", node, f"a type names `{SCOPE_CLASS}`", advice=advice(SCOPE_CLASS))
+        elif found := _WRITES.search(text):
+            told = f"this text writes `{found.group(1)}`, which what reads the text has to know"
+            help_ = f"write the new names ({THREE}) if megatron-core 0.18 or later reads it"
+            self._by_string(node, found.group(1), told, help_)
+
+    def _by_string(self, node: ast.Constant, name: str, message: str, help_: str = "", reads: bool = False) -> None:
+        if not self.megatron and not (reads and name != ENABLE and not self._of_another_system()):
+            self._left(node, name, self._nobody())
+            return
+        self._report("CG604", node, message, advice=help_ or advice(name), anywhere=True)
+
+    def _nobody(self) -> str:
+        """The owner of a name in a file that does not show that it is Megatron's."""
+        return NO_MEGATRON if self._of_another_system() else UNKNOWN_OWNER
+
+    def _of_another_system(self) -> bool:
+        return any(module.partition(".")[0] in _OTHER_SYSTEMS for module in self.names.modules)
 
     def _field(self, node: ast.AnnAssign, name: str) -> bool:
         above = self.source.parent(node)
@@ -326,10 +384,10 @@ class Readings:
 
     def _definition(self, node: ast.AST, name: str, what: str) -> None:
         if not self.megatron:
-            self._left(node, name, NO_MEGATRON)
+            self._left(node, name, self._nobody())
             return
-        advice = "rename it together with everything that sets or reads it, or keep it if it is not megatron-core's"
-        self._report("CG605", node, f"{what} carries a name that megatron-core deprecates", advice=advice)
+        how = "rename it together with everything that sets or reads it, or keep it if it is not megatron-core's"
+        self._report("CG605", node, f"{what} carries a name that megatron-core deprecates", advice=how)
 
     # --- owners -----------------------------------------------------------------------------
 
@@ -373,9 +431,10 @@ class Readings:
         risk: str = "",
         edits: list[Edit] | None = None,
         fix: str = "",
+        anywhere: bool = False,
     ) -> None:
-        if not self.megatron:
-            self._left(node, SCOPE, NO_MEGATRON)
+        if not self.megatron and not anywhere:
+            self._left(node, SCOPE, self._nobody())
             return
         span = self._place(node)
         if guard := guards_above(node, self.source.ancestors(node)):
@@ -385,7 +444,7 @@ class Readings:
         line = getattr(node, "lineno", 0)
         inside = (above for above in self.source.ancestors(node) if isinstance(above, ast.stmt))
         self.statements.append(next(inside, node))
-        self.reads += [(self._function(node), path, line, index) for path in sorted(_objects_read(node))]
+        self.reads += [Read(self._function(node), *what, line, index) for what in sorted(_settings_read(node))]
         self.problems.append(Problem(rule, span, message, index, becomes, advice, risk, blocked_by=guard, fix=fix))
         if becomes:
             self.fixes[index] = edits if edits is not None else [Edit(span.start, span.end, becomes)]
@@ -397,12 +456,10 @@ def function_of(node: ast.AST, source: Source) -> ast.AST | None:
     return next((above for above in source.ancestors(node) if isinstance(above, kinds)), None)
 
 
-def _objects_read(node: ast.AST) -> set[str]:
-    """The objects of which an expression reads an old setting."""
-    found = {
-        dotted(part.value) for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in OLD_NAMES
-    }
-    return found - {""}
+def _settings_read(node: ast.AST) -> set[tuple[str, str]]:
+    """The old settings that an expression reads: the object of each, and its name."""
+    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in OLD_NAMES)
+    return {(path, part.attr) for part in parts if (path := dotted(part.value))}
 
 
 def _implementation(node: ast.expr) -> Iterator[tuple[str, str]]:
@@ -430,17 +487,27 @@ def _instead_of_member(member: str) -> str:
     }.get(member, "")
 
 
-def _meaning(name: str) -> str:
-    if name == SCOPE:
-        return _NONE
-    if name == SCOPE_CLASS:
-        return f"`{SCOPE_CLASS}` is kept for unpickling only since megatron-core 0.18"
-    impl = "local" if name == "enable_cuda_graph" else "transformer_engine"
-    return f"`{name}` is deprecated since megatron-core 0.15 and false where `cuda_graph_impl` says `{impl}`"
+def _is_read(node: ast.AST, above: ast.AST | None) -> bool:
+    """Whether a string is a key or name that code asks for: ``in``, a subscript, ``.get``."""
+    match above:
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]):
+            return left is node
+        case ast.Subscript(slice=key):
+            return key is node
+        case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[first, *_]):
+            return first is node
+    return False
 
 
-def _advice(name: str) -> str:
-    if name == SCOPE:
-        return "ask `cuda_graph_impl` for the full iteration, `cuda_graph_modules` for modules"
-    impl = "local" if name == "enable_cuda_graph" else "transformer_engine"
-    return f'ask `cuda_graph_impl == "{impl}"` (for any graphs: `cuda_graph_impl != "none"`)'
+def _docstring(node: ast.AST, above: ast.AST | None, source: Source) -> bool:
+    """Whether a string is a statement of its own, or part of one that raises, prints or logs."""
+    if isinstance(above, ast.Expr):
+        return True
+    for around in source.ancestors(node):
+        if isinstance(around, ast.stmt):
+            return isinstance(around, (ast.Raise, ast.Assert))
+        if isinstance(around, ast.Call):
+            last = dotted(around.func).rpartition(".")[2]
+            if last in _SAYS or last.endswith(("Error", "Warning")):
+                return True
+    return False

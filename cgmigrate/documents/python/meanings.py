@@ -1,0 +1,129 @@
+"""What a read of a deprecated setting gives since 0.18, in words: of a configuration, of ``args``, by ``getattr``."""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+
+from cgmigrate.documents.python.names import SCOPE_CLASS
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.settings import ENABLE, LAYER_MODULES, SCOPE
+
+_VALUES = frozenset((*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference"))
+THREE = "`cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope`"
+
+
+class Kind(Enum):
+    """What an object is that a setting is read from."""
+
+    ARGS = "Megatron-LM's arguments"
+    CONFIG = "a configuration"
+    RECIPE = "a model's settings in a recipe, which is not built yet"
+    UNKNOWN = "an object whose owner is not known"
+
+
+def kind_of(owner: ast.expr | None) -> Kind:
+    """What an object is, by its name."""
+    if owner is None:
+        return Kind.UNKNOWN
+    path = dotted(owner.func if isinstance(owner, ast.Call) else owner)
+    last = path.rpartition(".")[2].lower()
+    if last in ("args", "get_args"):
+        return Kind.ARGS
+    if last == "model" or last.endswith("provider"):
+        return Kind.RECIPE
+    return Kind.CONFIG if last.endswith(("model", "config", "cfg", "conf")) else Kind.UNKNOWN
+
+
+def meaning(name: str, kind: Kind = Kind.CONFIG) -> str:
+    """What a name gives that is read from an object of this kind."""
+    if name == SCOPE_CLASS:
+        return f"`{SCOPE_CLASS}` is kept for unpickling only since megatron-core 0.18"
+    if kind is Kind.ARGS:
+        return f"`validate_args` deletes `{name}` from `args`, so that reading it there is an AttributeError"
+    if name == SCOPE and kind is Kind.RECIPE:
+        return f"`{SCOPE}` is what was assigned until the configuration is built, and since 0.18 it is None then"
+    if name == SCOPE:
+        return f"since megatron-core 0.18 `{SCOPE}` is None once the configuration is built"
+    return f"`{name}` is deprecated since megatron-core 0.15 and false where `cuda_graph_impl` says `{_impl(name)}`"
+
+
+def through_getattr(name: str, kind: Kind, default: bool) -> str:
+    """What ``getattr(object, name, default)`` gives."""
+    if kind is Kind.ARGS:
+        given = "`getattr` returns its default there" if default else "`getattr` raises AttributeError there"
+        return f"`validate_args` deletes `{name}` from `args`: {given}"
+    if kind is Kind.UNKNOWN:
+        given = "after `validate_args`" + (" `getattr` returns its default" if default else ", it is an AttributeError")
+        return f"the owner is not known; {meaning(name)}, and on `args`, {given}"
+    if name == SCOPE and kind is Kind.RECIPE:
+        return f"{meaning(name, kind)}: `getattr` does not return its default"
+    if name == SCOPE:
+        return f"{meaning(name)}; `getattr` returns None there, not its default"
+    return f"{meaning(name)}; the field exists, so `getattr` does not return its default"
+
+
+def through_hasattr(name: str, kind: Kind) -> str:
+    """What ``hasattr(object, name)`` gives."""
+    if kind is Kind.ARGS:
+        return f"`validate_args` deletes `{name}` from `args`: `hasattr` is false there"
+    return f"`{name}` still exists in megatron-core 0.18 and later, but is deprecated"
+
+
+def of_membership(kind: Kind) -> str:
+    """What asking whether the scope holds a member gives."""
+    if kind is Kind.ARGS:
+        return meaning(SCOPE, kind)
+    return f"{meaning(SCOPE, kind)}, {'where' if kind is Kind.RECIPE else 'so'} this raises TypeError"
+
+
+def result_around(node: ast.AST, above: ast.AST | None) -> str:
+    """What the expression around a read of a configuration's scope, which is None, gives."""
+    match above:
+        case ast.Compare(left=left, ops=[ast.NotEq() | ast.Eq() as op], comparators=[other]) if left is node:
+            always = "true" if isinstance(op, ast.NotEq) else "false"
+            return f", so this is always {always}{_no_value(other)}"
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[last]) if last is node:
+            return ", so this raises TypeError"
+        case ast.UnaryOp(op=ast.Not()):
+            return ", so this is always true"
+        case ast.Subscript(value=value) if value is node:
+            return ", so this raises TypeError"
+        case ast.Attribute(value=value) if value is node:
+            return ", so this raises AttributeError"
+    return ""
+
+
+def _no_value(other: ast.expr) -> str:
+    if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value not in _VALUES:
+        return f" (and `{other.value}` is a value of no release)"
+    return ""
+
+
+def advice(name: str) -> str:
+    """What to ask instead of an old name."""
+    if name == SCOPE_CLASS:
+        return "use `CudaGraphModule`; the full-iteration members are `cuda_graph_impl` and the inference scope now"
+    if name == SCOPE:
+        return "ask `cuda_graph_impl` for the full iteration, `cuda_graph_modules` for modules"
+    impl = _impl(name)
+    return f'ask `cuda_graph_impl == "{impl}"` (for any graphs: `cuda_graph_impl != "none"`)'
+
+
+def is_list_of_names(above: ast.AST | None) -> bool:
+    """Whether an expression is a list, tuple or set of strings, which code copies or accepts by name."""
+    return isinstance(above, (ast.List, ast.Tuple, ast.Set)) and all(
+        isinstance(member, ast.Constant) and isinstance(member.value, str) for member in above.elts
+    )
+
+
+def is_own_flag(node: ast.AST, above: ast.AST | None) -> bool:
+    """Whether a name is asked for in pydantic's set of fields that were set: a current name of the project's own."""
+    match above:
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[fields]) if left is node:
+            return dotted(fields).rpartition(".")[2].endswith("fields_set")
+    return False
+
+
+def _impl(name: str) -> str:
+    return "local" if name == ENABLE else "transformer_engine"
