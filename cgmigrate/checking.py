@@ -61,7 +61,9 @@ def _writer(output: Output) -> Writer:
 
 
 def _tell_comments(writer: Writer, found: list[Checked], output: Output) -> None:
-    number = sum(len(checked.fixed) for checked in found) - writer.unwritten
+    from cgmigrate.folding import places_of
+
+    number = sum(places_of(checked.fixed) for checked in found) - writer.unwritten
     if number or not writer.unwritten:
         output.tell(f"Wrote comments for {counted(number, 'finding')}.")
 
@@ -69,7 +71,7 @@ def _tell_comments(writer: Writer, found: list[Checked], output: Output) -> None
 def _tell(run: Run, found: list[Checked], output: Output, failed: bool, given: dict[str, Any]) -> None:
     """What the run comes to, on stderr."""
     if output.found:
-        output.tell(output.report().summary())
+        output.tell(output.report().summary(by_place=output.format in FOR_PEOPLE))
     elif run.discovery.files_seen or not failed:
         hidden = sum(len(checked.hidden) for checked in found)
         output.tell(clean(run, "nothing found" + (f" ({hidden} left out by comments)" if hidden else "")))

@@ -30,6 +30,7 @@ class Mode(NamedTuple):
 
 def fix(given: dict[str, Any], mode: Mode) -> int:
     """Rewrite the files, or show what would change; return the exit status."""
+    from cgmigrate.folding import places_of
     from cgmigrate.saving import Writer
 
     if mode.interactive:
@@ -60,9 +61,10 @@ def fix(given: dict[str, Any], mode: Mode) -> int:
         output.finish()
     failed = writer.tell() or failed
     left = [finding for checked in found for finding in checked.remaining]
-    fixed = sum(len(checked.fixed) for checked in rewritten)
-    skipped = sum(len(checked.skipped) for checked in found)
-    _tell(run, output, failed, _Counts(fixed, len(rewritten), len(left) - skipped, writer.unwritten, skipped), mode)
+    fixed = sum(places_of(checked.fixed) for checked in rewritten)
+    skipped = sum(places_of(checked.skipped) for checked in found)
+    undecided = sum(places_of(checked.remaining) for checked in found) - skipped
+    _tell(run, output, failed, _Counts(fixed, len(rewritten), undecided, writer.unwritten, skipped), mode)
     tell_notes(run, [] if mode.fix_only else found, output)
     if failed:
         return ERROR

@@ -79,10 +79,11 @@ class Output:
         new = reported(checked, wanted, self._root, written)
         self.found += new
         if self._streams:
+            from cgmigrate.folding import folded
             from cgmigrate.report import concise, text
 
             one = {"text": text.one, "concise": concise.one}[self.format]
-            for finding in new:
+            for finding in folded(new):
                 click.echo(one(finding, self.style), nl=False, err=self.to_stderr, color=self.colour)
 
     def finish(self) -> None:

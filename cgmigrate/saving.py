@@ -29,11 +29,12 @@ class Writer:
     def write(self, checked: Checked, verb: str) -> bool:
         """Replace a file by what it is to be and say so; False when that failed, which `tell` says."""
         from cgmigrate.edits import WriteError, encode
+        from cgmigrate.folding import places_of
         from cgmigrate.journal import Journal
 
         assert checked.after is not None
         self._journal = self._journal or Journal()
-        number = len(checked.fixed)
+        number = places_of(checked.fixed)
         try:
             self._journal.write(checked.path, checked.data, encode(checked.after, checked.bom))
         except WriteError as error:

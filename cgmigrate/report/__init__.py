@@ -101,14 +101,17 @@ class Report:
         """How many findings have a severity."""
         return sum(reported.finding.severity == severity for reported in self.findings)
 
-    def summary(self) -> str:
-        """The run in a sentence."""
+    def summary(self, by_place: bool = False) -> str:
+        """The run in a sentence; ``by_place`` counts several codes for one fix of one setting once."""
+        from cgmigrate.folding import folded
+
+        found = folded(self.findings) if by_place else self.findings
         seen = counted(self.files, "file")
         if not self.findings:
             return f"Checked {seen}: nothing found."
-        fixable = sum(reported.applied for reported in self.findings)
+        fixable = sum(reported.applied for reported in found)
         held = f", {fixable} of them ([*]) fixed by `cgmigrate fix`" if fixable else ""
-        return f"Found {counted(len(self.findings), 'finding')} in {self.files_with_findings} of {seen}{held}."
+        return f"Found {counted(len(found), 'finding')} in {self.files_with_findings} of {seen}{held}."
 
 
 def renderer(name: str) -> Callable[[Report], str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from cgmigrate.folding import folded
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.text import Style, headline, plain
 
 
 def render(report: Report) -> str:
     """All findings, a line each."""
-    return "".join(map(one, report.findings))
+    return "".join(map(one, folded(report.findings)))
 
 
 def one(reported: Reported, style: Style = plain) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from cgmigrate.escaping import cells, in_line, in_text
 from cgmigrate.examination import SAFE
+from cgmigrate.folding import folded
 from cgmigrate.report import Report, Reported
 
 WIDTH = 100
@@ -22,7 +23,7 @@ def plain(text: str, kind: str) -> str:
 
 def render(report: Report) -> str:
     """All findings, an empty line after each."""
-    return "".join(map(one, report.findings))
+    return "".join(map(one, folded(report.findings)))
 
 
 def one(reported: Reported, style: Style = plain) -> str:
