@@ -6,9 +6,11 @@ the text reads as before, and the comment leaves the finding out.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import accumulate
 
 from cgmigrate.discovery import Syntax
 from cgmigrate.documents import Document, Span
@@ -45,17 +47,19 @@ def add_ignores(
     waiting = [] if _unreadable(document) else [(f, f) for f in findings if f.rule not in fixed]
     hidden: list[Finding] = []
     for place in _Place:
-        lines = sorted(
-            {_line(Requests(document.text, syntax, document), now, place) for _, now in waiting}, reverse=True
-        )
-        # All at once nearly always does; else each line is tried alone, the last one first.
-        for some in (lines, *([line] for line in lines)):
-            if not waiting:
-                break
+        if not waiting:
+            break
+        requests = Requests(document.text, syntax, document)
+        # All at once nearly always does; else each half is tried, the last one first, so that lines above stay.
+        groups = [sorted({_line(requests, now, place) for _, now in waiting})]
+        while groups and waiting:
+            some = groups.pop()
             done = _attempt(document, syntax, waiting, place, frozenset(some), read, reason)
             if done is not None:
                 document, waiting, settled = done
                 hidden += settled
+            elif len(some) > 1:
+                groups += [some[: len(some) // 2], some[len(some) // 2 :]]
     settled_ids = {id(finding) for finding in hidden}
     left = tuple(finding for finding in findings if id(finding) not in settled_ids)
     return Added(document.text, tuple(hidden), left)
@@ -96,8 +100,9 @@ def _attempt(
     if _unreadable(again) or document.check(text, {}):
         return None
     requests = Requests(text, syntax, again)
-    moved = [(said, replace(now, span=_moved(now.span, edits))) for said, now in waiting]
-    left = [pair for pair in moved if not any(requests.holds_for(d, pair[1]) for d in requests.directives)]
+    move = _Move(edits)
+    moved = [(said, replace(now, span=move.span(now.span))) for said, now in waiting]
+    left = [pair for pair in moved if not requests.holding(pair[1])]
     open_ids = {id(said) for said, _ in left}
     if any(id(said) in open_ids and _line(before, now, place) in codes for said, now in waiting):
         return None
@@ -108,10 +113,9 @@ def _comment(text: str, requests: Requests, line: int, codes: Sequence[str], pla
     """The edit that asks for some codes on a line: in a comment that asks for others already, else in a new one."""
     start, end = requests.bounds(line)
     above = place is _Place.BEFORE
-    for directive in requests.directives:
-        beside = directive.line == line and not directive.alone
-        over = directive.alone and requests.line_below(directive.line) == line
-        if directive.codes and not directive.whole_file and not directive.trouble and (over if above else beside):
+    for directive in requests.over(line) if above else requests.on(line):
+        beside = above or not directive.alone
+        if directive.codes and not directive.whole_file and not directive.trouble and beside:
             at = text.rindex("]", directive.span.start, directive.span.end)
             missing = [code for code in codes if code not in directive.codes]
             return Edit(at, at, "".join(f", {code}" for code in missing))
@@ -122,10 +126,15 @@ def _comment(text: str, requests: Requests, line: int, codes: Sequence[str], pla
     return Edit(start, start, f"{indent}{request}{requests.line_break}")
 
 
-def _moved(span: Span, edits: Sequence[Edit]) -> Span:
-    """Where a part of the text stands when comments have been written before it or inside it."""
+class _Move:
+    """Where parts of the text are when comments have been written before them or inside them."""
 
-    def at(offset: int, inclusive: bool) -> int:
-        return offset + sum(len(e.text) for e in edits if e.start < offset or (inclusive and e.start == offset))
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        ordered = sorted(edits, key=lambda edit: edit.start)
+        self._starts = [edit.start for edit in ordered]
+        self._added = [0, *accumulate(len(edit.text) for edit in ordered)]
 
-    return Span(at(span.start, True), at(span.end, False))
+    def span(self, span: Span) -> Span:
+        """A part of the text; what is written at its beginning is before it."""
+        first, last = bisect_right(self._starts, span.start), bisect_left(self._starts, span.end)
+        return Span(span.start + self._added[first], span.end + self._added[last])

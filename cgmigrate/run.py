@@ -483,26 +483,34 @@ def _with_edits(findings: Sequence[Finding], document: Document, examined: Exami
     except CannotEditError:
         known = set()
     result = []
+    tried: dict[frozenset[Edit], bool] = {}
     for finding in findings:
         together = examined.together.get(finding.site, (finding.site,))
         wanted = {index: planned[index] for index in together if index in planned}
-        edits = _edits_alone(document, wanted, known) if finding.safety and wanted else ()
+        edits = _edits_alone(document, wanted, known, tried) if finding.safety and wanted else ()
         result.append(replace(finding, edits=edits) if edits else finding)
     return tuple(result)
 
 
-def _edits_alone(document: Document, wanted: Mapping[int, Settings], known: Set[Edit]) -> tuple[Edit, ...]:
-    """The edits that write these settings and no others; empty where they cannot be written alone."""
+def _edits_alone(
+    document: Document, wanted: Mapping[int, Settings], known: Set[Edit], tried: dict[frozenset[Edit], bool]
+) -> tuple[Edit, ...]:
+    """The edits that write these settings and no others; empty where they cannot be written alone.
+
+    The engine has read the text with all edits that are ``known``. What is none of them (an import, say) is ``tried``
+    here, once for all findings that need the same: each trial reads the whole file.
+    """
     from cgmigrate.documents import CannotEditError
     from cgmigrate.edits import OverlapError, apply
 
     try:
         edits = document.edits(wanted)
-        # The engine has read the text with all edits. What is none of them (an import, say) is tried here.
-        unsound = not known >= set(edits) and document.check(apply(document.text, edits), wanted)
+        further = frozenset(edits) - known
+        if further and further not in tried:
+            tried[further] = not document.check(apply(document.text, edits), wanted)
     except (CannotEditError, OverlapError):
         return ()
-    return () if unsound else tuple(edits)
+    return tuple(edits) if tried.get(further, True) else ()
 
 
 def document_of(path: str, text: str, syntax: Syntax) -> Document:

@@ -72,6 +72,35 @@ class Requests:
             if found["what"].lower().startswith("ig") or found["codes"]
         ]
 
+        self._below: dict[int, int] = {}
+        for line in sorted(self._alone, reverse=True):
+            self._below[line] = self._below.get(line + 1, line + 1)
+        self._on: dict[int, list[Directive]] = {}
+        self._over: dict[int, list[Directive]] = {}
+        for directive in self.directives:
+            self._on.setdefault(directive.line, []).append(directive)
+            if directive.alone:
+                self._over.setdefault(self.line_below(directive.line), []).append(directive)
+        self._whole_file = [directive for directive in self.directives if directive.whole_file]
+
+    def on(self, line: int) -> Sequence[Directive]:
+        """The requests that are written on a line."""
+        return self._on.get(line, ())
+
+    def over(self, line: int) -> Sequence[Directive]:
+        """The requests on lines of their own above a line."""
+        return self._over.get(line, ())
+
+    def holding(self, finding: Finding) -> list[Directive]:
+        """The requests that concern a finding, in the order of the text."""
+        first, last = self.lines_of(finding.span)
+        near = {id(directive): directive for line in range(first, last + 1) for directive in self.on(line)}
+        near |= {id(directive): directive for directive in (*self.over(first), *self._whole_file)}
+        return sorted(
+            (directive for directive in near.values() if self.holds_for(directive, finding)),
+            key=lambda directive: directive.span.start,
+        )
+
     def line_of(self, offset: int) -> int:
         """The line of an offset, from 0, as YAML and Python count."""
         return bisect_right(self._starts, offset) - 1
@@ -123,10 +152,7 @@ class Requests:
 
     def line_below(self, line: int) -> int:
         """The line that a comment on a line of its own stands over."""
-        line += 1
-        while line in self._alone:
-            line += 1
-        return line
+        return self._below.get(line + 1, line + 1)
 
     def apply(
         self, findings: Sequence[Finding], severity: str, known: Sequence[str], selected: Sequence[str]
@@ -136,7 +162,7 @@ class Requests:
         hidden: list[Finding] = []
         used: set[tuple[Directive, str]] = set()
         for finding in findings:
-            by = [directive for directive in self.directives if self.holds_for(directive, finding)]
+            by = self.holding(finding)
             (hidden if by else shown).append(finding)
             for directive in by:
                 used |= {(directive, code) for code in directive.codes or ("",) if finding.rule.startswith(code)}

@@ -311,3 +311,55 @@ def test_yaml_that_is_too_deep_is_a_finding(project: Path, name: str) -> None:
     result = program("check", "--format", "json", "deep.yaml")
     assert result.returncode in (0, 1)
     assert "Traceback" not in result.stderr and "internal error" not in result.stderr
+
+
+# --- counts of work: near-linear time ------------------------------------------------------------------
+
+
+def count_parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    import ast
+
+    parsed: list[str] = []
+    parse = ast.parse
+
+    def counted(text: str, *given: object, **named: object) -> ast.AST:
+        parsed.append(text)
+        return parse(text, *given, **named)  # type: ignore[call-overload,no-any-return]
+
+    monkeypatch.setattr(ast, "parse", counted)
+    return parsed
+
+
+PYTHON = (
+    "from megatron.core.transformer import TransformerConfig\n"
+    "from megatron.core.transformer.enums import CudaGraphScope\n"
+)
+CALLS = {
+    "booleans": "TransformerConfig(enable_cuda_graph=True)\n",
+    "enums": "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=[CudaGraphScope.attn])\n",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("words", [("check", "--format", "json"), ("check", "--add-ignore")])
+def test_a_file_is_not_parsed_for_each_of_its_findings(
+    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, name: str, words: tuple[str, ...]
+) -> None:
+    Path("a.py").write_text(PYTHON + CALLS[name] * 60)
+    parsed = count_parses(monkeypatch)
+    cgmigrate(*words, "a.py")
+    assert 1 <= len(parsed) <= 8
+
+
+def test_comments_are_read_once_for_each_trial(
+    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cgmigrate import suppressions
+
+    Path("a.py").write_text(PYTHON + CALLS["booleans"] * 60)
+    read: list[int] = []
+    in_python = suppressions._in_python
+    monkeypatch.setattr(suppressions, "_in_python", lambda text: read.append(1) or in_python(text))
+    cgmigrate("check", "--add-ignore", "a.py")
+    assert Path("a.py").read_text().count("cgmigrate: ignore") == 60
+    assert 1 <= len(read) <= 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -20,7 +21,7 @@ _NEW = re.compile(rf"(?<![\w.]){MODULE_CLASS}\b")
 def import_edits(source: Source, names: Names, edits: Sequence[Edit]) -> list[Edit]:
     """The edits of imports that other edits of the file make necessary; none when they change no class."""
     before = references(source, names)
-    gone = [(name, span) for name, span in before if any(e.start <= span.start and span.end <= e.end for e in edits)]
+    gone = _inside(before, edits)
     if not gone:
         return []
     left = Counter(name for name, _ in before) - Counter(name for name, _ in gone)
@@ -33,8 +34,25 @@ def import_edits(source: Source, names: Names, edits: Sequence[Edit]) -> list[Ed
     return result
 
 
+def _inside(named: Sequence[tuple[str, Span]], edits: Sequence[Edit]) -> list[tuple[str, Span]]:
+    """The names that edits replace; they are in the order of the text."""
+    found: dict[int, tuple[str, Span]] = {}
+    for edit in edits:
+        at = bisect_left(named, edit.start, key=lambda pair: pair[1].start)
+        while at < len(named) and named[at][1].end <= edit.end:
+            found[at] = named[at]
+            at += 1
+    return list(found.values())
+
+
 def imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
-    """The plain imports of the old class; guarded ones are for a person."""
+    """The plain imports of the old class; guarded ones are for a person. Looked for once in a source."""
+    if source.imports_of_scope is None:
+        source.imports_of_scope = _imports_of_scope(source, names)
+    return source.imports_of_scope
+
+
+def _imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
     found = []
     for node in source.walk():
         if isinstance(node, ast.ImportFrom) and any(alias.name == SCOPE_CLASS for alias in node.names):
@@ -46,7 +64,16 @@ def imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
 
 
 def references(source: Source, names: Names) -> list[tuple[str, Span]]:
-    """Where the file names the old class, by its local names; text that is the name counts, too."""
+    """Where the file names the old class, by its local names; text that is the name counts, too.
+
+    Looked for once in a source: a report of each fix alone asks again and again.
+    """
+    if source.references is None:
+        source.references = sorted(_references(source, names), key=lambda pair: pair[1].start)
+    return source.references
+
+
+def _references(source: Source, names: Names) -> list[tuple[str, Span]]:
     locals_ = {local for local, full in names.full.items() if full.rpartition(".")[2] == SCOPE_CLASS}
     if not locals_:
         return []

@@ -43,6 +43,9 @@ class Source:
         self._hits = sorted({self._line_of(found.start()) for found in matches_near_names(_NAMES, text)})
         self._hit = frozenset(self._hits)
         self._parents: dict[int, ast.AST] = {}
+        self.references: list[tuple[str, Span]] | None = None
+        self.imports_of_scope: list[ast.ImportFrom] | None = None
+        """What ``imports`` has read from the tree; None before it is asked for."""
 
     def _line_of(self, offset: int) -> int:
         return bisect_left(self.starts, offset + 1)
