@@ -177,9 +177,12 @@ def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> No
     asked = 'cfg.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in cfg.cuda_graph_scope'
     text = head + f"if {asked}:{{}}\n    pass\n"
     path = write(project / "a.py", text.format(""))
-    assert cgmigrate("fix", "--diff", "a.py").stdout
+    assert cgmigrate("fix", "--unsafe-fixes", "--diff", "a.py").stdout
     write(path, text.format("  # cgmigrate: ignore[CG601]"))
-    assert (cgmigrate("fix", "a.py").exit_code, path.read_text()) == (0, text.format("  # cgmigrate: ignore[CG601]"))
+    assert (cgmigrate("fix", "--unsafe-fixes", "a.py").exit_code, path.read_text()) == (
+        0,
+        text.format("  # cgmigrate: ignore[CG601]"),
+    )
 
 
 # --- without effect -------------------------------------------------------------------------------------
