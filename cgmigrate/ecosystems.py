@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ class _Asked:
     site: Site
     names: Collection[str]
     path: tuple[str, ...]
-    top_level: Sequence[str]
+    top_level: frozenset[str]
 
 
 def owner_of(site: Site, names: Collection[str], top_level: Sequence[str], ecosystems: Sequence[Ecosystem]) -> Owner:
@@ -93,7 +93,8 @@ def owner_of(site: Site, names: Collection[str], top_level: Sequence[str], ecosy
     """
     if any(_is_prose(written.field, written.value) for written in site.written):
         return Owner(PROSE)
-    first, *others = [_at(_Asked(site, names, path, top_level), ecosystems) for path in (site.path, *site.used_at)]
+    top = frozenset(top_level)
+    first, *others = [_at(_Asked(site, names, path, top), ecosystems) for path in (site.path, *site.used_at)]
     for path, other in zip(site.used_at, others, strict=True):
         if first is None:
             first = other
@@ -116,21 +117,33 @@ def _at(asked: _Asked, ecosystems: Sequence[Ecosystem]) -> Ecosystem | None:
     return None
 
 
+@lru_cache(maxsize=65536)
+def _path_has(path: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+    # A text that many aliases name is asked about at each of its paths, and so are the texts that it merges.
+    lowered = tuple(pattern.lower() for pattern in patterns)
+    return any(_matches_any(name.lower(), lowered) for name in path)
+
+
+@lru_cache(maxsize=65536)
+def _matches_any(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def _holds(test: str, wanted: Any, entry: Mapping[str, Any], asked: _Asked) -> bool:
     site, path = asked.site, asked.path
     match test:
         case "flags":
             return bool(site.flags is wanted)
         case "path-has":
-            return any(fnmatchcase(name.lower(), pattern.lower()) for name in path for pattern in wanted)
+            return _path_has(path, tuple(wanted))
         case "path-ends":
-            return bool(path) and any(fnmatchcase(path[-1], pattern) for pattern in wanted)
+            return bool(path) and _matches_any(path[-1], tuple(wanted))
         case "path-is":
             return ".".join(path) in wanted
         case "beside":
             return any(name.rpartition(".")[2].lstrip("-").replace("-", "_") in wanted for name in site.neighbours)
         case "top-level":
-            return bool(len(set(asked.top_level) & set(wanted)) >= entry.get("at-least", 1))
+            return bool(len(asked.top_level & set(wanted)) >= entry.get("at-least", 1))
         case "at-least":
             return True
         case "target":

@@ -403,6 +403,8 @@ def judge_lines(before: str, after: str) -> None:
     left = iter([essential(line).rstrip(")]},") for line in after.splitlines()])
     for line in before.splitlines():
         kept = essential(line).rstrip(")]},")
+        if line.lstrip()[:1] in tuple(")]}"):
+            continue  # the end of a value of several lines, which may be a setting's; libcst sees what is behind it
         if kept and kept != "pass" and not NAME.search(line) and all(kept != other for other in left):
             raise WrongEditError(f"{line!r} is missing or changed")
 
