@@ -21,7 +21,7 @@ config = TransformerConfig(
 )
 """
 AFTER = BEFORE.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"')
-YAML = "a: 1  # one\npolicy:\n  megatron_cfg:\n    enable_cuda_graph: true\n"
+YAML = "a: 1  # one\npolicy:\n  megatron_cfg:\n    external_cuda_graph: true\n"
 
 
 def test_generated_projects_are_handled_without_a_traceback_or_a_wrong_edit() -> None:
@@ -49,9 +49,11 @@ def test_the_judges_of_python_see_damage(after: str) -> None:
         fuzz.judge_python(BEFORE, after, safe=True)
 
 
-@pytest.mark.parametrize("damage", [("local", "none"), ("a: 1", "a: 2"), ("  # one", ""), ("policy", "teacher")])
+@pytest.mark.parametrize(
+    "damage", [("transformer_engine", "none"), ("a: 1", "a: 2"), ("  # one", ""), ("policy", "teacher")]
+)
 def test_the_judges_of_yaml_see_damage(damage: tuple[str, str]) -> None:
-    after = YAML.replace("enable_cuda_graph: true", "cuda_graph_impl: local")
+    after = YAML.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine")
     fuzz.judge_yaml(YAML, after, safe=True)
     with pytest.raises(AssertionError):
         fuzz.judge_yaml(YAML, after.replace(*damage), safe=True)
