@@ -156,18 +156,34 @@ def find_pin(directory: Path) -> tuple[Pin | None, tuple[str, ...]]:
     return pin, notes
 
 
+def project_of(directory: Path) -> Path | None:
+    """The nearest folder, from ``directory`` up to its checkout's, that pins megatron-core; None if none does."""
+    for folder, found in _folders_above(directory):
+        if found.pin is not None:
+            return folder
+    return None
+
+
 def _search(directory: Path) -> tuple[Pin | None, _Unclear | None, tuple[str, ...]]:
     """Return the pin, the nearest pin that names no release, and notes on what could not be used."""
     directory = directory.resolve()
     notes: list[str] = []
     unclear: _Unclear | None = None
+    pin: Pin | None = None
+    for _, found in _folders_above(directory):
+        notes += (f"{_place(p.path, p.line, directory)}: {p.message}" for p in found.problems)
+        unclear, pin = unclear or found.unclear, found.pin
+    return pin, unclear, tuple(notes)
+
+
+def _folders_above(directory: Path) -> Iterator[tuple[Path, _Folder]]:
+    """A folder and those above it, each with what it pins, up to the first that has a pin or is a checkout's."""
+    directory = directory.resolve()
     for folder in (directory, *directory.parents):
         found = _read_folder(folder)
-        notes += (f"{_place(p.path, p.line, directory)}: {p.message}" for p in found.problems)
-        unclear = unclear or found.unclear
+        yield folder, found
         if found.pin is not None or found.is_root:
-            return found.pin, unclear, tuple(notes)
-    return None, unclear, tuple(notes)
+            return
 
 
 def _place(path: Path, line: int | None, directory: Path) -> str:

@@ -348,11 +348,20 @@ class Run:
         )
 
     def _readers_of_keys(self, path: str) -> Mapping[str, str]:
-        """Old name → the place of code that reads it by name, in the checkout around a file."""
+        """Old name → the place of code that reads it by name, in the project around a file.
+
+        That is the folder that pins megatron-core for the file, or else the checkout: a folder with a pin of its own
+        (one benchmark of many, a set of examples) runs apart from the rest of the checkout.
+        """
+        from pathlib import Path
+
         from cgmigrate.discovery import checkout_of
         from cgmigrate.key_readers import readers_of_keys
+        from cgmigrate.releases import project_of
 
-        top = checkout_of(os.path.realpath(os.path.dirname(path)))
+        folder = os.path.realpath(os.path.dirname(path))
+        pinned = project_of(Path(folder))
+        top = str(pinned) if pinned else checkout_of(folder)
         if top not in self._key_readers:
             sources = [(item.path, item.data) for item in self._sources if item.syntax is Syntax.PYTHON]
             below = [item for item in sources if top is None or os.path.realpath(item[0]).startswith(top + os.sep)]

@@ -51,6 +51,20 @@ def test_a_key_that_code_reads_by_name_is_no_safe_fix(project: Path, cgmigrate, 
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
 
 
+def test_a_folder_with_a_pin_of_its_own_is_a_project_of_its_own(project: Path, cgmigrate) -> None:
+    own, shared = write(project / "bench/one/a.yaml", LEGACY), write(project / "bench/two/a.yaml", LEGACY)
+    write(project / "bench/one/requirements.txt", "megatron-core>=0.17,<0.20\n")
+    write(project / "src/setup.py", READERS["a subscript"])
+    checkout(project)
+    cgmigrate("fix", ".")
+    assert ("cuda_graph_impl" in own.read_text(), shared.read_text()) == (True, LEGACY)
+    write(project / "bench/one/setup.py", READERS["a subscript"])
+    own.write_text(LEGACY)
+    checkout(project)
+    assert "(bench/one/setup.py:1)" in cgmigrate("fix", ".").stdout
+    assert own.read_text() == LEGACY
+
+
 @pytest.mark.parametrize("code", OTHERS.values(), ids=OTHERS)
 def test_other_code_leaves_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "a.yaml", LEGACY)
