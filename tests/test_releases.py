@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -502,10 +503,10 @@ def test_malformed_files_are_noted_and_the_next_one_is_used(project: Path, name:
 def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(project, "requirements.txt", "megatron-core==0.17")
 
-    def refuse(path: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(path))
+    def refuse(path: str | os.PathLike[str], limit: int = 0) -> bytes:
+        raise PermissionError(13, "Permission denied", os.fspath(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("cgmigrate.files.read_bytes", refuse)
     note = "requirements.txt: cannot be read (Permission denied); its pin is not used"
     assert find_pin(project) == (None, (note,))
 
