@@ -506,7 +506,7 @@ def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.
     def refuse(path: str | os.PathLike[str], limit: int = 0) -> bytes:
         raise PermissionError(13, "Permission denied", os.fspath(path))
 
-    monkeypatch.setattr("cgmigrate.files.read_bytes", refuse)
+    monkeypatch.setattr("cgmigrate.releases.read_bytes", refuse)
     note = "requirements.txt: cannot be read (Permission denied); its pin is not used"
     assert find_pin(project) == (None, (note,))
 
