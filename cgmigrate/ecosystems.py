@@ -6,7 +6,7 @@ The same spelling has at least five owners, so a name alone decides nothing. Wha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
@@ -78,43 +78,103 @@ def everything_is(name: str) -> tuple[Ecosystem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What tests are asked about: a site, the settings it has (merged ones too), and one place of its text."""
+    """What tests are asked about: a site, the settings it has (merged ones too), and what the file has at its top."""
 
     site: Site
     names: Collection[str]
-    path: tuple[str, ...]
     top_level: frozenset[str]
 
 
-def owner_of(site: Site, names: Collection[str], top_level: Sequence[str], ecosystems: Sequence[Ecosystem]) -> Owner:
-    """Return who owns a site's settings, asking every place at which its text is used.
+class Owners:
+    """Who owns the sites of one file.
 
-    ``names`` are the settings that the site has, those it merges included.
+    A text that others merge is used at the place of each of them, and so is each text that it merges: a chain has
+    places with the square of its length. So what a site shows beside its places is asked once for the site, and each
+    place once for all sites that show the same.
     """
-    if any(_is_prose(written.field, written.value) for written in site.written):
-        return Owner(PROSE)
-    top = frozenset(top_level)
-    first, *others = [_at(_Asked(site, names, path, top), ecosystems) for path in (site.path, *site.used_at)]
-    for path, other in zip(site.used_at, others, strict=True):
-        if first is None:
-            first = other
-        elif other is None or other.reader is first.reader:
-            continue
-        elif first.rank >= BY_NAMES_ALONE > other.rank:
-            first = other
-        elif other.rank < BY_NAMES_ALONE:
-            told = SHARED.format(path=".".join(path), other=other.name)
-            return Owner(first if first.reader else other, told)
-    return Owner(first)
+
+    def __init__(self, top_level: Sequence[str], ecosystems: Sequence[Ecosystem]) -> None:
+        self._top_level = frozenset(top_level)
+        self._ecosystems = ecosystems
+        self._at: dict[tuple[bool, tuple[tuple[int, int], ...]], _AtPaths] = {}
+
+    def of(self, site: Site, names: Collection[str]) -> Owner:
+        """Return who owns a site's settings, asking every place at which its text is used.
+
+        ``names`` are the settings that the site has, those it merges included.
+        """
+        if any(_is_prose(written.field, written.value) for written in site.written):
+            return Owner(PROSE)
+        at = self._at_paths(_Asked(site, names, self._top_level))
+        first, others = at[site.path], list(map(at.__getitem__, site.used_at))
+        for path, other in zip(site.used_at, others, strict=True):
+            if other is first or other is None:
+                continue
+            if first is None:
+                first = other
+            elif other.reader is first.reader:
+                continue
+            elif first.rank >= BY_NAMES_ALONE > other.rank:
+                first = other
+            elif other.rank < BY_NAMES_ALONE:
+                shared = SHARED.format(path=".".join(path), other=other.name)
+                return Owner(first if first.reader else other, shared)
+        return Owner(first)
+
+    def _at_paths(self, asked: _Asked) -> _AtPaths:
+        in_code = asked.site.origin is not None
+        remaining = tuple(self._remaining(asked, in_code))
+        if (in_code, remaining) not in self._at:
+            entries = [
+                (self._ecosystems[number], _entries(self._ecosystems[number], in_code)[place])
+                for number, place in remaining
+            ]
+            self._at[in_code, remaining] = _AtPaths(entries)
+        return self._at[in_code, remaining]
+
+    def _remaining(self, asked: _Asked, in_code: bool) -> Iterator[tuple[int, int]]:
+        """The entries of ecosystems that only a path can decide, up to one that holds at every path."""
+        for number, ecosystem in enumerate(self._ecosystems):
+            for place, entry in enumerate(_entries(ecosystem, in_code)):
+                if all(_holds(test, wanted, entry, asked) for test, wanted in entry.items() if test not in _OF_PATH):
+                    yield number, place
+                    if _OF_PATH.isdisjoint(entry):
+                        return
 
 
-def _at(asked: _Asked, ecosystems: Sequence[Ecosystem]) -> Ecosystem | None:
-    in_code = asked.site.origin is not None
-    for ecosystem in ecosystems:
-        entries = ecosystem.code if in_code else ecosystem.owns
-        if any(all(_holds(test, wanted, entry, asked) for test, wanted in entry.items()) for entry in entries):
-            return ecosystem
-    return None
+class _AtPaths(dict[tuple[str, ...], "Ecosystem | None"]):
+    """The owner at each path, of sites that show the same beside it: the first ecosystem whose entry holds there."""
+
+    def __init__(self, entries: Sequence[tuple[Ecosystem, Mapping[str, Any]]]) -> None:
+        super().__init__()
+        self._entries = entries
+
+    def __missing__(self, path: tuple[str, ...]) -> Ecosystem | None:
+        owners = (
+            ecosystem
+            for ecosystem, entry in self._entries
+            if all(_holds_at(test, wanted, path) for test, wanted in entry.items() if test in _OF_PATH)
+        )
+        self[path] = next(owners, None)
+        return self[path]
+
+
+def _entries(ecosystem: Ecosystem, in_code: bool) -> Sequence[Mapping[str, Any]]:
+    return ecosystem.code if in_code else ecosystem.owns
+
+
+_OF_PATH = frozenset({"path-has", "path-ends", "path-is"})
+"""The tests of a path; the others are about the site and its file."""
+
+
+def _holds_at(test: str, wanted: Any, path: tuple[str, ...]) -> bool:
+    match test:
+        case "path-has":
+            return _path_has(path, tuple(wanted))
+        case "path-ends":
+            return bool(path) and _matches_any(path[-1], tuple(wanted))
+        case _:
+            return ".".join(path) in wanted
 
 
 @lru_cache(maxsize=65536)
@@ -130,16 +190,10 @@ def _matches_any(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _holds(test: str, wanted: Any, entry: Mapping[str, Any], asked: _Asked) -> bool:
-    site, path = asked.site, asked.path
+    site = asked.site
     match test:
         case "flags":
             return bool(site.flags is wanted)
-        case "path-has":
-            return _path_has(path, tuple(wanted))
-        case "path-ends":
-            return bool(path) and _matches_any(path[-1], tuple(wanted))
-        case "path-is":
-            return ".".join(path) in wanted
         case "beside":
             return any(name.rpartition(".")[2].lstrip("-").replace("-", "_") in wanted for name in site.neighbours)
         case "top-level":

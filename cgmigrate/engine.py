@@ -22,7 +22,7 @@ from cgmigrate.documents import (
     Written,
     same,
 )
-from cgmigrate.ecosystems import Owner, owner_of
+from cgmigrate.ecosystems import Owner, Owners
 from cgmigrate.examination import SAFE, UNSAFE, Context, Examination, Finding, Reason, SiteCase, reader_name
 from cgmigrate.inheritance import components, effective, effective_in, own_after
 from cgmigrate.rules import Case, Rule, State, matching_case
@@ -49,9 +49,8 @@ def examine(document: Document, context: Context) -> Examination:
     """Return what there is to say about a document and how its sites should be written."""
     result = Examination(left_alone=list(document.left_alone))
     merged = effective(document.sites)
-    owners = [
-        owner_of(site, merged[site.index].keys(), document.top_level, context.ecosystems) for site in document.sites
-    ]
+    asked = Owners(document.top_level, context.ecosystems)
+    owners = [asked.of(site, merged[site.index].keys()) for site in document.sites]
     sites = _laid_over(document.sites, owners)
     sites, chosen = _choose(document, sites, owners, context)
     merged = effective(sites)
@@ -79,9 +78,8 @@ def examine(document: Document, context: Context) -> Examination:
 def settings_of(document: Document, context: Context) -> dict[int, tuple[Reader, Settings]]:
     """Each site that has a reader, by index: the reader, and the settings that it gets (merged ones included)."""
     merged = effective(document.sites)
-    owners = [
-        owner_of(site, merged[site.index].keys(), document.top_level, context.ecosystems) for site in document.sites
-    ]
+    asked = Owners(document.top_level, context.ecosystems)
+    owners = [asked.of(site, merged[site.index].keys()) for site in document.sites]
     merged = effective(_laid_over(document.sites, owners))
     return {
         site.index: (owner.ecosystem.reader, merged[site.index])

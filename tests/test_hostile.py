@@ -363,3 +363,29 @@ def test_comments_are_read_once_for_each_trial(
     cgmigrate("check", "--add-ignore", "a.py")
     assert Path("a.py").read_text().count("cgmigrate: ignore") == 60
     assert 1 <= len(read) <= 6
+
+
+def test_owners_along_a_merge_chain_are_asked_once_for_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cgmigrate import ecosystems
+    from cgmigrate.documents.yaml import YamlDocument
+
+    def asked(links: int) -> int:
+        counted: list[object] = []
+        for name in ("_holds", "_holds_at"):
+            test = getattr(ecosystems, name)
+            monkeypatch.setattr(ecosystems, name, lambda *all, test=test: counted.append(1) or test(*all))
+        chain = "".join(f"a{at}: &a{at} {{<<: *a{at - 1}, x: {at}}}\n" for at in range(1, links))
+        document = YamlDocument("a0: &a0 {enable_cuda_graph: true}\n" + chain)
+        owners = ecosystems.Owners(document.top_level, ecosystems.load())
+        assert {owners.of(site, site.own).ecosystem for site in document.sites} == {None}
+        monkeypatch.undo()
+        return len(counted)
+
+    assert asked(40) < 2.3 * asked(20)
+
+
+def test_a_merge_chain_has_the_owner_of_the_mapping_at_its_end(project: Path, cgmigrate: Command) -> None:
+    chain = "".join(f"a{at}: &a{at} {{<<: *a{at - 1}, x: {at}}}\n" for at in range(1, 30))
+    Path("a.yaml").write_text("a0: &a0 {external_cuda_graph: true}\n" + chain + "megatron_cfg: {<<: *a29}\n")
+    cgmigrate("fix", "--unsafe-fixes", "a.yaml")
+    assert "a0: &a0 {cuda_graph_impl: transformer_engine}" in Path("a.yaml").read_text()

@@ -93,14 +93,14 @@ class YamlDocument:
                 del written[name]
             place.pairs[name] = (key, value)
             written[name] = Written(name, spelled, value_of(name, value, spelled.startswith("--")), span)
-        inner = tuple(filter(None, place.prefix.rstrip(".").split(".")))
+        inner, others = tuple(filter(None, place.prefix.rstrip(".").split("."))), uses.others(mapping)
         return Site(
             index,
             uses.path(mapping) + inner,
             Span(mapping.start, mapping.end),
             tuple(written.values()),
             flags=any(w.key.startswith("--") for w in written.values()),
-            used_at=tuple(other + inner for other in uses.others(mapping)),
+            used_at=tuple(other + inner for other in others) if inner else others,
             fixed_in_place=fixed,
         )
 

@@ -243,13 +243,32 @@ def trouble_of_merge(mapping: Node) -> str:
     return ""
 
 
+class _Path:
+    """A name and the path of what encloses it: deep files would need too much room for tuples of all names."""
+
+    __slots__ = ("_names", "name", "outer")
+
+    def __init__(self, outer: _Path | None, name: str) -> None:
+        self.outer, self.name = outer, name
+        self._names: tuple[str, ...] | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """All names, the outermost first: one tuple, however many texts are used at the path."""
+        if self._names is None:
+            names, path = [self.name], self.outer
+            while path is not None:
+                names.append(path.name)
+                path = path.outer
+            self._names = tuple(reversed(names))
+        return self._names
+
+
 class Uses:
     """The paths at which each collection is read: its own, and through aliases of it or of what holds it."""
 
     def __init__(self, closing: Sequence[Node]) -> None:
-        # A path is a chain (path of what encloses it, name): deep files would need too much room for tuples.
-        self._own: dict[int, Any] = {}
-        self._others: dict[int, list[Any]] = {}
+        self._own: dict[int, _Path | None] = {}
+        self._others: dict[int, list[_Path | None]] = {}
         self._crowded: set[int] = set()
         # Whoever holds or names a collection closes after it, so its paths are complete when it comes.
         for node in reversed(closing):
@@ -262,10 +281,10 @@ class Uses:
                 if child.target.kind in ("map", "seq"):
                     self._enter(child, path, others, crowded)
 
-    def _enter(self, child: Node, path: Any, others: Sequence[Any], crowded: bool) -> None:
+    def _enter(self, child: Node, path: _Path | None, others: Sequence[_Path | None], crowded: bool) -> None:
         if child.key is not None and not is_merge(child.key):
             name = child.key.target.value if child.key.target.kind == "scalar" else "?"
-            path, others = (path, name), [(other, name) for other in others]
+            path, others = _Path(path, name), [_Path(other, name) for other in others]
         target = child.target
         if child.kind != "alias":
             self._own[id(child)] = path
@@ -274,29 +293,24 @@ class Uses:
         else:
             return
         if others:
-            self._others.setdefault(id(target), []).extend(others)
+            known = self._others.setdefault(id(target), [])
+            # One more than the most shows that there are too many.
+            known += others[: _MAX_USES + 1 - len(known)]
         if crowded:
             self._crowded.add(id(target))
 
     def path(self, node: Node) -> tuple[str, ...]:
         """The keys that lead to a node where it is written."""
-        return self._names(self._own.get(id(node)))
+        path = self._own.get(id(node))
+        return path.names() if path else ()
 
     def others(self, node: Node) -> tuple[tuple[str, ...], ...]:
         """The other paths at which a node is used."""
-        return tuple(dict.fromkeys(self._names(path) for path in self._others.get(id(node), ())))
+        return tuple(dict.fromkeys(path.names() if path else () for path in self._others.get(id(node), ())))
 
     def trouble(self, node: Node) -> str:
         """Why not all paths are known, empty when they are."""
         return f"its text is used at more than {_MAX_USES:,} places" if id(node) in self._crowded else ""
-
-    @staticmethod
-    def _names(path: Any) -> tuple[str, ...]:
-        names: list[str] = []
-        while path is not None:
-            path, name = path
-            names.append(name)
-        return tuple(reversed(names))
 
 
 def plain_node(text: str) -> Node:
