@@ -163,7 +163,8 @@ def _owner_unknown(site: Site, document: Document, context: Context) -> list[Fin
     message = "whose `{}` this is cannot be told from here (DeepSpeed, TensorRT-LLM and others have one, too)"
     if site.origin is not None:
         whose = site.origin.callee or site.origin.object
-        message = f"whose `{{}}` this is cannot be told: `{whose or 'what gets it'}` is not known as Megatron's"
+        owner = f"`{whose}`" if whose else "what gets it"
+        message = f"whose `{{}}` this is cannot be told: {owner} is not known as Megatron's"
     return [
         Finding(
             rule.id,
@@ -226,7 +227,7 @@ def _risk_readers(case: SiteCase, context: Context) -> None:
     for written in case.site.written:
         place = context.key_readers.get(written.field)
         if place and written.key.rpartition(".")[2] == written.field:
-            case.risk(f"code reads `{written.field}` by its name ({place}), and has to change together with it")
+            case.risk(f"code reads or sets `{written.field}` by its name ({place}), and has to change together with it")
 
 
 def _name_none(case: SiteCase, document: Document) -> None:

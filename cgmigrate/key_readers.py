@@ -1,6 +1,7 @@
 """Code of a checkout that reads settings by name: a key that such code reads cannot be renamed in YAML alone.
 
 A reader is a subscript, a ``.get``, a membership test, a list of names, or a field of a class of the project's own.
+A subscript that sets the old name counts as well: megatron-core refuses it beside the new one.
 megatron-core's own files are no readers, and neither is code that reads attributes of a configuration that is built.
 """
 
@@ -80,7 +81,7 @@ def _name_read(node: ast.AST, source: Source) -> str:
 
 def _is_read(node: ast.Constant, above: ast.AST) -> bool:
     match above:
-        case ast.Subscript(slice=key, ctx=ast.Load() | ast.Del()):
+        case ast.Subscript(slice=key):
             return key is node
         case ast.Call(func=ast.Attribute(attr=attr), args=arguments):
             return attr in _GETTERS and node in arguments[:2]

@@ -16,13 +16,14 @@ READERS = {
     "a membership test": 'if "external_cuda_graph" in cfg:\n    pass\n',
     "a list of names": 'for name in ("cuda_graph_scope", "num_layers"):\n    setattr(cfg, name, config[name])\n',
     "a set of names": 'ALLOWED = {"cuda_graph_scope", "num_layers"}\n',
+    "a subscript that is set": 'config["model"]["cuda_graph_scope"] = ["mlp"]\n',
     "a TypedDict": "class Config(TypedDict):\n    cuda_graph_scope: list[str]\n",
     "a dataclass": "@dataclass\nclass Config:\n    external_cuda_graph: bool = False\n",
 }
 OTHERS = {
     "an attribute of a configuration that is built": 'x = getattr(config, "cuda_graph_scope", None)\n',
     "a pair of a name and a value": 'for name, no in (("external_cuda_graph", 0),):\n    setattr(cfg, name, no)\n',
-    "a key that is written": 'config = {"cuda_graph_scope": ["attn"]}\nconfig["cuda_graph_scope"] = []\n',
+    "a dict that is made": 'config = {"cuda_graph_scope": ["attn"]}\n',
     "a docstring": '"""Reads config["cuda_graph_scope"]."""\n',
     "a new name": 'scope = config["cuda_graph_modules"]\n',
     "another key": 'scope = config["my_cuda_graph_scope"]\n',

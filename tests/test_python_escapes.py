@@ -37,6 +37,8 @@ def because(result: Result) -> str:
 
 COMMON = 'def common(cfg):\n    if cfg.model.cuda_graph_impl == "none":\n        cfg.model.cuda_graph_scope = []\n\n\n'
 MADE = "    cfg = ConfigContainer(model=GPTModelProvider(num_layers=2))\n"
+OLD_CALL = "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=['attn'])"
+NEW_CALL = OLD_CALL.replace("scope", "modules")
 
 EXPOSED = {
     "a parameter": (f"def f(cfg):\n{PAIR}", "`cfg` is a parameter of `f`"),
@@ -131,6 +133,35 @@ EXPOSED = {
         "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=['attn'])\n",
         "it depends on `supports(...)`",
     ),
+    "the other branch has the new names": (
+        f"if NEW:\n    c = {NEW_CALL}\nelse:\n    c = {OLD_CALL}\n",
+        "another branch of the condition on line 9 writes the new names",
+    ),
+    "the first branch has the old names": (
+        f"if OLD:\n    c = {OLD_CALL}\nelif MORE:\n    c = {NEW_CALL}\n",
+        "another branch of the condition on line 9 writes the new names",
+    ),
+    "the other value has the new names": (
+        f"c = {NEW_CALL} if NEW else {OLD_CALL}\n",
+        "another branch of the condition on line 9 writes the new names",
+    ),
+    "another case has the new names": (
+        f"match NEW:\n    case True:\n        c = {NEW_CALL}\n    case _:\n        c = {OLD_CALL}\n",
+        "another branch of the condition on line 9 writes the new names",
+    ),
+    "behind the new names": (
+        f"def f():\n    if NEW:\n        return {NEW_CALL}\n    return {OLD_CALL}\n",
+        "another branch of the condition on line 10 writes the new names",
+    ),
+    "behind a test of the release": (
+        "def f():\n    if 'cuda_graph_modules' in TransformerConfig.__dataclass_fields__:\n"
+        f"        return new_way()\n    return {OLD_CALL}\n",
+        "so it is written for several releases",
+    ),
+    "arguments of another program": (
+        "import subprocess\nsubprocess.run(['python', 'serve.py', '--enable-cuda-graph'])\n",
+        "the program that gets these arguments is not known as Megatron's",
+    ),
     "overrides": ("launch(['model.cuda_graph_scope=[attn]'])\n", "overrides a configuration"),
     "a dict": (
         "megatron_cfg = {'cuda_graph_impl': 'transformer_engine', 'cuda_graph_scope': ['attn']}\n",
@@ -149,6 +180,12 @@ def test_what_other_code_sees_is_rewritten_on_request_only(name: str) -> None:
     assert run(HEADER + text, unsafe=True).after != HEADER + text, "the fix is still offered"
 
 
+def test_a_condition_that_is_cut_in_a_message_shows_it() -> None:
+    test = "get_te_min_version() >= PkgVersion('0.18.0') and config.model.training_is_on"
+    result = plain(f"def f(config):\n    if {test}:\n        config.model.cuda_graph_scope = None\n")
+    assert [f"`{test[:59]}…`" in finding.blocked_by for finding in result.examined.findings] == [True]
+
+
 FOLLOWED = {
     "made and used here": f"def f():\n{MADE}{PAIR}    pretrain(cfg)\n",
     "a script": 'if __name__ == "__main__":\n' + MADE + PAIR + "    pretrain(config=cfg)\n",
@@ -159,6 +196,10 @@ FOLLOWED = {
     "made by a function that names no setting": (
         f"def base():\n{MADE}    cfg.train.steps = 3\n    return cfg\n\n\n"
         f"def f():\n    cfg = base()\n{PAIR}    pretrain(cfg)\n"
+    ),
+    "a condition of two scopes": (
+        "def f(deep):\n    if deep:\n        print('deep')\n        c = TransformerConfig(cuda_graph_impl='local')\n"
+        "    else:\n        c = TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=['attn'])\n"
     ),
     "part of it is returned": f"def f():\n{MADE}{PAIR}    pretrain(cfg)\n    return cfg.train\n",
     "a condition of values": f"def f(args):\n{MADE}    if args.get('graphs') and isinstance(args, dict):\n    "

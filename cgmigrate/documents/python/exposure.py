@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 
 from cgmigrate.documents import Span
@@ -16,6 +17,8 @@ from cgmigrate.documents.python.source import Source, dotted
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
 _WRAPPERS = ("functools.partial", "nemo_run.Config", "nemo_run.Partial", "fiddle.Config", "fiddle.Partial")
+_PROGRAM = re.compile(r"(?:.*/)?(?:pretrain_\w+|train_rl)\.py|megatron(?:\.\w+)*")
+"""Programs that parse their arguments with Megatron-LM's parser; a module stands behind ``-m``."""
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
 
 
@@ -129,7 +132,9 @@ class Exposure:
         if isinstance(node, (ast.List, ast.Tuple)) and any(isinstance(item, ast.Starred) for item in node.elts):
             return "the list holds arguments that are computed elsewhere"
         if isinstance(call, ast.Call) and self._names.resolve(dotted(call.func)).startswith(_STARTS_PROCESS):
-            return ""
+            words = (part.value for part in ast.walk(call) if isinstance(part, ast.Constant))
+            known = any(isinstance(word, str) and _PROGRAM.fullmatch(word) for word in words)
+            return "" if known else "the program that gets these arguments is not known as Megatron's"
         return "other code may add arguments to this list, or read them from it"
 
 

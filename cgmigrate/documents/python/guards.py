@@ -1,11 +1,13 @@
-"""Conditions that call a function: it may test which release is installed, and the branches are written for two."""
+"""Conditions that may test which release is installed, where the branches are written for two."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+
+from cgmigrate.documents.python.places import NEW_NAMES, guard_of
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _OF_VALUES = frozenset(
@@ -31,22 +33,42 @@ _OF_VALUES = frozenset(
 class Guards:
     """Finds such conditions; what one list of statements holds is read once."""
 
-    _suites: dict[int, tuple[dict[int, int], list[tuple[int, ast.Call]]]] = field(default_factory=dict)
+    _suites: dict[int, tuple[dict[int, int], list[tuple[int, str]]]] = field(default_factory=dict)
+    _new: dict[int, bool] = field(default_factory=dict)
 
     def above(self, node: ast.AST, ancestors: Iterator[ast.AST]) -> str:
         """Why a condition around a node, or one that leaves the function before it, may test the release."""
         for above in ancestors:
-            test = above.test if isinstance(above, (ast.If, ast.While, ast.IfExp)) else None
-            call = _asking_call(test) if test is not None and test is not node else None
-            if call := call or self._earlier(node, above):
-                shown = ast.unparse(call.func)[:60]
-                return f"it depends on `{shown}(...)` (line {call.lineno}), which may test the installed release"
+            if why := self._branch(node, above) or self._earlier(node, above):
+                return why
             node = above
             if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 break
         return ""
 
-    def _earlier(self, node: ast.AST, above: ast.AST) -> ast.Call | None:
+    def _branch(self, node: ast.AST, above: ast.AST) -> str:
+        """Why the branch of a condition that holds a node may be for one release only."""
+        match above:
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if test is not node:
+                return _of_call(test) or self._beside(above, [_other_branch(node, above)])
+            case ast.Match(cases=cases):
+                return self._beside(above, [case.body for case in cases if case is not node])
+        return ""
+
+    def _beside(
+        self, condition: ast.If | ast.While | ast.IfExp | ast.Match, branches: Iterable[Sequence[ast.AST]]
+    ) -> str:
+        """Why branches beside a node show that it is for older releases: they write the new names."""
+        if any(self._writes_new(part) for branch in branches for part in branch):
+            return _other_release(condition.lineno)
+        return ""
+
+    def _writes_new(self, node: ast.AST) -> bool:
+        if id(node) not in self._new:
+            self._new[id(node)] = _writes_new(node)
+        return self._new[id(node)]
+
+    def _earlier(self, node: ast.AST, above: ast.AST) -> str:
         """``if supports(config): ...; return`` before a statement: the statement is the other branch."""
         for suite in (getattr(above, name, None) for name in ("body", "orelse", "finalbody")):
             if not isinstance(suite, list):
@@ -56,20 +78,55 @@ class Guards:
             places, leaving = self._suites[id(suite)]
             if id(node) in places and leaving and leaving[0][0] < places[id(node)]:
                 return leaving[0][1]
-        return None
+        return ""
 
 
-def _read(suite: list[ast.stmt]) -> tuple[dict[int, int], list[tuple[int, ast.Call]]]:
-    """Where each statement of a suite is, and which of them leave it under a condition that calls a function."""
+def _read(suite: list[ast.stmt]) -> tuple[dict[int, int], list[tuple[int, str]]]:
+    """Where each statement of a suite is, and which of them leave it under a condition that may test the release."""
     places = {id(statement): at for at, statement in enumerate(suite)}
     leaving = [
-        (at, call)
+        (at, why)
         for at, statement in enumerate(suite)
-        if isinstance(statement, ast.If)
-        and isinstance(statement.body[-1], _LEAVES)
-        and (call := _asking_call(statement.test))
+        if isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES) and (why := _leaves_for(statement))
     ]
     return places, leaving
+
+
+def _leaves_for(statement: ast.If) -> str:
+    new = any(map(_writes_new, statement.body))
+    return _of_call(statement.test) or guard_of(statement.test) or (_other_release(statement.lineno) if new else "")
+
+
+def _of_call(test: ast.expr) -> str:
+    call = _asking_call(test)
+    if call is None:
+        return ""
+    shown = ast.unparse(call.func)[:60]
+    return f"it depends on `{shown}(...)` (line {call.lineno}), which may test the installed release"
+
+
+def _other_release(line: int) -> str:
+    return f"another branch of the condition on line {line} writes the new names, so this one may be for older releases"
+
+
+def _other_branch(node: ast.AST, condition: ast.If | ast.While | ast.IfExp) -> Sequence[ast.AST]:
+    """The branch that does not hold a node; of an ``elif`` only its first branch, so that chains take linear time."""
+    if isinstance(condition, ast.IfExp):
+        return [condition.orelse if condition.body is node else condition.body]
+    orelse = condition.orelse
+    if orelse and getattr(node, "lineno", 0) >= orelse[0].lineno:
+        return condition.body
+    return orelse[0].body if len(orelse) == 1 and isinstance(orelse[0], ast.If) else orelse
+
+
+def _writes_new(node: ast.AST) -> bool:
+    """Whether code sets a setting by a name that only newer releases have."""
+    for part in ast.walk(node):
+        match part:
+            case ast.keyword(arg=name) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.Constant(value=name):
+                if isinstance(name, str) and name in NEW_NAMES:
+                    return True
+    return False
 
 
 def _asking_call(test: ast.expr) -> ast.Call | None:

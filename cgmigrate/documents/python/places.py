@@ -74,6 +74,8 @@ class Place:
 
 FIELD_SET = frozenset(FIELDS)
 OLD_NAMES = frozenset(("enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope"))
+NEW_NAMES = frozenset(("cuda_graph_modules", "inference_cuda_graph_scope"))
+"""Names that megatron-core has since 0.18."""
 
 _GUARDS = ("version", "__version__", "parse", "Version", "fields", "__dataclass_fields__", "signature")
 _CATCHES = frozenset(
@@ -81,18 +83,24 @@ _CATCHES = frozenset(
 )
 
 
+def shown(node: ast.expr) -> str:
+    """An expression for a message; a long one is cut, with a mark that shows it."""
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
 def guard_of(test: ast.expr) -> str:
     """Why a condition asks which release is installed, empty when it does not."""
     for node in ast.walk(test):
         word = ""
         if isinstance(node, ast.Call) and _asks_for_settings(node):
-            return f"the code is guarded by `{ast.unparse(test)[:60]}`, so it is written for several releases"
+            return f"the code is guarded by `{shown(node)}`, so it is written for several releases"
         if isinstance(node, ast.Name):
             word = node.id
         elif isinstance(node, ast.Attribute):
             word = node.attr
         if word in _GUARDS or "min_version" in word or word.endswith("_version"):
-            return f"the code is guarded by `{ast.unparse(test)[:60]}`, so it is written for several releases"
+            return f"the code is guarded by `{shown(test)}`, so it is written for several releases"
         if word.startswith("HAVE_") and "GRAPH" in word:
             return f"the code is guarded by `{word}`, so it is written for several releases"
     return ""
