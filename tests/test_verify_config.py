@@ -328,8 +328,10 @@ def judged_files(target: Home, source: Home) -> list[ConfigVerdict]:
 def test_our_own_files_are_migrated_to_what_the_releases_read_alike(judged_files: list[ConfigVerdict]) -> None:
     own = [verdict for verdict in judged_files if not Path(verdict.name).is_relative_to(CORPUS)]
     assert {v.name: str(v) for v in own if v.verdict in (DIFFERENT, INCONCLUSIVE)} == {}
-    # The one file that holds the trap.
-    assert [Path(v.name).name for v in own if v.verdict == EQUIVALENT_BUT] == ["verl-actor.yaml:12"]
+    # The two files that hold a trap: `none` with full_iteration, and a boolean beside a scope that Megatron-Bridge 0.6
+    # clears before megatron-core reads the boolean.
+    traps = [Path(v.name).name for v in own if v.verdict == EQUIVALENT_BUT]
+    assert traps == ["grpo-math-1b-megatron.yaml:26", "verl-actor.yaml:12"]
     assert len(own) >= 25
 
 
