@@ -11,8 +11,8 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import pairwise
+from functools import cache, lru_cache
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -332,7 +332,7 @@ def _read_file(path: Path, reader: _Reader, findings: _Findings) -> Pin | None:
         return None
     try:
         mentions = list(reader(data.decode("utf-8-sig", errors="replace")))
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         problems.append(_Problem(path, None, f"cannot be parsed ({reason[0]}); its pin is not used"))
         return None
@@ -404,7 +404,7 @@ def _requirement(line: int, text: str) -> Iterator[_Mention]:
     except InvalidRequirement:
         if "://" in text:
             yield from _url(line, text, text, named=re.search(f"egg={_NAME}", text, re.IGNORECASE) is not None)
-        elif re.search(r"(?:^|/)megatron-(?:lm|core)/?(?:\[[^\]]*\])?$", text, re.IGNORECASE):
+        elif re.search(r"(?:^|/)megatron-(?:lm|core)/?(?:\[[^][]*\])?$", text, re.IGNORECASE):
             yield _Mention(line, text, None, how="a local path", local=text.split("[")[0])
         elif "$" in text:
             yield _Mention(line, text, None, how="a variable")
@@ -477,6 +477,7 @@ def _admits_newer(specifier: SpecifierSet) -> bool:
     return any(specifier.contains(version, prereleases=True) for version in [*newer, *nexts])
 
 
+@lru_cache(maxsize=256)
 def _admitted(specifier: SpecifierSet) -> frozenset[Release]:
     """Return the accepted minor releases of which some patch or pre-release satisfies ``specifier``."""
     from packaging.version import Version
@@ -507,6 +508,26 @@ def _line_at(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
+def _lines_at(text: str, positions: Iterable[int]) -> Iterator[int]:
+    """Return the line (1-based) of each position; they come in order, so that the text is read once."""
+    line, before = 1, 0
+    for position in positions:
+        line += text.count("\n", before, position)
+        before = position
+        yield line
+
+
+def _quoted_lines(text: str) -> dict[str, int]:
+    """The first line (1-based) of each quoted text outside comment lines, by the text as it is written."""
+    quoted = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'")
+    lines: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.lstrip().startswith("#"):
+            for match in quoted.finditer(line):
+                lines.setdefault(match[match.lastindex or 0], number)
+    return lines
+
+
 def _load_toml(text: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
@@ -522,21 +543,30 @@ def _read_lock(text: str) -> Iterator[_Mention]:
     starts = [match.start() for match in re.finditer(r"^\[\[package\]\]", text, re.MULTILINE)]
     if not starts:
         _load_toml(text)
-    for start, end in pairwise([*starts, len(text)]):
+    for (start, end), first in zip(pairwise([*starts, len(text)]), _lines_at(text, starts), strict=True):
         block = text[start:end]
         name = re.search(rf"^name\s*=\s*[\"']{_NAME}[\"']", block, re.MULTILINE | re.IGNORECASE)
         if name is None:
             continue
-        # The empty lines keep the line in a parser's message true.
-        package = _load_toml("\n" * (_line_at(text, start) - 1) + block)["package"][0]
+        package = _load_block(block, first)
         version, (how, local) = package.get("version"), _source_of(_table(package, "source"))
         written = re.search(r"^version\s*=", block, re.MULTILINE) or name
-        line = _line_at(text, start + written.start())
+        line = first + block.count("\n", 0, written.start())
         if isinstance(version, str):
             mention = _specified(line, f"megatron-core=={version}", SpecifierSet(f"=={version}"))
             yield mention._replace(how=how, local=local)
         elif how:
             yield _Mention(line, "megatron-core", None, how=how, local=local)
+
+
+def _load_block(block: str, line: int) -> dict[str, Any]:
+    """One package of a lock file, whose block begins at a line."""
+    try:
+        package = _load_toml(block)["package"][0]
+    except ValueError:
+        # The empty lines make the line in the parser's message that of the file.
+        package = _load_toml("\n" * (line - 1) + block)["package"][0]
+    return package if isinstance(package, dict) else {}
 
 
 def _source_of(source: dict[str, Any]) -> tuple[str, str]:
@@ -578,10 +608,10 @@ def _read_pyproject(text: str) -> Iterator[_Mention]:
         lists += _table(project, "optional-dependencies").values()
         lists += _table(document, "dependency-groups").values()
     lists.append(uv.get("constraint-dependencies"))
-    for requirement in (item for each in lists if isinstance(each, list) for item in each):
-        if isinstance(requirement, str):
-            quoted = (f'"{requirement}"', f"'{requirement}'", requirement.replace('"', '\\"'))
-            yield from _requirement(_line_of(text, *quoted), requirement.strip())
+    lines = _quoted_lines(text)
+    for requirement in (item for each in lists for item in _strings(each)):
+        line = lines.get(requirement) or lines.get(requirement.replace('"', '\\"'), 1)
+        yield from _requirement(line, requirement.strip())
 
     tables = [_table(uv, "sources"), _table(poetry, "dependencies")]
     if not any(map(_is_core, tables[1])):
@@ -709,8 +739,16 @@ def _read_setup_cfg(text: str) -> Iterator[_Mention]:
     required = _setup_list(parser.get("options", "install_requires", fallback=""))
     if not any(map(_is_core, required)) and parser.has_section("options.extras_require"):
         required += [item for value in parser["options.extras_require"].values() for item in _setup_list(value)]
+    lines = text.split("\n")
+    at = 0
     for requirement in required:
-        yield from _requirement(_line_of(text, requirement), requirement)
+        # They come in the order of the text, but for the extras, which may be above: then the search starts again.
+        at = next((at for at in chain(range(at, len(lines)), range(at)) if _says(lines[at], requirement)), 0)
+        yield from _requirement(at + 1, requirement)
+
+
+def _says(line: str, requirement: str) -> bool:
+    return requirement in line and not line.lstrip().startswith("#")
 
 
 def _setup_list(value: str) -> list[str]:
@@ -729,23 +767,26 @@ def _read_requirements(text: str) -> Iterator[_Mention]:
 
 
 def _read_gitmodules(text: str) -> Iterator[_Mention]:
-    megatron = re.compile(r"^\s*url\s*=.*[/:]megatron-(?:lm|bridge)(?:\.git)?/?\s*$", re.MULTILINE | re.IGNORECASE)
-    for section in re.finditer(r"^\[submodule\b.*?(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL):
-        path = re.search(r"^\s*path\s*=\s*(\S+)\s*$", section[0], re.MULTILINE)
+    megatron = re.compile(
+        r"^[ \t]*url[ \t]*=.*[/:]megatron-(?:lm|bridge)(?:\.git)?/?[ \t\r]*$", re.MULTILINE | re.IGNORECASE
+    )
+    sections = list(re.finditer(r"^\[submodule\b.*?(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL))
+    for section, line in zip(sections, _lines_at(text, (each.start() for each in sections)), strict=True):
+        path = re.search(r"^[ \t]*path[ \t]*=[ \t]*(\S+)[ \t\r]*$", section[0], re.MULTILINE)
         if path and megatron.search(section[0]):
-            line = _line_at(text, section.start())
             yield _Mention(line, path[1], None, how="a git submodule that is not checked out", local=path[1])
 
 
 def _read_conda(text: str) -> Iterator[_Mention]:
     conda = rf"(?:[\w./-]+::)?({_NAME})\s*=\s*([0-9][^=\s*]*?)(?:\.?\*)?(?:=\S*)?"
     for number, line in enumerate(text.split("\n"), 1):
-        item = re.match(r"\s*-\s+[\"']?(.*?)[\"']?\s*(?:\s#.*)?$", line)
+        item = re.match(r"\s*-\s+(.*)", line)
         if item is None:
             continue
+        written = re.sub(r"^[\"']|[\"']$", "", re.split(r"\s#", item[1], maxsplit=1)[0].rstrip())
         # conda's = means any version that begins so; pip's requirements stand in the same file.
-        exact = re.fullmatch(conda, item[1], re.IGNORECASE)
-        yield from _requirement(number, f"{exact[1]}=={exact[2]}.*" if exact else item[1])
+        exact = re.fullmatch(conda, written, re.IGNORECASE)
+        yield from _requirement(number, f"{exact[1]}=={exact[2]}.*" if exact else written)
 
 
 def _read_dockerfile(text: str) -> Iterator[_Mention]:
@@ -756,11 +797,16 @@ def _read_dockerfile(text: str) -> Iterator[_Mention]:
         if words[0].upper() == "FROM":
             if any(re.search(r"nemo|megatron", word, re.IGNORECASE) and re.search("[/:]", word) for word in words[1:]):
                 yield _Mention(number, line, None, how="a container image")
-        elif re.search(r"\bgit\s+clone\b.*[/:]megatron-lm(?![\w-])", line, re.IGNORECASE):
+        elif _clones_megatron(line):
             yield _clone(number, line)
         elif re.search(r"\bpip3?\s+install\b|\buv\s+add\b", line):
             for word in words:
                 yield from _requirement(number, word)
+
+
+def _clones_megatron(line: str) -> bool:
+    command = re.search(r"\bgit\s+clone\b", line, re.IGNORECASE)
+    return bool(command and re.compile(r"[/:]megatron-lm(?![\w-])", re.IGNORECASE).search(line, command.end()))
 
 
 def _clone(number: int, line: str) -> _Mention:

@@ -92,7 +92,7 @@ def features(core: Path) -> tuple[Release, Release] | None:
     if scopes is not None:
         release = LAST_OLD if "full_iteration_inference" in scopes[0] else SCOPE_LIST_SINCE
         return release, release
-    if re.search(rf"^\s+{IMPL}\b", config, re.MULTILINE):
+    if re.search(rf"^[ \t]+{IMPL}\b", config, re.MULTILINE):
         return IMPL_SINCE, IMPL_SINCE
     return OLDEST, Release(IMPL_SINCE.major, IMPL_SINCE.minor - 1)
 

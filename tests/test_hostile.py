@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -389,3 +390,70 @@ def test_a_merge_chain_has_the_owner_of_the_mapping_at_its_end(project: Path, cg
     Path("a.yaml").write_text("a0: &a0 {external_cuda_graph: true}\n" + chain + "megatron_cfg: {<<: *a29}\n")
     cgmigrate("fix", "--unsafe-fixes", "a.yaml")
     assert "a0: &a0 {cuda_graph_impl: transformer_engine}" in Path("a.yaml").read_text()
+
+
+# --- pins ---------------------------------------------------------------------------------------------
+
+
+def read_pins(reader: Callable[[str], object], text: str) -> list[Any]:
+    return list(reader(text))  # type: ignore[call-overload,no-any-return]
+
+
+def test_each_block_of_a_lock_file_is_parsed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cgmigrate import releases
+
+    parsed: list[int] = []
+    load = releases._load_toml
+    monkeypatch.setattr(releases, "_load_toml", lambda text: parsed.append(len(text)) or load(text))
+    block = '[[package]]\nname = "megatron-core"\nversion = "0.17.0"\n\n'
+    mentions = read_pins(releases._read_lock, "# a lock file\n" + block * 30)
+    assert [mention.line for mention in mentions] == [4 + 4 * at for at in range(30)]
+    assert sum(parsed) == len(block) * 30
+
+
+def test_an_error_in_a_block_of_a_lock_file_names_the_line_of_the_file() -> None:
+    from cgmigrate import releases
+
+    block = '[[package]]\nname = "megatron-core"\nversion = "0.17.0"\n\n'
+    with pytest.raises(ValueError, match="line 15"):
+        read_pins(releases._read_lock, block * 3 + '[[package]]\nname = "megatron-core"\nversion = ]\n')
+
+
+def test_the_lines_of_requirements_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cgmigrate import releases
+
+    compared: list[int] = []
+    says = releases._says
+    monkeypatch.setattr(releases, "_says", lambda line, text: compared.append(1) or says(line, text))
+    items = [f"megatron-core>=0.{at}" for at in range(12, 52)]
+    setup = "[options]\ninstall_requires =\n" + "".join(f"    {item}\n" for item in items)
+    assert [mention.line for mention in read_pins(releases._read_setup_cfg, setup)] == list(range(3, 43))
+    assert len(compared) < 3 * len(items)
+    monkeypatch.setattr(releases, "_line_of", None)
+    project = "[project]\ndependencies = [\n" + "".join(f"    '{item}',\n" for item in items) + "]\n"
+    assert [mention.line for mention in read_pins(releases._read_pyproject, project)] == list(range(3, 43))
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("maximum recursion depth exceeded")])
+def test_a_pin_file_that_is_too_deep_is_a_note(
+    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    from cgmigrate import releases
+
+    def refuse(text: str) -> dict[str, Any]:
+        raise error
+
+    monkeypatch.setattr(releases, "_load_toml", refuse)
+    Path("pyproject.toml").write_text("[project]\ndependencies = ['megatron-core==0.17']\n")
+    Path("a.yaml").write_text(FOUND)
+    result = cgmigrate("check", "a.yaml")
+    assert result.exit_code == 1
+    assert "pyproject.toml: cannot be parsed" in result.stderr
+    assert "internal error" not in result.stderr
+
+
+def test_spaces_in_an_environment_end_a_requirement() -> None:
+    from cgmigrate import releases
+
+    text = "dependencies:\n  - megatron-core=0.17  # the graphs\n  - 'megatron-core==0.16'\n  - megatron" + " " * 20_000
+    assert [mention.line for mention in read_pins(releases._read_conda, text + "x\n")] == [2, 3]
