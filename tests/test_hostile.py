@@ -457,3 +457,35 @@ def test_spaces_in_an_environment_end_a_requirement() -> None:
 
     text = "dependencies:\n  - megatron-core=0.17  # the graphs\n  - 'megatron-core==0.16'\n  - megatron" + " " * 20_000
     assert [mention.line for mention in read_pins(releases._read_conda, text + "x\n")] == [2, 3]
+
+
+def test_a_file_is_walked_once_for_all_dicts_that_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cgmigrate.documents.python import PythonDocument, calls
+
+    walked: list[int] = []
+    read = calls.spreads_in
+    monkeypatch.setattr(calls, "spreads_in", lambda tree: walked.append(1) or read(tree))
+    dicts = "".join(f"d{at} = {{'cuda_graph_scope': ['attn']}}\nTransformerConfig(**d{at})\n" for at in range(20))
+    document = PythonDocument("from megatron.core.transformer import TransformerConfig\n" + dicts)
+    callees = [site.origin.callee for site in document.sites if site.origin]
+    assert callees == ["megatron.core.transformer.TransformerConfig"] * 20
+    assert len(walked) == 1
+
+
+@pytest.mark.parametrize("use", ["d['x'] = 1", "f(d)", "d = {}", "def g(d): pass", "Other(**d)"])
+def test_a_dict_that_is_used_otherwise_has_no_callee(use: str) -> None:
+    from cgmigrate.documents.python import PythonDocument
+
+    head = "from megatron.core.transformer import TransformerConfig\nd = {'cuda_graph_scope': ['attn']}\n"
+    document = PythonDocument(f"{head}TransformerConfig(**d)\n{use}\n")
+    assert [site.origin.callee for site in document.sites if site.origin] == [""]
+
+
+def test_blank_lines_above_an_import_that_goes_are_counted() -> None:
+    from cgmigrate.documents.python.imports import _behind_blanks
+
+    text = "import a  \n" + " \n" * 3 + "import b\n" + "\n" * 5 + "x = 1\n"
+    first = text.index("import b")
+    # Of the five below, three go with the line: as many as are above.
+    assert text[_behind_blanks(text, first, first + len("import b\n")) :] == "\n\nx = 1\n"
+    assert _behind_blanks("\n\nimport b\n\n\nx", 2, 11) == 13

@@ -103,13 +103,17 @@ class PythonDocument:
 
     def _hold_what_is_read_back(self, readings: Readings) -> None:
         """Code that sets an old name and reads it further down has to change as a whole: leave both."""
+        reads: dict[tuple[int, str], list[Read]] = {}
+        for read in readings.reads:
+            reads.setdefault((id(read.function), read.object), []).append(read)
         for place, site in zip(self._places, self.sites, strict=True):
             if place.form is not Form.RUN or not any(item.field in OLD_NAMES for item in place.items):
                 continue
             function = function_of(place.items[0].node, self._source)
             lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in OLD_NAMES}
-            for read in readings.reads:
-                if read.function is not function or read.object != place.object or read.line <= min(lines.values()):
+            first = min(lines.values())
+            for read in reads.get((id(function), place.object), ()):
+                if read.line <= first:
                     continue
                 told = f"the code reads the setting back on line {read.line}, which has to change together with it"
                 self.sites[site.index] = replace(self.sites[site.index], fixed_in_place=site.fixed_in_place or told)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cgmigrate.documents import Span
 from cgmigrate.documents.python.names import Names
 from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place, guards_above
-from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.source import Source, dotted, spreads_in
 from cgmigrate.documents.python.values import value_of
 from cgmigrate.settings import ENABLE, EXTERNAL, FIELDS, FLAGS, Undecided
 
@@ -133,20 +133,13 @@ def _name_user(place: Place, node: ast.expr, source: Source, names: Names) -> No
 
 def _spread_into(name: str, source: Source, names: Names) -> str:
     """What a dict of this name is spread into, where that is all that is done with it in the whole file."""
-    callees: set[str] = set()
-    stores, loads, spread = 0, 0, 0
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Name) and node.id == name:
-            stores += isinstance(node.ctx, ast.Store)
-            loads += isinstance(node.ctx, ast.Load)
-        elif isinstance(node, ast.arg) and node.arg == name:
-            stores += 1
-        elif isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if keyword.arg is None and isinstance(keyword.value, ast.Name) and keyword.value.id == name:
-                    spread += 1
-                    callees.add(names.owner(dotted(node.func)))
-    return callees.pop() if stores == 1 and loads == spread and len(callees) == 1 else ""
+    if source.spreads is None:
+        source.spreads = spreads_in(source.tree)
+    spread = source.spreads.get(name)
+    if spread is None or spread.stores != 1 or spread.loads != len(spread.functions):
+        return ""
+    callees = {names.owner(function) for function in spread.functions}
+    return callees.pop() if len(callees) == 1 else ""
 
 
 # --- lists of words -------------------------------------------------------------------------------

@@ -116,14 +116,12 @@ def _newline(source: Source, at: int) -> str:
 
 def _behind_blanks(text: str, first: int, end: int) -> int:
     """Where to cut behind a line that goes, so that of the blank lines around it no more than before stay together."""
-    blanks = r"(?:[ \t]*\r?\n)*"
-    above = re.search(blanks + r"\Z", text[:first])
-    below = re.compile(blanks).match(text, end)
-    assert above is not None and below is not None  # both can be empty
+    below = re.compile(r"(?:[ \t]*\r?\n)*").match(text, end)
+    assert below is not None  # it can be empty
     spare = below.group().count("\n")
-    if above.start():
+    if above := len(text[:first].rstrip(" \t\r\n")):
         # The line break that ends the statement above is no blank line.
-        spare = min(spare, above.group().count("\n") - (text[above.start() - 1] != "\n"))
+        spare = min(spare, text.count("\n", above, first) - 1)
     for _ in range(max(spare, 0)):
         end = text.index("\n", end) + 1
     return end

@@ -11,7 +11,9 @@ import ast
 import re
 import warnings
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from cgmigrate.documents import Span
@@ -46,6 +48,8 @@ class Source:
         self.references: list[tuple[str, Span]] | None = None
         self.imports_of_scope: list[ast.ImportFrom] | None = None
         """What ``imports`` has read from the tree; None before it is asked for."""
+        self.spreads: dict[str, Spread] | None = None
+        """What ``calls`` has read from the tree, by name; None before it is asked for."""
 
     def _line_of(self, offset: int) -> int:
         return bisect_left(self.starts, offset + 1)
@@ -111,6 +115,32 @@ class Source:
         while above is not None:
             yield above
             above = self.parent(above)
+
+
+@dataclass(slots=True)
+class Spread:
+    """How often a name is assigned and read in a file, and the functions that it is spread into (``f(**name)``)."""
+
+    stores: int = 0
+    loads: int = 0
+    functions: list[str] = field(default_factory=list)
+
+
+def spreads_in(tree: ast.AST) -> dict[str, Spread]:
+    """Every name of a file with its uses, read in one walk however many dicts are asked about."""
+    found: defaultdict[str, Spread] = defaultdict(Spread)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name():
+                found[node.id].stores += isinstance(node.ctx, ast.Store)
+                found[node.id].loads += isinstance(node.ctx, ast.Load)
+            case ast.arg():
+                found[node.arg].stores += 1
+            case ast.Call():
+                for keyword in node.keywords:
+                    if keyword.arg is None and isinstance(keyword.value, ast.Name):
+                        found[keyword.value.id].functions.append(dotted(node.func))
+    return found
 
 
 def matches_near_names(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
