@@ -101,6 +101,7 @@ class Run:
     _listed: frozenset[str] = frozenset()
     _sources: list[Source] = field(default_factory=list)
     _merged: dict[str, str] | None = None
+    _resolved: dict[tuple[str, Release | None, Release | None], Resolution] = field(default_factory=dict)
     _key_readers: dict[str | None, Mapping[str, str]] = field(default_factory=dict)
     _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)
 
@@ -405,14 +406,11 @@ class Run:
 
     def context(self, path: str) -> Context:
         """Releases, rules and owners for a file; the project's pins are those nearest to it."""
-        from pathlib import Path
-
         from cgmigrate.examination import Context
-        from cgmigrate.releases import resolve
 
         governing = self.governing(path)
         options = governing.options
-        resolution = self._told(path, resolve(Path(path).parent, options.source, options.target))
+        resolution = self._told(path, self._resolution(os.path.dirname(path), options))
         if (resolution, governing) not in self._contexts:
             from cgmigrate import ecosystems
 
@@ -426,6 +424,17 @@ class Run:
                 assumed_source=resolution.source_from == "the default",
             )
         return self._contexts[resolution, governing]
+
+    def _resolution(self, folder: str, options: Options) -> Resolution:
+        """The releases for the files of a folder, decided once for each."""
+        from pathlib import Path
+
+        from cgmigrate.releases import resolve
+
+        key = (folder, options.source, options.target)
+        if key not in self._resolved:
+            self._resolved[key] = resolve(Path(folder), options.source, options.target)
+        return self._resolved[key]
 
     def _told(self, path: str, resolution: Resolution) -> Resolution:
         """With the configuration as the origin of what stands in it; `resolve` takes all for options."""
