@@ -42,7 +42,7 @@ from cgmigrate.settings import (
     Undecided,
     names_in,
 )
-from cgmigrate.telling import findings_of, place_of
+from cgmigrate.telling import OR_UNSAFE, findings_of, place_of
 
 
 def examine(document: Document, context: Context) -> Examination:
@@ -245,7 +245,7 @@ def _merged_finding(rule: Rule, other: str, case: SiteCase) -> Finding:
     """What to say of a site whose other half may stand in another file."""
     written = place_of(rule, case.site) or case.site.written[0]
     message = _merge_risk(rule.id, other)
-    advice = "migrate these files together by hand, or with --unsafe-fixes each as if it stood alone"
+    advice = f"migrate these files together by hand{OR_UNSAFE} each as if it stood alone"
     return Finding(rule.id, rule.severity, written.span, message, help=advice)
 
 

@@ -46,7 +46,7 @@ def findings_of(case: SiteCase, document: Document, context: Context, result: Ex
     refusals = {rule.id for rule, hit, _ in remarks if "rejected" in hit.when}
     refusal = next((finding for finding in beside if finding.rule in refusals), None)
     # What says only why a fix is unsafe is settled with it.
-    told = [replace(f, safety=safety) if any(r.rule == f.rule for r in case.risks) else f for f in case.told]
+    told = [_of_a_risk(f, safety) if any(r.rule == f.rule for r in case.risks) else f for f in case.told]
     spans = {finding.rule: finding.span for finding in reversed([*beside, *told])}
     spans |= {rule.id: written.span for rule, _, written in reversed(hits)}
     lines = {rule: _line(document, span.start) for rule, span in spans.items()}
@@ -64,6 +64,16 @@ def findings_of(case: SiteCase, document: Document, context: Context, result: Ex
         found.append(finding)
     found += beside
     return [replace(finding, site=site.index) for finding in found + _unsaid(case, found, context)]
+
+
+OR_UNSAFE = ", or with --unsafe-fixes"
+"""The part of an advice that holds only where there is an unsafe fix."""
+
+
+def _of_a_risk(finding: Finding, safety: str) -> Finding:
+    """What says only why a fix is unsafe; where something else prevents the fix, no option applies it."""
+    advice = finding.help if safety else finding.help.partition(OR_UNSAFE)[0]
+    return replace(finding, safety=safety, help=advice)
 
 
 def _plan(site: Site, document: Document, result: Examination) -> tuple[str, list[Change]]:

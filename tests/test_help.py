@@ -36,6 +36,15 @@ def test_what_has_no_fix_has_help(corpus: Path) -> None:
     assert seen > 80
 
 
+@pytest.mark.parametrize(("impl", "offered"), [("transformer_engine", True), ("local", False)])
+def test_an_unsafe_fix_is_named_only_where_there_is_one(tmp_path: Path, impl: str, offered: bool) -> None:
+    """Megatron-Bridge refuses `local` with modules, so that no option rewrites the scope there."""
+    text = f"defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: {impl}\n    cuda_graph_scope: [attn]\n"
+    findings = check(tmp_path / "a.yaml", text)
+    (merged,) = (finding for finding in findings if finding.rule == "CG004")
+    assert ("--unsafe-fixes" in merged.help, any(finding.fix for finding in findings)) == (offered, offered)
+
+
 @pytest.mark.parametrize("code", list(load()))
 def test_what_a_rule_reports_without_a_fix_has_help(code: str) -> None:
     rules = load()
