@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.places import NEW_NAMES, guard_of
@@ -34,6 +34,7 @@ class Guards:
     """Finds such conditions; what one list of statements holds is read once."""
 
     _suites: dict[int, tuple[dict[int, int], list[tuple[int, str]]]] = field(default_factory=dict)
+    _cases: dict[int, set[int]] = field(default_factory=dict)
     _new: dict[int, bool] = field(default_factory=dict)
 
     def above(self, node: ast.AST, ancestors: Iterator[ast.AST]) -> str:
@@ -50,18 +51,20 @@ class Guards:
         """Why the branch of a condition that holds a node may be for one release only."""
         match above:
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if test is not node:
-                return _of_call(test) or self._beside(above, [_other_branch(node, above)])
-            case ast.Match(cases=cases):
-                return self._beside(above, [case.body for case in cases if case is not node])
+                return _of_call(test) or self._beside(above, _other_branch(node, above))
+            case ast.Match():
+                return self._other_case(node, above)
         return ""
 
-    def _beside(
-        self, condition: ast.If | ast.While | ast.IfExp | ast.Match, branches: Iterable[Sequence[ast.AST]]
-    ) -> str:
-        """Why branches beside a node show that it is for older releases: they write the new names."""
-        if any(self._writes_new(part) for branch in branches for part in branch):
-            return _other_release(condition.lineno)
-        return ""
+    def _beside(self, condition: ast.If | ast.While | ast.IfExp, branch: Sequence[ast.AST]) -> str:
+        """Why a branch beside a node shows that it is for older releases: it writes the new names."""
+        return _other_release(condition.lineno) if any(map(self._writes_new, branch)) else ""
+
+    def _other_case(self, node: ast.AST, match: ast.Match) -> str:
+        """Why another case than the one that is a node writes the new names; all cases are read once."""
+        if id(match) not in self._cases:
+            self._cases[id(match)] = {id(case) for case in match.cases if any(map(_writes_new, case.body))}
+        return _other_release(match.lineno) if self._cases[id(match)] - {id(node)} else ""
 
     def _writes_new(self, node: ast.AST) -> bool:
         if id(node) not in self._new:
