@@ -86,6 +86,27 @@ def merge_chain(count: int) -> str:
     return "m0: &m0\n  external_cuda_graph: true\n" + links + f"megatron_cfg:\n  <<: *m{count - 1}\n"
 
 
+def merge_chain_of_settings(count: int) -> str:
+    links = "".join(f"m{number}: &m{number} {{<<: *m{number - 1}, x{number}: 1}}\n" for number in range(1, count))
+    return "m0: &m0 {enable_cuda_graph: true}\n" + links
+
+
+def merge_chain_of_names(count: int) -> str:
+    line = "s{0}: {{megatron_cfg: &m{0} {{<<: *m{1}, external_cuda_graph: true}}}}\n"
+    links = "".join(line.format(number, number - 1) for number in range(1, count))
+    return "megatron_cfg: &m0 {external_cuda_graph: true}\n" + links
+
+
+def merged_prefixes(count: int) -> str:
+    line = "m{0}: &m{0} {{<<: *m{1}, x{0}.enable_cuda_graph: true}}\n"
+    return "m0: &m0 {x: 1}\n" + "".join(line.format(number, number - 1) for number in range(1, count))
+
+
+def aliases_of_many(count: int) -> str:
+    inner = ", ".join(f"k{number}: {{external_cuda_graph: true}}" for number in range(count))
+    return f"m: &m {{{inner}}}\n" + "".join(f"a{number}: *m\n" for number in range(count))
+
+
 def merge_lists(count: int) -> str:
     sources = "".join(f"m{number}: &m{number} {{external_cuda_graph: true}}\n" for number in range(count))
     return sources + "megatron_cfg:\n  <<: [" + ", ".join(f"*m{number}" for number in range(count)) + "]\n"
@@ -113,12 +134,17 @@ def configuration(count: int) -> str:
 
 
 def requirements(count: int) -> str:
-    items = "".join(f'    "megatron-{number}>=1",\n' for number in range(count))
+    items = "".join(f'    "megatron-core>=0.{12 + number % 5}",\n' for number in range(count))
     return f"[project]\nname = 'x'\ndependencies = [\n{items}]\n"
 
 
 def lock(count: int) -> str:
     return '[[package]]\nname = "megatron-core"\nversion = "0.17.0"\n\n' * count
+
+
+def setup_cfg(count: int) -> str:
+    items = "".join(f"    megatron-core>=0.{12 + number % 5}\n" for number in range(count))
+    return f"[options]\ninstall_requires =\n{items}"
 
 
 def constraints(count: int) -> str:
@@ -151,12 +177,17 @@ INPUTS = (
     Input("ignore comments", "a.yaml", ignored, 1_000),
     Input("ignore comments above", "a.yaml", ignored_above, 2_000),
     Input("merge chain", "a.yaml", merge_chain, 1_000),
+    Input("merge chain, other keys", "a.yaml", merge_chain_of_settings, 1_000),
+    Input("merge chain, each with a setting", "a.yaml", merge_chain_of_names, 500),
+    Input("merged prefixes", "a.yaml", merged_prefixes, 500),
+    Input("aliases of many mappings", "a.yaml", aliases_of_many, 500),
     Input("merge lists", "a.yaml", merge_lists, 1_000),
     Input("chained anchors", "a.yaml", anchors, 1_000),
     Input("nested sequences", "a.yaml", sequences, 2_000),
     Input("comments", "a.yaml", comments, 20_000, JSON),
     Input("configuration", "cgmigrate.toml", configuration, 50_000, beside="ok.yaml"),
     Input("requirements of pyproject.toml", "pyproject.toml", requirements, 2_000, beside="ok.yaml"),
+    Input("requirements of setup.cfg", "setup.cfg", setup_cfg, 2_000, beside="ok.yaml"),
     Input("lock file", "uv.lock", lock, 2_000, beside="ok.yaml"),
     Input("constraints", "requirements.txt", constraints, 2_000, beside="ok.yaml"),
     Input("patterns of .gitignore", ".gitignore", stars, 500, beside="a" * 200 + ".yaml"),
@@ -171,7 +202,7 @@ def seconds(item: Input, size: int) -> float:
         if item.beside:
             Path(folder, item.beside).write_text(mappings(1), encoding="utf-8")
         best = float("inf")
-        for _ in range(2 if size else 3):
+        for _ in range(2):
             Path(folder, item.file).write_text(text, encoding="utf-8")
             best = min(best, _once(item.words, folder))
             if best > LIMIT / 4:

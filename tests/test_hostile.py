@@ -489,3 +489,32 @@ def test_blank_lines_above_an_import_that_goes_are_counted() -> None:
     # Of the five below, three go with the line: as many as are above.
     assert text[_behind_blanks(text, first, first + len("import b\n")) :] == "\n\nx = 1\n"
     assert _behind_blanks("\n\nimport b\n\n\nx", 2, 11) == 13
+
+
+# --- what multiplies ----------------------------------------------------------------------------------
+
+
+def test_prefixes_that_multiply_through_merges_are_one_finding(project: Path, cgmigrate: Command) -> None:
+    line = "m{0}: &m{0} {{<<: *m{1}, x{0}.enable_cuda_graph: true}}\n"
+    links = [line.format(at, at - 1) for at in range(1, 300)]
+    Path("a.yaml").write_text("m0: &m0 {x: 1}\n" + "".join(links[:60]))
+    assert "CG013" not in cgmigrate("check", "a.yaml").stdout
+    Path("a.yaml").write_text("m0: &m0 {x: 1}\n" + "".join(links))
+    result = cgmigrate("check", "a.yaml")
+    assert result.exit_code == 1
+    assert "CG013 its mappings merge settings at more than 10,000 places" in result.stdout
+    assert result.stdout.count("CG0") == 1
+
+
+def test_places_that_multiply_through_aliases_are_not_rewritten(project: Path, cgmigrate: Command) -> None:
+    from cgmigrate.documents.yaml import YamlDocument
+
+    inner = ", ".join(f"k{at}: {{external_cuda_graph: true}}" for at in range(400))
+    text = f"m: &m {{{inner}}}\n" + "".join(f"a{at}: *m\n" for at in range(400))
+    document = YamlDocument(text)
+    assert sum(len(site.used_at) for site in document.sites) <= 100_000
+    left = [site for site in document.sites if len(site.used_at) < 400]
+    assert {site.fixed_in_place for site in left} == {"aliases use the texts of this file at more than 100,000 places"}
+    Path("a.yaml").write_text(text)
+    cgmigrate("fix", "--unsafe-fixes", "a.yaml")
+    assert Path("a.yaml").read_text().count("external_cuda_graph") >= len(left)

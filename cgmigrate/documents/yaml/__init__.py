@@ -26,6 +26,10 @@ from cgmigrate.documents.yaml.writing import Writer
 from cgmigrate.edits import Edit
 from cgmigrate.settings import Settings
 
+_MAX_MERGED = 10_000
+_TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, so it is not examined"
+"""Mappings that merge one another, each with a prefix of dotted keys of its own, multiply places and prefixes."""
+
 
 class YamlDocument:
     """A YAML file (one document or several) as sites; see ``documents.Document``."""
@@ -63,6 +67,9 @@ class YamlDocument:
         self.problems += command_lines(closing, self.text)
         merged = merges_in(closing)
         prefixes = prefixes_of(closing, merged)
+        if sum(len(prefixes.get(mapping, ())) for mapping in merged) > _MAX_MERGED:
+            self.problems.append(Problem("CG013", Span(0, 0), _TOO_MANY))
+            return
         neighbours = neighbours_of(closing, prefixes, merged)
         uses = Uses(closing)
         found: dict[tuple[int, str], int] = {}

@@ -35,6 +35,10 @@ _MAX_USES = 1_000
 """Aliases of aliases multiply; who owns a text that is used at more places is not asked."""
 
 
+_MAX_PATHS = 100_000
+"""Paths that aliases add in one file: what holds many mappings and is named by many aliases multiplies them."""
+
+
 class Node:
     """One node of the file.
 
@@ -270,6 +274,7 @@ class Uses:
         self._own: dict[int, _Path | None] = {}
         self._others: dict[int, list[_Path | None]] = {}
         self._crowded: set[int] = set()
+        self._added = 0
         # Whoever holds or names a collection closes after it, so its paths are complete when it comes.
         for node in reversed(closing):
             path, others = self._own.get(id(node)), self._others.get(id(node), [])
@@ -284,6 +289,9 @@ class Uses:
     def _enter(self, child: Node, path: _Path | None, others: Sequence[_Path | None], crowded: bool) -> None:
         if child.key is not None and not is_merge(child.key):
             name = child.key.target.value if child.key.target.kind == "scalar" else "?"
+            self._added += len(others)
+            if self._added > _MAX_PATHS:
+                crowded, others = crowded or bool(others), ()
             path, others = _Path(path, name), [_Path(other, name) for other in others]
         target = child.target
         if child.kind != "alias":
@@ -310,7 +318,11 @@ class Uses:
 
     def trouble(self, node: Node) -> str:
         """Why not all paths are known, empty when they are."""
-        return f"its text is used at more than {_MAX_USES:,} places" if id(node) in self._crowded else ""
+        if id(node) not in self._crowded:
+            return ""
+        if self._added > _MAX_PATHS:
+            return f"aliases use the texts of this file at more than {_MAX_PATHS:,} places"
+        return f"its text is used at more than {_MAX_USES:,} places"
 
 
 def plain_node(text: str) -> Node:
