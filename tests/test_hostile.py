@@ -518,3 +518,17 @@ def test_places_that_multiply_through_aliases_are_not_rewritten(project: Path, c
     Path("a.yaml").write_text(text)
     cgmigrate("fix", "--unsafe-fixes", "a.yaml")
     assert Path("a.yaml").read_text().count("external_cuda_graph") >= len(left)
+
+
+def test_the_lines_of_a_file_are_read_once_for_all_fixes(
+    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cgmigrate.documents.yaml.writing import Lines
+
+    read: list[int] = []
+    start = Lines.__init__
+    monkeypatch.setattr(Lines, "__init__", lambda self, text: read.append(1) or start(self, text))
+    Path("a.yaml").write_text("".join(f"s{at}:\n  megatron_cfg:\n    external_cuda_graph: true\n" for at in range(30)))
+    result = cgmigrate("check", "--format", "json", "a.yaml")
+    assert json.loads(result.stdout)["summary"]["fixable"] == 30
+    assert 1 <= len(read) <= 3

@@ -22,7 +22,7 @@ from cgmigrate.documents.yaml.planning import SiteEditor
 from cgmigrate.documents.yaml.reading import command_lines, defaults_of, top_level_words, unreadable
 from cgmigrate.documents.yaml.tree import Node, Uses, closing_order, merges_in, parse_tree, trouble_of_merge
 from cgmigrate.documents.yaml.values import Place, neighbours_of, prefixes_of, settings_in, value_of, yaml_text
-from cgmigrate.documents.yaml.writing import Writer
+from cgmigrate.documents.yaml.writing import Lines, Writer
 from cgmigrate.edits import Edit
 from cgmigrate.settings import Settings
 
@@ -45,6 +45,8 @@ class YamlDocument:
         """Top-level keys, each with a word of its value, which may name a file that this one is merged with."""
         self._places: list[Place] = []
         self._again: YamlDocument | None = None
+        self._lines: Lines | None = None
+        """Where the lines are, once it is asked: each fix is also tried alone."""
         self.roots: list[Node] = []
         self.anchors: list[tuple[int, str]] = []
         """Every anchor in the order of the text, with the number of its document."""
@@ -126,7 +128,8 @@ class YamlDocument:
 
     def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that give each site the wanted own settings; see ``documents.Document``."""
-        writer = Writer(self.text)
+        self._lines = self._lines or Lines(self.text)
+        writer = Writer(self._lines)
         for index, after in sorted(wanted.items()):
             SiteEditor(writer, self.sites[index], self._places[index]).write(after)
         result = sorted(writer.finish(), key=lambda edit: (edit.start, edit.end))

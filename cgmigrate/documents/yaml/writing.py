@@ -19,7 +19,7 @@ _BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 _BEFORE_ITEM = re.compile(r"[ \t]*(?:-[ \t]+)+")
 
 
-class _Lines:
+class Lines:
     """Where the lines of a text are, by YAML's own line breaks."""
 
     def __init__(self, text: str) -> None:
@@ -67,9 +67,9 @@ class _LineChange:
 class Writer:
     """Collects the changes of a text: spans replaced, whole lines that go or come, pairs that go."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.lines = _Lines(text)
+    def __init__(self, lines: Lines) -> None:
+        self.text = lines.text
+        self.lines = lines
         self._edits: list[Edit] = []
         self._lines_changed: list[_LineChange] = []
         self._dropped: dict[int, tuple[Node, list[int], int]] = {}
