@@ -1,8 +1,9 @@
 """Code of a checkout that reads settings by name: a key that such code reads cannot be renamed in YAML alone.
 
-A reader is a subscript, a ``.get``, a membership test, a list of names, or a field of a class of the project's own.
+A reader is a subscript, a ``.get``, a membership test, a list of names, a field of a class of the project's own, or an
+attribute (also by ``getattr``): libraries such as OmegaConf give the keys of a file as attributes.
 A subscript that sets the old name counts as well: megatron-core refuses it beside the new one.
-megatron-core's own files are no readers, and neither is code that reads attributes of a configuration that is built.
+megatron-core's own files are no readers.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from cgmigrate.edits import decode
 from cgmigrate.source_trees import is_part_of_megatron
 
 _NAME = r"(enable_cuda_graph|external_cuda_graph|cuda_graph_scope)"
-_CANDIDATE = re.compile(rf"[\"']([A-Za-z_0-9]+[.])*{_NAME}[\"']|^[ \t]+{_NAME}[ \t]*:", re.MULTILINE)
-_FOR_GIT = r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|^[[:blank:]]+NAME[[:blank:]]*:".replace("NAME", _NAME)
+_CANDIDATE = re.compile(
+    rf"[\"']([A-Za-z_0-9]+[.])*{_NAME}[\"']|^[ \t]+{_NAME}[ \t]*:|[.]{_NAME}(?![A-Za-z_0-9])", re.MULTILINE
+)
+_FOR_GIT = r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|^[[:blank:]]+NAME[[:blank:]]*:|[.]NAME([^A-Za-z_0-9]|$)".replace(
+    "NAME", _NAME
+)
 _MOST_BYTES = 1024 * 1024
 _GETTERS = frozenset(("get", "pop", "setdefault", "select"))
 
@@ -74,6 +79,8 @@ def _name_read(node: ast.AST, source: Source) -> str:
     match node:
         case ast.AnnAssign(target=ast.Name(id=name)) if isinstance(above, ast.ClassDef):
             return name
+        case ast.Attribute(attr=name, ctx=ast.Load()):
+            return name
         case ast.Constant(value=str() as text) if above is not None and _is_read(node, above):
             return text.rpartition(".")[2]
     return ""
@@ -85,6 +92,8 @@ def _is_read(node: ast.Constant, above: ast.AST) -> bool:
             return key is node
         case ast.Call(func=ast.Attribute(attr=attr), args=arguments):
             return attr in _GETTERS and node in arguments[:2]
+        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, key, *_]):
+            return key is node
         case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]):
             return left is node
         case ast.List(elts=members) | ast.Tuple(elts=members) | ast.Set(elts=members):

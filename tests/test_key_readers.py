@@ -10,6 +10,8 @@ from test_cli import write
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
 READERS = {
+    "an attribute": "scope = cfg.model.cuda_graph_scope\n",
+    "getattr": 'scope = getattr(config, "cuda_graph_scope", None)\n',
     "a subscript": 'cfg.scope = config["megatron_cfg"]["cuda_graph_scope"]\n',
     "get": 'scope = config.get("cuda_graph_scope", [])\n',
     "get of a path": 'scope = OmegaConf.select(config, "model.cuda_graph_scope")\n',
@@ -21,7 +23,7 @@ READERS = {
     "a dataclass": "@dataclass\nclass Config:\n    external_cuda_graph: bool = False\n",
 }
 OTHERS = {
-    "an attribute of a configuration that is built": 'x = getattr(config, "cuda_graph_scope", None)\n',
+    "an attribute that is set": 'config.model.cuda_graph_scope = ["attn"]\n',
     "a pair of a name and a value": 'for name, no in (("external_cuda_graph", 0),):\n    setattr(cfg, name, no)\n',
     "a dict that is made": 'config = {"cuda_graph_scope": ["attn"]}\n',
     "a docstring": '"""Reads config["cuda_graph_scope"]."""\n',
