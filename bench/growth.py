@@ -212,7 +212,7 @@ def seconds(item: Input, size: int) -> float:
 
 def _once(words: Sequence[str], folder: str) -> float:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "CGMIGRATE_CACHE_DIR": os.path.join(folder, ".cache")}
-    command = [sys.executable, "-c", "from cgmigrate.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from cgmigrate.cli.commands import main; main()", *words]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
         done = subprocess.run(

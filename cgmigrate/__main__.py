@@ -1,6 +1,6 @@
 """``python -m cgmigrate``."""
 
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 
 if __name__ == "__main__":
     main()

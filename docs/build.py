@@ -13,9 +13,10 @@ from typing import Any
 
 from follow import follow
 
+from cgmigrate.lint.rules import Case, Rule, load
+from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
+from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.report.explain import fix_in_words, since_in_words
-from cgmigrate.rules import Case, Rule, load
-from cgmigrate.settings import FIELDS, KNOWN, OLDEST, Release
 
 DOCS = Path(__file__).parent
 PAGES = DOCS / "rules"

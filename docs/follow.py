@@ -11,7 +11,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 
 _STEP = re.compile(
     r"Write `(?P<path>[^`]+)`:\n\n```\w+\n(?P<file>.*?)```|```console\n\$ cgmigrate (?P<words>[^\n]*)\n.*?```",

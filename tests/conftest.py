@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 
 CORPUS = Path(__file__).parents[2] / "shared/corpus"
 

@@ -32,13 +32,15 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from test_properties import Fixed, assert_lossless, context, essential, ruamel, texts, without_settings
 
-import cgmigrate.cli
-import cgmigrate.rules
-from cgmigrate.capture import Reader, Rejected, capture_of
+import cgmigrate.lint.rules
+from cgmigrate.cli.commands import main as command
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.engine import settings_of
-from cgmigrate.output import FORMATS
-from cgmigrate.settings import FIELDS, FLAGS, IMPL, INFERENCE, LAST_OLD, MODULES, NEWEST, Settings
+from cgmigrate.lint.plan import settings_of
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.settings import FIELDS, FLAGS, IMPL, INFERENCE, MODULES, Settings
+from cgmigrate.megatron.types import Reader, Rejected
+from cgmigrate.project.options import FORMATS
 
 ENUMS = ("CudaGraphScope", "CudaGraphModule")
 NAME = re.compile(r"cuda.graph|CudaGraph", re.IGNORECASE)
@@ -506,7 +508,7 @@ class Tally:
 
 def ran(*words: str) -> tuple[str, str]:
     """Run the program on the working directory: what was raised (empty when nothing) and stderr."""
-    result = CliRunner().invoke(cgmigrate.cli.main, list(words))
+    result = CliRunner().invoke(command, list(words))
     raised = "" if result.exception is None or isinstance(result.exception, SystemExit) else repr(result.exception)
     return raised, result.stderr
 
@@ -614,12 +616,12 @@ def utf8(text: str) -> bool:
 @contextlib.contextmanager
 def rules_read_once() -> Iterator[None]:
     """Rules read once for all runs: reading them takes longer than checking a small project."""
-    load = cgmigrate.rules.load
-    cgmigrate.rules.load = functools.cache(load)
+    load = cgmigrate.lint.rules.load
+    cgmigrate.lint.rules.load = functools.cache(load)
     try:
         yield
     finally:
-        cgmigrate.rules.load = load
+        cgmigrate.lint.rules.load = load
 
 
 def fuzz(until: Callable[[Tally], bool], first: int = 0) -> Tally:

@@ -22,7 +22,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests/golden"

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 from textwrap import dedent
 
-from cgmigrate import ecosystems, rules
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.edits import apply
-from cgmigrate.engine import examine
-from cgmigrate.examination import UNSAFE, Context, Examination
-from cgmigrate.settings import Release, Settings
+from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.lint import rules
+from cgmigrate.lint.diagnostics import UNSAFE, Context, Examination
+from cgmigrate.lint.plan import examine
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.text.edits import apply
 
 HEADER = "from megatron.core.transformer import TransformerConfig\n"
 

@@ -98,7 +98,7 @@ class Runner:
     def __post_init__(self) -> None:
         (self.folder / "repo").mkdir()
         (self.folder / "temp/cgmigrate/bin").mkdir(parents=True)
-        self.install(f'exec env PYTHONPATH="{ROOT}" "{sys.executable}" -m cgmigrate.cli "$@"')
+        self.install(f'exec env PYTHONPATH="{ROOT}" "{sys.executable}" -m cgmigrate "$@"')
 
     @property
     def repo(self) -> Path:
@@ -240,7 +240,8 @@ def test_a_check_runs_no_code_of_the_checkout(runner: Runner, step: str) -> None
     program = runner.folder / "temp/cgmigrate/bin/cgmigrate"
     # As pip writes it: a script of Python, whose search path starts with the script's own folder.
     program.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom cgmigrate.cli import main\nmain()\n"
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+        "from cgmigrate.cli.commands import main\nmain()\n"
     )
     done = runner.step(step, PYTHONPATH=".")
     assert not marker.exists(), marker.read_text()
@@ -296,7 +297,7 @@ def test_the_job_says_what_is_not_set(tmp_path: Path) -> None:
 def test_the_job_reports_and_fails_on_findings(tmp_path: Path, text: str, status: int, rules: list[str]) -> None:
     (tmp_path / "repo").mkdir()
     (tmp_path / "repo/train.yaml").write_text(text)
-    run = f'exec env PYTHONPATH="{ROOT}" "{sys.executable}" -m cgmigrate.cli "$@"'
+    run = f'exec env PYTHONPATH="{ROOT}" "{sys.executable}" -m cgmigrate "$@"'
     done = job(tmp_path, run, CGMIGRATE="cgmigrate")
     assert done.returncode == status
     report = json.loads((tmp_path / "repo/gl-code-quality-report.json").read_text())

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgmigrate.baseline import Baseline, load, save
-from cgmigrate.documents import Span
-from cgmigrate.examination import Finding
+from cgmigrate.lint.baseline import Baseline, load, save
+from cgmigrate.lint.diagnostics import Finding
+from cgmigrate.text.spans import Span
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 TWO = "a:\n  external_cuda_graph: true\nb:\n  external_cuda_graph: true\n"

@@ -10,13 +10,14 @@ from types import ModuleType
 import pytest
 from test_capture import CONTEXT, cross_product
 
-from cgmigrate import ecosystems
-from cgmigrate.capture import Effective, Reader, Rejected, effective_of
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.engine import examine
-from cgmigrate.examination import Context, Examination
-from cgmigrate.rules import load
-from cgmigrate.settings import Release
+from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.lint.diagnostics import Context, Examination
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.capture import effective_of
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.types import Effective, Reader, Rejected
 
 BRIDGE = Path(__file__).parents[1] / ".corpus/megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
 

@@ -11,20 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.capture import (
-    Backend,
-    Blocks,
-    Capture,
-    Effective,
-    Iteration,
-    Layers,
-    Reader,
-    Rejected,
-    capture_of,
-    effective_of,
-    in_words,
-)
-from cgmigrate.settings import FIELDS, FLAGS, KNOWN, NEWEST, SPLIT_IN, UPSTREAM, Release, Undecided
+from cgmigrate.megatron.capture import capture_of, effective_of
+from cgmigrate.megatron.releases import KNOWN, NEWEST, SPLIT_IN, Release
+from cgmigrate.megatron.settings import FIELDS, FLAGS, UPSTREAM, Undecided
+from cgmigrate.megatron.types import Backend, Blocks, Capture, Effective, Iteration, Layers, Reader, Rejected, in_words
 
 TRUTH = Path(__file__).parents[2] / "shared/reference/truth"
 needs_truth = pytest.mark.skipif(not TRUTH.exists(), reason="the executed tables are not beside the checkout")

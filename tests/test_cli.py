@@ -222,16 +222,16 @@ def test_a_read_only_file_is_told_and_left(project: Path, cgmigrate) -> None:
 
 
 def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path, cgmigrate, monkeypatch) -> None:
-    from cgmigrate import edits
+    from cgmigrate.project import write as writing
 
     path = write(project / "a.yaml", LEGACY)
-    real = edits.write
+    real = writing.write
 
     def late(target: str, before: bytes, after: bytes) -> None:
         path.write_text(LEGACY + "  --new: 1\n")
         real(target, before, after)
 
-    monkeypatch.setattr(edits, "write", late)
+    monkeypatch.setattr(writing, "write", late)
     result = cgmigrate("fix", "a.yaml")
     assert result.exit_code == 2
     assert path.read_text() == LEGACY + "  --new: 1\n"
@@ -248,7 +248,7 @@ def test_a_folder_without_permission_is_told(project: Path, tmp_path: Path) -> N
             folder.chmod(folder.stat().st_mode | 0o005)
     # The first run, as root, imports what somebody else may not be allowed to read.
     code = (
-        "import contextlib, io, os\nfrom cgmigrate.cli import main\n"
+        "import contextlib, io, os\nfrom cgmigrate.cli.commands import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n    main(['check', '.'])\n"
         "os.setgid(65534); os.setuid(65534)\nmain(['check', '.'])"
     )
@@ -313,10 +313,10 @@ def test_the_same_input_gives_the_same_output(project: Path, cgmigrate) -> None:
 def test_nothing_heavy_is_imported_where_nothing_is_to_be_done(project: Path) -> None:
     write(project / "a.yaml", "model:\n  num_cuda_graphs: 3\n")
     code = (
-        "import sys\nfrom cgmigrate.cli import main\n"
+        "import sys\nfrom cgmigrate.cli.commands import main\n"
         "try: main(['check', 'a.yaml'])\nexcept SystemExit: pass\n"
         "heavy = {'yaml', 'libcst', 'ruamel', 'torch', 'megatron', 'jsonschema', 'packaging', 'difflib'}\n"
-        "heavy |= {'cgmigrate.patterns'}\n"
+        "heavy |= {'cgmigrate.project.patterns'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)

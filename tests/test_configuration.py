@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.configuration import Configurations
-from cgmigrate.keys import KEYS
+from cgmigrate.project.cascade import Configurations
+from cgmigrate.project.configuration_file import KEYS
 
 LEGACY = "model:\n  enable_cuda_graph: true\n  num_attention_heads: 8\n"
 SCOPE = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
@@ -273,9 +273,10 @@ def test_toml_is_parsed_only_where_there_is_a_configuration(project: Path) -> No
     write(project / "a.yaml", "x: 1\n")
     write(project / "pyproject.toml", '[project]\nname = "x"\n')
     code = (
-        "import sys\nfrom cgmigrate.cli import main\n"
+        "import sys\nfrom cgmigrate.cli.commands import main\n"
         "try: main(['check', '.'])\nexcept SystemExit: pass\n"
-        "late = {'tomllib', 'cgmigrate.patterns', 'yaml', 'difflib', 'cgmigrate.rules', 'cgmigrate.keys'}\n"
+        "late = {'tomllib', 'cgmigrate.project.patterns', 'yaml', 'difflib', 'cgmigrate.lint.rules'}\n"
+        "late |= {'cgmigrate.project.configuration_file'}\n"
         "print(sorted(late & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)

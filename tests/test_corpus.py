@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cgmigrate.run import Checked, Options, Run
-from cgmigrate.settings import LAST_OLD
+from cgmigrate.lint.run import Checked, Run
+from cgmigrate.megatron.releases import LAST_OLD
+from cgmigrate.project.options import Options
 
 PAIRS = [
     "gpt3_mcore_te_tp2_pp2_ep4_etp1_resume_torch_dist_attn_cudagraph",

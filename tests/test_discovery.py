@@ -9,18 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate import discovery
-from cgmigrate.discovery import (
-    MAX_BYTES,
-    TRIGGERS,
-    Discovery,
-    Source,
-    Syntax,
-    TooLarge,
-    Trouble,
-    has_trigger,
-    syntax_of,
-)
+from cgmigrate.documents.syntax import Syntax, syntax_of
+from cgmigrate.project import discovery
+from cgmigrate.project.discovery import MAX_BYTES, Discovery, Source, TooLarge, Trouble
+from cgmigrate.project.seeds import TRIGGERS, has_trigger
 
 HIT = b"model:\n  enable_cuda_graph: true\n"
 MISS = b"model:\n  hidden_size: 4096\n"
@@ -192,12 +184,13 @@ class TestFiles:
         for number in range(300):
             put(f"d{number % 7}/{number}.yaml", MISS)
         code = (
-            "import sys; from cgmigrate.discovery import Discovery; d = Discovery(['.']); assert not list(d);"
-            "print(d.files_seen, {'subprocess', 'cgmigrate.patterns', 'tempfile', 'difflib', 'yaml'} & {*sys.modules})"
+            "import sys; from cgmigrate.project.discovery import Discovery; d = Discovery(['.']); assert not list(d);"
+            "late = {'subprocess', 'cgmigrate.project.patterns', 'tempfile', 'difflib', 'yaml'};"
+            "print(d.files_seen, late & {*sys.modules})"
         )
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(Path(discovery.__file__).parents[1])},
+            env={**os.environ, "PYTHONPATH": str(Path(discovery.__file__).parents[2])},
             capture_output=True,
             text=True,
         )

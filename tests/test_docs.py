@@ -13,8 +13,8 @@ from types import ModuleType
 
 import pytest
 
-from cgmigrate.rules import Rule, load
-from cgmigrate.settings import OLDEST
+from cgmigrate.lint.rules import Rule, load
+from cgmigrate.megatron.releases import OLDEST
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

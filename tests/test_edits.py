@@ -12,19 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cgmigrate.edits import (
-    ChangedError,
-    Edit,
-    OverlapError,
-    ReadOnlyError,
-    WriteError,
-    apply,
-    decode,
-    encode,
-    moved,
-    unified_diff,
-    write,
-)
+from cgmigrate.project.write import ChangedError, ReadOnlyError, WriteError, write
+from cgmigrate.text.diff import unified_diff
+from cgmigrate.text.edits import Edit, OverlapError, apply, decode, encode, moved
 
 BEFORE = b"enable_cuda_graph: true\r\n"
 AFTER = b"cuda_graph_impl: local\r\n"

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import Result
 
-from cgmigrate.escaping import cells, in_json, in_line, in_text
+from cgmigrate.text.escaping import cells, in_json, in_line, in_text
 
 Command = Callable[..., Result]
 
@@ -127,7 +127,7 @@ def test_messages_about_a_rule_and_a_configuration_are_escaped(hostile: Path, cg
 def test_a_patch_is_exact_on_a_pipe(hostile: Path) -> None:
     for name in ("no\x1b.yaml", "gone\r.yaml", "b.yaml", "c.py", "d.yaml"):
         (hostile / name).unlink()
-    command = [sys.executable, "-m", "cgmigrate.cli", "fix", "--diff", "."]
+    command = [sys.executable, "-m", "cgmigrate", "fix", "--diff", "."]
     patch = subprocess.run(command, capture_output=True, check=False).stdout
     assert MARKS.encode() in patch and b"# title\r  --" in patch
     before = {path: path.read_bytes() for path in hostile.iterdir() if path.is_file()}
@@ -146,7 +146,7 @@ def test_a_patch_is_exact_on_a_pipe(hostile: Path) -> None:
 @pytest.mark.parametrize("how", ["--diff", "--interactive"])
 def test_a_patch_on_a_terminal_is_escaped(hostile: Path, how: str, colour: str) -> None:
     lead, follow = pty.openpty()
-    command = [sys.executable, "-m", "cgmigrate.cli", "fix", how, "--color", colour, "-q", "."]
+    command = [sys.executable, "-m", "cgmigrate", "fix", how, "--color", colour, "-q", "."]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=follow, stderr=subprocess.PIPE)
     os.close(follow)
     shown = b""

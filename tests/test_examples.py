@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "configs"
 EXPECTED = Path(__file__).parent / "fixtures" / "examples"

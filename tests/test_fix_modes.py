@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cgmigrate import edits
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
+from cgmigrate.project import write as writing
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 FIXED = "model:\n  cuda_graph_impl: transformer_engine\n  hidden_size: 8\n"
@@ -89,17 +89,17 @@ def test_another_project_has_its_own_journal(project: Path, cgmigrate, monkeypat
 
 def test_a_run_that_is_cut_off_can_be_taken_back(project: Path, cgmigrate, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [write(project / f"{name}.yaml", LEGACY) for name in "abc"]
-    real = edits.write
+    real = writing.write
 
     def cut_off(path: str, before: bytes, after: bytes) -> None:
         if path == "b.yaml":
             raise KeyboardInterrupt
         real(path, before, after)
 
-    monkeypatch.setattr(edits, "write", cut_off)
+    monkeypatch.setattr(writing, "write", cut_off)
     CliRunner().invoke(main, ["fix", "."])
     assert [path.read_text() for path in files] == [FIXED, LEGACY, LEGACY]
-    monkeypatch.setattr(edits, "write", real)
+    monkeypatch.setattr(writing, "write", real)
     result = cgmigrate("fix", "--undo")
     assert (result.exit_code, [path.read_text() for path in files]) == (0, [LEGACY] * 3)
     assert "1 file restored" in result.stderr
@@ -326,9 +326,9 @@ def test_what_nobody_was_asked_about_is_reported_and_left_to_decide(project: Pat
 
 
 IMPATIENT = """
-from cgmigrate import progress
+from cgmigrate.cli import progress
 progress.shown.__wrapped__.__defaults__ = (None, 0.2)  # seconds until the line of the progress is drawn
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 main()
 """
 

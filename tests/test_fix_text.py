@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cgmigrate.edits import apply
-from cgmigrate.run import Checked, Options, Run
+from cgmigrate.lint.run import Checked, Run
+from cgmigrate.project.options import Options
+from cgmigrate.text.edits import apply
 
 ROOT = Path(__file__).parent.parent
 IMPORTS = (

@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 from click.testing import Result
 
-from cgmigrate.output import FORMATS
+from cgmigrate.project.options import FORMATS
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "tests/fixtures/schemas"
@@ -82,7 +82,7 @@ def test_a_report_that_cannot_be_written_is_status_2(project: Path, cgmigrate: R
 def test_reports_are_utf8_on_any_terminal(project: Path) -> None:
     write("größe.yaml", TWO)
     for name in FORMATS[2:]:
-        command = [sys.executable, "-m", "cgmigrate.cli", "check", "--format", name, "."]
+        command = [sys.executable, "-m", "cgmigrate", "check", "--format", name, "."]
         environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
         done = subprocess.run(command, env=environment, capture_output=True, check=False)
         assert done.returncode == 1, done.stderr

@@ -7,7 +7,7 @@ import time
 import fuzz
 import pytest
 
-from cgmigrate.capture import Reader
+from cgmigrate.megatron.types import Reader
 
 SECONDS = 60
 LEAST = 50

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 
 ROOT = Path(__file__).parents[1]
 Run = Callable[..., Result]
@@ -303,7 +303,7 @@ def completed(line: str) -> list[str]:
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(line.split(" ")) - 1),
     }
-    code = "from cgmigrate.cli import main; main(prog_name='cgmigrate')"
+    code = "from cgmigrate.cli.commands import main; main(prog_name='cgmigrate')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return [offer.split(",", 1)[1] for offer in done.stdout.splitlines()]
 
@@ -327,7 +327,7 @@ def test_a_shell_completes(line: str, offered: list[str]) -> None:
 
 def test_the_script_that_the_readme_evaluates_is_there() -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "_CGMIGRATE_COMPLETE": "zsh_source"}
-    code = "from cgmigrate.cli import main; main(prog_name='cgmigrate')"
+    code = "from cgmigrate.cli.commands import main; main(prog_name='cgmigrate')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("#compdef cgmigrate")
 
@@ -336,14 +336,14 @@ def test_the_script_that_the_readme_evaluates_is_there() -> None:
 
 SLOW = """\
 import sys, time
-from cgmigrate.discovery import Discovery
+from cgmigrate.project.discovery import Discovery
 search = Discovery._search
 def slowly(*given):
     time.sleep(pause)
     return search(*given)
 pause = float(sys.argv.pop(1))
 Discovery._search = slowly
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 main()
 """
 
@@ -404,9 +404,9 @@ def test_what_is_drawn_fits_a_terminal_without_unicode(project: Path) -> None:
 def test_clean_runs_import_nothing_of_this(project: Path) -> None:
     write("a.yaml", "model:\n  num_cuda_graphs: 3\n")
     code = (
-        "import sys\nfrom cgmigrate.cli import main\n"
+        "import sys\nfrom cgmigrate.cli.commands import main\n"
         "try: main(['check', 'a.yaml'])\nexcept SystemExit: pass\n"
-        "print([m for m in sys.modules if m.startswith(('cgmigrate.report', 'cgmigrate.progress', 'json', 'xml'))])"
+        "print([m for m in sys.modules if m.startswith(('cgmigrate.report', 'cgmigrate.cli.progress', 'json', 'xml'))])"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from cgmigrate.discovery import Discovery
-from cgmigrate.git import run_git
+from cgmigrate.project.discovery import Discovery
+from cgmigrate.project.git import run_git
 
 LEGACY = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
 CHILD = "defaults: [a]\ncuda: 1\n"

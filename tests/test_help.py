@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.engine import examine
-from cgmigrate.examination import Finding
-from cgmigrate.rule_tests import _context, _document
-from cgmigrate.rules import load
-from cgmigrate.run import Checked, Options, Run
+from cgmigrate.lint.diagnostics import Finding
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rule_tests import _context, _document
+from cgmigrate.lint.rules import load
+from cgmigrate.lint.run import Checked, Run
+from cgmigrate.project.options import Options
 
 ROOT = Path(__file__).parent.parent
 IMPORTS = "from megatron.core.transformer.enums import CudaGraphScope\n"

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from identify import identify
 
-from cgmigrate import discovery
-from cgmigrate.cli import main
-from cgmigrate.discovery import Syntax, syntax_of
+from cgmigrate.cli.commands import main
+from cgmigrate.documents import syntax as syntaxes
+from cgmigrate.documents.syntax import Syntax, syntax_of
 from tests.installing import copy_of_checkout, skip_without_registry
 
 ROOT = Path(__file__).parents[1]
@@ -48,11 +48,11 @@ def test_there_is_a_hook_that_checks_and_one_that_fixes() -> None:
 
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
 def test_the_hooks_get_every_file_that_is_read_and_no_other(hook: dict) -> None:
-    suffixes = [suffix for suffix, syntax in discovery._BY_SUFFIX.items() if syntax in READ]
+    suffixes = [suffix for suffix, syntax in syntaxes._BY_SUFFIX.items() if syntax in READ]
     assert suffixes
     for suffix in suffixes:
         assert passed_on(hook, f"conf/a.{suffix}") and passed_on(hook, f"conf/A.{suffix.upper()}")
-    others = [f"a.{suffix}" for suffix, syntax in discovery._BY_SUFFIX.items() if syntax not in READ]
+    others = [f"a.{suffix}" for suffix, syntax in syntaxes._BY_SUFFIX.items() if syntax not in READ]
     for name in [*others, ".clang-format", ".yamllint", "wscript", "a.eyaml", "a.gyp", "Dockerfile", "a.yaml.j2"]:
         assert syntax_of(name) not in READ, name
         assert not passed_on(hook, name), name

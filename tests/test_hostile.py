@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cgmigrate import run as running
-from cgmigrate.output import FORMATS
+from cgmigrate.lint import run as running
+from cgmigrate.project.options import FORMATS
 
 Command = Callable[..., Result]
 FOUND = "megatron_cfg:\n  enable_cuda_graph: true\n"
@@ -23,7 +23,7 @@ UNFINISHED = "x = (\ncuda_graph_scope = 1\n"
 
 def program(*words: object, **streams: object) -> subprocess.CompletedProcess[str]:
     """Run the program as a process of its own, for at most a minute."""
-    command = [sys.executable, "-c", "from cgmigrate.cli import main; main()", *map(str, words)]
+    command = [sys.executable, "-c", "from cgmigrate.cli.commands import main; main()", *map(str, words)]
     return subprocess.run(command, timeout=60, text=True, **{"capture_output": True, **streams})  # type: ignore[call-overload,no-any-return]
 
 
@@ -99,7 +99,7 @@ def test_an_internal_error_concerns_one_file(
     monkeypatch.setattr(running, "document_of", broken)
     result = cgmigrate("check", "--format", format, "a.yaml", "b.yaml")
     assert result.exit_code == 2
-    assert "error: a.yaml: internal error (ValueError: two lines, at run.py:" in result.stderr
+    assert "error: a.yaml: internal error (ValueError: two lines, at lint/run.py:" in result.stderr
     assert "please report this" in result.stderr
     assert "b.yaml" in result.stdout and "CG101" in result.stdout
     if format == "json":
@@ -163,7 +163,7 @@ def test_a_full_device_is_one_line_and_an_error(project: Path, format: str) -> N
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_do_not_change_the_exit_status(project: Path, closed: str) -> None:
     Path("ok.yaml").write_text(FOUND)
-    command = f'"{sys.executable}" -c "from cgmigrate.cli import main; main()" check ok.yaml {closed}'
+    command = f'"{sys.executable}" -c "from cgmigrate.cli.commands import main; main()" check ok.yaml {closed}'
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
     assert (result.returncode, "Traceback" in result.stderr) == (1, False)
 
@@ -171,7 +171,7 @@ def test_closed_streams_do_not_change_the_exit_status(project: Path, closed: str
 def test_a_reader_that_goes_away_ends_the_run_quietly(project: Path) -> None:
     for number in range(300):
         Path(f"{number}.yaml").write_text(FOUND)
-    command = [sys.executable, "-c", "from cgmigrate.cli import main; main()", "check", "."]
+    command = [sys.executable, "-c", "from cgmigrate.cli.commands import main; main()", "check", "."]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()
@@ -185,7 +185,7 @@ def test_a_deleted_working_directory_is_one_line(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     start = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); "
-    command = [sys.executable, "-c", start + "from cgmigrate.cli import main; main()", "check", str(tmp_path)]
+    command = [sys.executable, "-c", start + "from cgmigrate.cli.commands import main; main()", "check", str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
     assert "the working directory cannot be used: No such file or directory" in result.stderr
@@ -355,7 +355,7 @@ def test_a_file_is_not_parsed_for_each_of_its_findings(
 def test_comments_are_read_once_for_each_trial(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cgmigrate import suppressions
+    from cgmigrate.lint import suppressions
 
     Path("a.py").write_text(PYTHON + CALLS["booleans"] * 60)
     read: list[int] = []
@@ -367,8 +367,8 @@ def test_comments_are_read_once_for_each_trial(
 
 
 def test_owners_along_a_merge_chain_are_asked_once_for_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate import ecosystems
     from cgmigrate.documents.yaml import YamlDocument
+    from cgmigrate.linking import ownership as ecosystems
 
     def asked(links: int) -> int:
         counted: list[object] = []
@@ -400,7 +400,7 @@ def read_pins(reader: Callable[[str], object], text: str) -> list[Any]:
 
 
 def test_each_block_of_a_lock_file_is_parsed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate import releases
+    from cgmigrate.project import pins as releases
 
     parsed: list[int] = []
     load = releases._load_toml
@@ -412,7 +412,7 @@ def test_each_block_of_a_lock_file_is_parsed_alone(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_error_in_a_block_of_a_lock_file_names_the_line_of_the_file() -> None:
-    from cgmigrate import releases
+    from cgmigrate.project import pins as releases
 
     block = '[[package]]\nname = "megatron-core"\nversion = "0.17.0"\n\n'
     with pytest.raises(ValueError, match="line 15"):
@@ -420,7 +420,7 @@ def test_an_error_in_a_block_of_a_lock_file_names_the_line_of_the_file() -> None
 
 
 def test_the_lines_of_requirements_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate import releases
+    from cgmigrate.project import pins as releases
 
     compared: list[int] = []
     says = releases._says
@@ -438,7 +438,7 @@ def test_the_lines_of_requirements_are_looked_up_once(monkeypatch: pytest.Monkey
 def test_a_pin_file_that_is_too_deep_is_a_note(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    from cgmigrate import releases
+    from cgmigrate.project import pins as releases
 
     def refuse(text: str) -> dict[str, Any]:
         raise error
@@ -453,7 +453,7 @@ def test_a_pin_file_that_is_too_deep_is_a_note(
 
 
 def test_spaces_in_an_environment_end_a_requirement() -> None:
-    from cgmigrate import releases
+    from cgmigrate.project import pins as releases
 
     text = "dependencies:\n  - megatron-core=0.17  # the graphs\n  - 'megatron-core==0.16'\n  - megatron" + " " * 20_000
     assert [mention.line for mention in read_pins(releases._read_conda, text + "x\n")] == [2, 3]

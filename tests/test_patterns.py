@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cgmigrate.discovery import Patterns
-from cgmigrate.patterns import MAX_LENGTH, PatternError, parse, valid
+from cgmigrate.project.ignore_files import Patterns
+from cgmigrate.project.patterns import MAX_LENGTH, PatternError, parse, valid
 
 PIECES = [
     "a",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate import temporary
-from cgmigrate.baseline import save
+from cgmigrate.lint.baseline import save
+from cgmigrate.project import temporary
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 
@@ -35,12 +35,12 @@ def test_the_package_runs_as_a_module(project: Path) -> None:
 
 SLOW = """
 import sys, time
-from cgmigrate import discovery
+from cgmigrate.project import discovery
 def slowly(*given):
     print("started", flush=True)
     time.sleep(60)
 discovery.Discovery._search = slowly
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 main()
 """
 
@@ -63,7 +63,7 @@ def test_ctrl_c_at_a_question_is_status_130(project: Path, cgmigrate, monkeypatc
 
     path = project / "a.yaml"
     path.write_text(LEGACY)
-    monkeypatch.setattr("cgmigrate.interactive.Chooser._answer", interrupted)
+    monkeypatch.setattr("cgmigrate.cli.interactive.Chooser._answer", interrupted)
     result = cgmigrate("fix", "--interactive", ".")
     assert (result.exit_code, path.read_text()) == (130, LEGACY)
 
@@ -75,7 +75,7 @@ import os, signal
 def killed(*given):
     os.kill(os.getpid(), signal.SIGKILL)
 os.replace = killed
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 main()
 """
 
@@ -118,7 +118,7 @@ def test_undo_removes_what_a_killed_undo_left(project: Path, cgmigrate) -> None:
 def test_a_file_that_another_process_is_writing_is_not_removed(tmp_path: Path) -> None:
     code = f"""
 import sys
-from cgmigrate.temporary import create
+from cgmigrate.project.temporary import create
 created = create({str(tmp_path)!r})
 print(created[1], flush=True)
 sys.stdin.read()
@@ -156,8 +156,8 @@ def test_a_file_that_is_removed_before_it_is_locked_is_made_again(
 def test_many_writers_at_once_disturb_each_other_in_nothing(tmp_path: Path) -> None:
     code = """
 import sys
-from cgmigrate.edits import write
-from cgmigrate.temporary import remove_leftovers
+from cgmigrate.project.write import write
+from cgmigrate.project.temporary import remove_leftovers
 path = sys.argv[1]
 open(path, "wb").write(b"0")
 for number in range(150):

@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.ecosystems import load as load_ecosystems
-from cgmigrate.edits import apply, decode
-from cgmigrate.engine import examine
-from cgmigrate.examination import Context
-from cgmigrate.inheritance import components, effective_in
-from cgmigrate.rules import load as load_rules
-from cgmigrate.settings import FIELDS, LAST_OLD, NEWEST, Settings, Undecided
+from cgmigrate.linking.inheritance import components, effective_in
+from cgmigrate.linking.ownership import load as load_ecosystems
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rules import load as load_rules
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.settings import FIELDS, Settings, Undecided
+from cgmigrate.text.edits import apply, decode
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 NAME = re.compile("|".join(word for field in FIELDS for word in (field, field.replace("_", "-"))))

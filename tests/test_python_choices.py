@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.settings import Choice
+from cgmigrate.megatron.settings import Choice
 from tests.python_tools import HEADER, check_fixed, check_noop, run
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"

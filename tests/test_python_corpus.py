@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.edits import apply
-from cgmigrate.engine import examine
-from cgmigrate.examination import Examination
-from cgmigrate.run import Options, Run
-from cgmigrate.settings import Release
+from cgmigrate.lint.diagnostics import Examination
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.run import Run
+from cgmigrate.megatron.releases import Release
+from cgmigrate.project.options import Options
+from cgmigrate.text.edits import apply
 from tests.python_tools import rewrites
 
 CORPUS = Path(__file__).parents[1] / ".corpus"

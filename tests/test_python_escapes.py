@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.examination import UNSAFE
+from cgmigrate.lint.diagnostics import UNSAFE
 from tests.python_tools import Result, run
 
 HEADER = """\

@@ -19,8 +19,10 @@ pytest.importorskip("megatron.core", reason="the judge is the installed megatron
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from cgmigrate.capture import Capture, Reader, Rejected, capture_of  # noqa: E402
-from cgmigrate.settings import FIELDS, Release  # noqa: E402
+from cgmigrate.megatron.capture import capture_of  # noqa: E402
+from cgmigrate.megatron.releases import Release  # noqa: E402
+from cgmigrate.megatron.settings import FIELDS  # noqa: E402
+from cgmigrate.megatron.types import Capture, Reader, Rejected  # noqa: E402
 from tests.python_tools import run  # noqa: E402
 
 HEADER = """\

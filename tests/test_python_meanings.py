@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate import ecosystems
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.engine import examine
-from cgmigrate.examination import Context, Examination
-from cgmigrate.rules import load
-from cgmigrate.settings import Release
+from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.lint.diagnostics import Context, Examination
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.releases import Release
 
 HEAD = "from megatron.training import get_args\nfrom megatron.core.transformer import TransformerConfig\n"
 BRIDGE = "from megatron.bridge import AutoBridge\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from cgmigrate import rules
+from cgmigrate.lint import rules
 from tests.python_tools import HEADER, check_fixed, check_noop, run
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"

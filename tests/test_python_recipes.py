@@ -29,13 +29,16 @@ import pytest
 pytest.importorskip("torch", reason="the judge is the installed megatron-core, which needs torch")
 pytest.importorskip("megatron.core", reason="the judge is the installed megatron-core")
 
-from cgmigrate.capture import Capture, Reader, Rejected, capture_of
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.edits import apply
-from cgmigrate.engine import examine
-from cgmigrate.examination import Context
-from cgmigrate.run import Checked, Options, Run
-from cgmigrate.settings import FIELDS, IMPL, LAST_OLD, LAYER_MODULES, MODULES, NEWEST, SCOPE, Release, names_in
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.run import Checked, Run
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
+from cgmigrate.megatron.settings import FIELDS, IMPL, LAYER_MODULES, MODULES, SCOPE, names_in
+from cgmigrate.megatron.types import Capture, Reader, Rejected
+from cgmigrate.project.options import Options
+from cgmigrate.text.edits import apply
 from tests.python_tools import rewrites
 from tests.python_tools import run as run_text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.edits import apply
+from cgmigrate.text.edits import apply
 from tests.python_tools import HEADER, check_fixed, check_noop, run
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from cgmigrate.cli import main
-from cgmigrate.rules import load
+from cgmigrate.cli.commands import main
+from cgmigrate.lint.rules import load
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -293,13 +293,18 @@ def test_relative_links_lead_somewhere(page: str) -> None:
     assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []
 
 
-def test_every_module_is_listed() -> None:
-    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "cgmigrate").rglob("*.py")}
-    listed = set(re.findall(r"\]\((cgmigrate/[^)]+\.py)\)", README))
+def test_every_package_is_in_the_contributors_page() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    packages = {path.parent.name for path in (ROOT / "cgmigrate").glob("*/__init__.py")}
 
-    assert listed <= modules
-    empty = {f"cgmigrate/{package}__init__.py" for package in ("", "verify/", "verify/probe/")}
-    assert modules - listed == empty
+    assert set(re.findall(r"^\| `cgmigrate/(\w+)/`", page, re.MULTILINE)) == packages
+
+
+def test_the_contributors_page_names_files_that_exist() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for package, text in re.findall(r"^\| `cgmigrate/(\w+)/` \| (.*) \|$", page, re.MULTILINE):
+        for name in re.findall(r"`([\w/]+(?:\.py|/))`", text):
+            assert (ROOT / "cgmigrate" / package / name).exists(), f"{package}: {name}"
 
 
 def test_every_dependency_is_explained() -> None:

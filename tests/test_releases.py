@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from cgmigrate import releases
-from cgmigrate.releases import Pin, ReleaseError, Resolution, find_pin, parse_release, resolve
-from cgmigrate.settings import ACCEPTED, KNOWN, UPSTREAM, Release
+from cgmigrate.megatron.releases import KNOWN, Release
+from cgmigrate.megatron.settings import ACCEPTED, UPSTREAM
+from cgmigrate.project import pins as releases
+from cgmigrate.project.pins import Pin, ReleaseError, Resolution, find_pin, parse_release, resolve
 
 MINORS = {str(release): release for release in KNOWN}
 
@@ -506,7 +507,7 @@ def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.
     def refuse(path: str | os.PathLike[str], limit: int = 0) -> bytes:
         raise PermissionError(13, "Permission denied", os.fspath(path))
 
-    monkeypatch.setattr("cgmigrate.releases.read_bytes", refuse)
+    monkeypatch.setattr("cgmigrate.project.pins.read_bytes", refuse)
     note = "requirements.txt: cannot be read (Permission denied); its pin is not used"
     assert find_pin(project) == (None, (note,))
 
@@ -608,7 +609,7 @@ def test_files_without_megatron_are_never_parsed(project: Path) -> None:
     write(project, "pyproject.toml", "not toml at all")
     write(project, "requirements.txt", "torch")
     code = (
-        "import sys; from pathlib import Path; from cgmigrate.releases import find_pin;"
+        "import sys; from pathlib import Path; from cgmigrate.project.pins import find_pin;"
         "print(find_pin(Path(sys.argv[1])), sorted({'tomllib', 'tomli', 'packaging'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, str(project)], capture_output=True, text=True, check=True)

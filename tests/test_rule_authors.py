@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.rules import load, rules_folder
-from cgmigrate.settings import FIELDS
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.data import rules_folder
+from cgmigrate.megatron.settings import FIELDS
 
 PAGE = (Path(__file__).parents[1] / "docs/writing-rules.md").read_text(encoding="utf-8")
 

@@ -8,13 +8,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from cgmigrate import ecosystems
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.engine import examine
-from cgmigrate.examination import Context
-from cgmigrate.rule_tests import failures_of
-from cgmigrate.rules import RuleError, load, load_yaml, read, rules_folder
-from cgmigrate.settings import FIELDS, LAST_OLD, NEWEST
+from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rule_tests import failures_of
+from cgmigrate.lint.rules import load, read
+from cgmigrate.megatron.data import RuleError, load_yaml, rules_folder
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.settings import FIELDS
 
 RULES = load()
 OWNERS = ecosystems.load()
@@ -54,9 +56,9 @@ def test_of_an_example_that_is_not_reported_nothing_else_is_said_either(project:
 
 
 def test_every_rejection_code_has_a_rule() -> None:
-    source = (Path(__file__).parents[1] / "cgmigrate/capture.py").read_text()
     import re
 
+    source = "".join(path.read_text() for path in (Path(__file__).parents[1] / "cgmigrate/megatron").glob("*.py"))
     codes = set(re.findall(r'Rejected\(\s*"([a-z-]+)"', source)) | {"bad-impl", "bad-value"}
     told: set[str] = set()
     for rule in RULES.values():

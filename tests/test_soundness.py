@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate import ecosystems
-from cgmigrate.capture import Capture, Reader, Rejected, capture_of
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.edits import apply
-from cgmigrate.engine import examine
-from cgmigrate.examination import Context
-from cgmigrate.rules import load
-from cgmigrate.settings import NEWEST, Release
+from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import NEWEST, Release
+from cgmigrate.megatron.types import Capture, Reader, Rejected
+from cgmigrate.text.edits import apply
 
 ABSENT = object()
 NAMES = ["attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba", "full", "full_iteration"]

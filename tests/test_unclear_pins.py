@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate import releases
-from cgmigrate.releases import find_pin, resolve
-from cgmigrate.settings import Release
+from cgmigrate.megatron.releases import Release
+from cgmigrate.project import pins as releases
+from cgmigrate.project.pins import find_pin, resolve
 from tests.test_releases import project, summary, write
 
 __all__ = ["project"]

@@ -20,8 +20,9 @@ from typing import Any
 import pytest
 from conftest import CORPUS
 
-from cgmigrate.capture import Effective, Reader
-from cgmigrate.settings import Choice, Release, Undecided
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Choice, Undecided
+from cgmigrate.megatron.types import Effective, Reader
 from cgmigrate.verify import mcore
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE
 from cgmigrate.verify.deciding import assumed_beside, deciding

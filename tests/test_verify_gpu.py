@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.settings import Release
+from cgmigrate.megatron.releases import Release
 from cgmigrate.verify.arms import MIGRATED, STATIC, TRAINING, Packing, Result
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, judge
 from cgmigrate.verify.mcore import home_for, homes_of

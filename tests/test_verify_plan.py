@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.capture import Reader
-from cgmigrate.settings import Release
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.types import Reader
 from cgmigrate.verify.arms import DYNAMIC, EAGER, EAGER_SOURCE, LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, STATIC, TRAINING
 from cgmigrate.verify.compare import with_changes
 from cgmigrate.verify.plan import Asked, Case, PlanError, Scale, cases_of, planned

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cgmigrate.cli import main
+from cgmigrate.cli.commands import main
 from cgmigrate.verify import session
 
 TEXT = "model:\n  hidden_size: 64\n  num_layers: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"

@@ -9,10 +9,10 @@ from textwrap import dedent
 import pytest
 import yaml
 
-from cgmigrate.documents import CannotEditError, Site
+from cgmigrate.documents.sites import CannotEditError, Site
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.edits import apply, decode, encode
-from cgmigrate.settings import Settings, Undecided
+from cgmigrate.megatron.settings import Settings, Undecided
+from cgmigrate.text.edits import apply, decode, encode
 
 FIXTURES = Path(__file__).parent / "fixtures" / "yaml"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from cgmigrate.documents import Document, Site
-from cgmigrate.settings import Settings
+from cgmigrate.documents.sites import Document, Site
+from cgmigrate.megatron.settings import Settings
 
 Quotes = Mapping[int, Mapping[str, str]]
 """Index of a site → field → the text of that setting."""

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cgmigrate.words import counted
+from cgmigrate.text.words import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.discovery import Trouble
-    from cgmigrate.edits import Edit
-    from cgmigrate.examination import Finding
-    from cgmigrate.rules import Rule
-    from cgmigrate.run import Checked
+    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.lint.rules import Rule
+    from cgmigrate.lint.run import Checked
+    from cgmigrate.project.discovery import Trouble
+    from cgmigrate.text.edits import Edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Report:
 
     def summary(self, by_place: bool = False) -> str:
         """The run in a sentence; ``by_place`` counts several codes for one fix of one setting once."""
-        from cgmigrate.folding import folded
+        from cgmigrate.report.folding import folded
 
         found = folded(self.findings) if by_place else self.findings
         seen = counted(self.files, "file")
@@ -133,7 +133,7 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
     ``root`` is the folder that repository paths start from. Where the file's rewrite was ``written``, places are
     those of the text that it has now.
     """
-    from cgmigrate.edits import moved
+    from cgmigrate.text.edits import moved
 
     after = checked.after if written else None
     text = checked.text if after is None else after
@@ -186,7 +186,7 @@ def _replacement(text: str, edit: Edit) -> Replacement:
 
 def repository_root(paths: Sequence[str]) -> str:
     """The folder that a repository's paths start from: of the checkout we are in, else of the first path."""
-    from cgmigrate.discovery import checkout_of
+    from cgmigrate.project.checkout import checkout_of
 
     here = os.getcwd()
     first = os.path.realpath(paths[0]) if paths else here

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cgmigrate.folding import folded
 from cgmigrate.report import Report, Reported
+from cgmigrate.report.folding import folded
 from cgmigrate.report.text import Style, headline, plain
 
 

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from cgmigrate.rules import Rule
-from cgmigrate.settings import NEWEST, OLDEST
+from cgmigrate.lint.rules import Rule
+from cgmigrate.megatron.releases import NEWEST, OLDEST
 
 
 def rule_text(rule: Rule) -> str:

@@ -6,9 +6,9 @@ level a step and drops the rest without a word, so a first line says how many th
 
 from __future__ import annotations
 
-from cgmigrate.escaping import in_line, in_text
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.text import headline
+from cgmigrate.text.escaping import in_line, in_text
 
 SHOWN = 10
 """Annotations of one level that GitHub shows for one step."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cgmigrate.escaping import in_json
 from cgmigrate.report import Report, Reported
+from cgmigrate.text.escaping import in_json
 
 _SEVERITY = {"error": "major", "warning": "minor"}
 

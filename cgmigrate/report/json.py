@@ -9,8 +9,8 @@ import json
 from typing import Any
 
 from cgmigrate import __version__
-from cgmigrate.escaping import in_json
 from cgmigrate.report import Place, Report, Reported
+from cgmigrate.text.escaping import in_json
 
 VERSION = 1
 

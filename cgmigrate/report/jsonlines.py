@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from cgmigrate.escaping import in_json
 from cgmigrate.report import Report
 from cgmigrate.report.json import as_data
+from cgmigrate.text.escaping import in_json
 
 
 def render(report: Report) -> str:

@@ -13,12 +13,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from cgmigrate.escaping import in_line, in_text
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.text import one
+from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:
-    from cgmigrate.discovery import Trouble
+    from cgmigrate.project.discovery import Trouble
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -6,8 +6,8 @@ import os
 import re
 from urllib.parse import quote
 
-from cgmigrate.escaping import in_line
 from cgmigrate.report import Report, Reported
+from cgmigrate.text.escaping import in_line
 
 LONGEST = 60_000
 """Characters of rows that are shown: GitHub refuses comments over 65,536."""

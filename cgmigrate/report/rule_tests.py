@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgmigrate.rule_tests import Tested
+from cgmigrate.lint.rule_tests import Tested
 
 
 def tested_text(tested: Tested) -> str:

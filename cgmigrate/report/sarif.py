@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cgmigrate import __version__
-from cgmigrate.escaping import in_json
 from cgmigrate.report import Place, Report, Reported
 from cgmigrate.report.explain import rule_markdown, rule_text
+from cgmigrate.text.escaping import in_json
 
 if TYPE_CHECKING:
-    from cgmigrate.discovery import Trouble
-    from cgmigrate.rules import Rule
+    from cgmigrate.lint.rules import Rule
+    from cgmigrate.project.discovery import Trouble
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"

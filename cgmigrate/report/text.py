@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cgmigrate.escaping import cells, in_line, in_text
-from cgmigrate.examination import SAFE
-from cgmigrate.folding import folded
+from cgmigrate.lint.diagnostics import SAFE
 from cgmigrate.report import Report, Reported
+from cgmigrate.report.folding import folded
+from cgmigrate.text.escaping import cells, in_line, in_text
 
 WIDTH = 100
 """Columns of a source line that are shown; longer lines are cut around the underlined part."""

@@ -34,19 +34,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cgmigrate.capture import Capture, Effective, captured, in_words
-from cgmigrate.releases import parse_release
-from cgmigrate.settings import (
-    ENABLE,
-    EXTERNAL,
-    IMPL,
-    INFERENCE,
-    MODULES,
-    SCOPE,
-    SCOPE_LIST_SINCE,
-    SPLIT_IN,
-    Release,
-)
+from cgmigrate.megatron.capture import captured
+from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, SPLIT_IN, Release
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
+from cgmigrate.megatron.types import Capture, Effective, in_words
+from cgmigrate.project.pins import parse_release
 from cgmigrate.verify.arms import (
     DONE,
     EAGER,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cgmigrate.capture import Reader, words_of
-from cgmigrate.settings import MODULES, SCOPE, Settings, names_in
+from cgmigrate.megatron.command_line import words_of
+from cgmigrate.megatron.settings import MODULES, SCOPE, Settings, names_in
+from cgmigrate.megatron.types import Reader
 
 FIELDS = frozenset(
     (

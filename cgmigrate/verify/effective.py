@@ -49,33 +49,18 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.capture import (
-    Capture,
-    Effective,
-    Reader,
-    Rejected,
-    capture_of,
-    captured,
-    given_to_config,
-    in_words,
-    words_of,
-)
-from cgmigrate.settings import (
-    ENABLE,
-    EXTERNAL,
-    FIELDS,
-    MODULES,
-    SPLIT_IN,
-    Release,
-    Settings,
-)
+from cgmigrate.megatron.capture import capture_of, captured, given_to_config
+from cgmigrate.megatron.command_line import words_of
+from cgmigrate.megatron.releases import SPLIT_IN, Release
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, MODULES, Settings
+from cgmigrate.megatron.types import Capture, Effective, Reader, Rejected, in_words
+from cgmigrate.text.words import counted
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated, with_changes
 from cgmigrate.verify.deciding import assumed_beside, deciding
 from cgmigrate.verify.mcore import Home, environment, home_for, not_available, with_advice
 from cgmigrate.verify.plan import Case, undecided
 from cgmigrate.verify.reading import REFUSED as REFUSED_KIND
 from cgmigrate.verify.run import telling_line
-from cgmigrate.words import counted
 
 __all__ = ["Case", "ConfigVerdict", "Reading", "Request", "compare_readings", "read_all", "verify_config"]
 

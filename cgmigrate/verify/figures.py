@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from cgmigrate.text.words import counted
 from cgmigrate.verify.arms import (
     EAGER,
     EAGER_AGAIN,
@@ -20,7 +21,6 @@ from cgmigrate.verify.arms import (
     Rank,
     Result,
 )
-from cgmigrate.words import counted
 
 _ROLE_NAMES = {
     EAGER: "eager",

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from cgmigrate.settings import Release
+from cgmigrate.megatron.releases import Release
 
 LAST_PATCH = {
     Release(0, minor): f"0.{minor}.{patch}"

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from cgmigrate.discovery import Syntax
-from cgmigrate.settings import FIELDS
+from cgmigrate.documents.syntax import Syntax
+from cgmigrate.megatron.settings import FIELDS
 
 MOST = 5
 """How many changes are named."""

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cgmigrate.capture import Capture, Reader, Rejected, capture_of, given_to_config
-from cgmigrate.documents import Site
-from cgmigrate.examination import UNREADABLE
-from cgmigrate.files import read_bytes
-from cgmigrate.run import Checked, Options, Run
-from cgmigrate.settings import DEPRECATED, FIELDS, Choice, Release, Settings, Undecided
+from cgmigrate.documents.sites import Site
+from cgmigrate.lint.diagnostics import UNREADABLE
+from cgmigrate.lint.run import Checked, Run
+from cgmigrate.megatron.capture import capture_of, given_to_config
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided
+from cgmigrate.megatron.types import Capture, Reader, Rejected
+from cgmigrate.project.options import Options
+from cgmigrate.text.files import read_bytes
 from cgmigrate.verify.arms import (
     DYNAMIC,
     EAGER,
@@ -86,8 +89,8 @@ def cases_of(asked: Asked, trouble: list[str], notes: list[str] | None = None) -
 
     ``trouble`` takes what cannot be read, ``notes`` what is left out.
     """
-    from cgmigrate.configuration import Configurations
-    from cgmigrate.discovery import Trouble
+    from cgmigrate.project.cascade import Configurations
+    from cgmigrate.project.discovery import Trouble
 
     paths, lines = _split_lines(asked.paths)
     if asked.after and len(paths) != 1:
@@ -124,9 +127,9 @@ def cases_of(asked: Asked, trouble: list[str], notes: list[str] | None = None) -
 
 def _readable(after: str, before: str) -> None:
     """See that the migrated form can be read in the syntax of the file. Raises PlanError."""
-    from cgmigrate.discovery import READ, syntax_of
-    from cgmigrate.edits import decode
-    from cgmigrate.run import document_of
+    from cgmigrate.documents.registry import document_of
+    from cgmigrate.documents.syntax import READ, syntax_of
+    from cgmigrate.text.edits import decode
 
     try:
         text, _ = decode(read_bytes(after))
@@ -158,10 +161,11 @@ def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]
 
 def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
     """The cases of one file, each with the first and last line of its site."""
-    from cgmigrate.discovery import syntax_of
-    from cgmigrate.edits import decode, unified_diff
-    from cgmigrate.engine import settings_of
-    from cgmigrate.run import document_of
+    from cgmigrate.documents.registry import document_of
+    from cgmigrate.documents.syntax import syntax_of
+    from cgmigrate.lint.plan import settings_of
+    from cgmigrate.text.diff import unified_diff
+    from cgmigrate.text.edits import decode
 
     if not checked.text or (syntax := syntax_of(checked.path)) is None:
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cgmigrate.settings import names_in
+from cgmigrate.megatron.settings import names_in
 from cgmigrate.verify.arms import Packing, Proxy
 
 LAYERS, HIDDEN, HEADS, EXPERTS = 4, 256, 4, 4

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cgmigrate.escaping import in_json, in_line
+from cgmigrate.text.escaping import in_json, in_line
 from cgmigrate.verify.arms import DONE, ROLES, TRAINING, Rank, Result
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, Comparison
 from cgmigrate.verify.effective import ConfigVerdict
@@ -98,7 +98,7 @@ def write_page(path: str, comparisons: Sequence[Comparison], results: Mapping[st
     from datetime import datetime, timezone
 
     from cgmigrate import __version__
-    from cgmigrate.temporary import write_file
+    from cgmigrate.project.temporary import write_file
     from cgmigrate.verify.page import page
 
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Iterable
 
-from cgmigrate.escaping import in_line
+from cgmigrate.text.escaping import in_line
 from cgmigrate.verify.arms import Arm
 from cgmigrate.verify.run import FIXED, Runner, describe, in_order
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
-from cgmigrate.documents import PROSE, CannotEditError, Origin, Problem, Site, Span, Written
 from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in_calls
 from cgmigrate.documents.python.comparing import same_rest
@@ -25,10 +24,12 @@ from cgmigrate.documents.python.readings import Read, Readings, function_of
 from cgmigrate.documents.python.runs import Runs
 from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.python.writing import SiteWriter, delete_statements, spelled_at
-from cgmigrate.edits import Edit, OverlapError, apply
-from cgmigrate.failures import TOO_DEEP, too_deep
-from cgmigrate.settings import Settings
-from cgmigrate.source_trees import is_part_of_megatron
+from cgmigrate.documents.sites import PROSE, CannotEditError, Origin, Problem, Site, Written
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.text.edits import Edit, OverlapError, apply
+from cgmigrate.text.failures import TOO_DEEP, too_deep
+from cgmigrate.text.spans import Span
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
 _OLD = re.compile(

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Sequence
 
-from cgmigrate.documents import Span
 from cgmigrate.documents.python.names import Names
 from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place, guards_above
 from cgmigrate.documents.python.source import Source, dotted, spreads_in
 from cgmigrate.documents.python.values import value_of
-from cgmigrate.settings import ENABLE, EXTERNAL, FIELDS, FLAGS, Undecided
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, FLAGS, Undecided
+from cgmigrate.text.spans import Span
 
 _FIELD_OF_FLAG = {flag: name for name, flag in FLAGS.items()}
 _OVERRIDE = re.compile(rf"([+~]{{0,2}})((?:[A-Za-z_][\w-]*\.)*)({'|'.join(FIELDS)})=(.*)", re.DOTALL)

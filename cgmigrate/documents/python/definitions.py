@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.elsewhere import MAX_BYTES, MAX_STEPS, module_file
 from cgmigrate.documents.python.names import Names, names_of, package_of
-from cgmigrate.settings import FIELDS
+from cgmigrate.megatron.settings import FIELDS
 
 _CORE = "cuda_graph"
 _BREAK = re.compile(r"\r\n|\r|\n")

@@ -11,7 +11,7 @@ import ast
 import os
 from functools import lru_cache
 
-from cgmigrate.files import read_bytes
+from cgmigrate.text.files import read_bytes
 
 MAX_STEPS = 8
 """Files that one name is followed through."""

@@ -6,13 +6,13 @@ import ast
 import re
 from bisect import bisect_left
 
-from cgmigrate.documents import Span
 from cgmigrate.documents.python.definitions import module_of
 from cgmigrate.documents.python.escapes import Escapes, function_above
 from cgmigrate.documents.python.guards import Guards
 from cgmigrate.documents.python.names import Names
 from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
 from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""

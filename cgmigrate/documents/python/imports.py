@@ -8,11 +8,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from cgmigrate.documents import Span
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import catches_missing
 from cgmigrate.documents.python.source import Source
-from cgmigrate.edits import Edit
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
 
 # Not as an attribute of a module: `enums.CudaGraphModule` needs no import of its own.
 _NEW = re.compile(rf"(?<![\w.]){MODULE_CLASS}\b")

@@ -7,7 +7,7 @@ from enum import Enum
 
 from cgmigrate.documents.python.names import SCOPE_CLASS
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.settings import ENABLE, LAYER_MODULES, SCOPE
+from cgmigrate.megatron.settings import ENABLE, LAYER_MODULES, SCOPE
 
 _VALUES = frozenset((*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference"))
 THREE = "`cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope`"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from cgmigrate.documents import Span
-from cgmigrate.settings import FIELDS
+from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.text.spans import Span
 
 _NOWHERE = Span(0, 0)
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.documents import FOLLOWS_USES, UNKNOWN_OWNER, Problem, Span, Written
 from cgmigrate.documents.python.meanings import (
     THREE,
     Kind,
@@ -26,8 +25,10 @@ from cgmigrate.documents.python.places import OLD_NAMES, guards_above
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import enum_class, enum_member
 from cgmigrate.documents.python.writing import module_class_like
-from cgmigrate.edits import Edit
-from cgmigrate.settings import ENABLE, LAYER_MODULES, SCOPE
+from cgmigrate.documents.sites import FOLLOWS_USES, UNKNOWN_OWNER, Problem, Written
+from cgmigrate.megatron.settings import ENABLE, LAYER_MODULES, SCOPE
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
 
 _OLD_FLAGS = frozenset("--" + name.replace("_", "-") for name in OLD_NAMES)
 _CONFIGS = ("model", "config", "cfg", "provider", "conf")

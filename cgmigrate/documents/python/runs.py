@@ -12,12 +12,12 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.documents import Span
 from cgmigrate.documents.python.names import Names
 from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place, catches_missing, guard_of
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import value_of
-from cgmigrate.settings import FIELDS
+from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.text.spans import Span
 
 _ALL = frozenset(FIELDS)
 _LONG = 200

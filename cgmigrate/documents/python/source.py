@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from cgmigrate.documents import Span
+from cgmigrate.text.spans import Span
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 _NAMES = re.compile(

@@ -8,7 +8,7 @@ import re
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import guard_of
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.settings import ENABLE, EXTERNAL, FIELDS, Choice, Undecided
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, Choice, Undecided
 
 INFERENCE_CLASS = "InferenceCudaGraphScope"
 _ENUMS = (SCOPE_CLASS, MODULE_CLASS, INFERENCE_CLASS)

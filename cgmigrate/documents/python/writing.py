@@ -6,13 +6,15 @@ import ast
 import re
 from collections.abc import Sequence
 
-from cgmigrate.documents import Add, CannotEditError, Remove, Rename, Revalue, Span, changes
+from cgmigrate.documents.changes import Add, Remove, Rename, Revalue, changes
 from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member, rendered
-from cgmigrate.edits import Edit
-from cgmigrate.settings import FLAGS, Choice, Settings
+from cgmigrate.documents.sites import CannotEditError
+from cgmigrate.megatron.settings import FLAGS, Choice, Settings
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
 
 _BLANKS = re.compile(r"[ \t]*")
 _TAIL = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r?\n)")

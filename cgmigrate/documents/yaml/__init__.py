@@ -16,15 +16,16 @@ from itertools import pairwise
 
 import yaml
 
-from cgmigrate.documents import CannotEditError, Problem, Site, Span, Written
+from cgmigrate.documents.sites import CannotEditError, Problem, Site, Written
 from cgmigrate.documents.yaml.comparing import Comparison
 from cgmigrate.documents.yaml.planning import SiteEditor
 from cgmigrate.documents.yaml.reading import command_lines, defaults_of, top_level_words, unreadable
 from cgmigrate.documents.yaml.tree import Node, Uses, closing_order, merges_in, parse_tree, trouble_of_merge
 from cgmigrate.documents.yaml.values import Place, neighbours_of, prefixes_of, settings_in, value_of, yaml_text
 from cgmigrate.documents.yaml.writing import Lines, Writer
-from cgmigrate.edits import Edit
-from cgmigrate.settings import Settings
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
 
 _MAX_MERGED = 10_000
 _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, so it is not examined"

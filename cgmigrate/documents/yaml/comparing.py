@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents import Add, Rename, same
+from cgmigrate.documents.changes import Add, Rename, same
 from cgmigrate.documents.yaml.planning import key_spelled, plan_changes
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.documents.yaml.values import Place, settings_in, split_key, value_of
-from cgmigrate.settings import Settings
+from cgmigrate.megatron.settings import Settings
 
 if TYPE_CHECKING:
     from cgmigrate.documents.yaml import YamlDocument

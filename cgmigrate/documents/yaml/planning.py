@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cgmigrate.documents import Add, CannotEditError, Change, Remove, Rename, Revalue, Site, changes, same
+from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
+from cgmigrate.documents.sites import CannotEditError, Site
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
 from cgmigrate.documents.yaml.values import Place, scalar_value
 from cgmigrate.documents.yaml.writing import Writer, anchors_in, comma_behind, in_quotes, indent_of
-from cgmigrate.settings import Settings
+from cgmigrate.megatron.settings import Settings
 
 
 def plan_changes(own: Settings, after: Settings, place: Place) -> list[Change]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cgmigrate.documents import Problem, Span
+from cgmigrate.documents.sites import Problem
 from cgmigrate.documents.yaml.tree import Node, marks_of_order
-from cgmigrate.settings import FLAGS, IMPL, INFERENCE, MODULES
+from cgmigrate.megatron.settings import FLAGS, IMPL, INFERENCE, MODULES
+from cgmigrate.text.spans import Span
 
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\{#")
 

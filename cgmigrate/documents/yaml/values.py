@@ -10,7 +10,7 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 from cgmigrate.documents.yaml.tree import CORE, SEQ, STR, Node, contains, is_merge, plain_node
-from cgmigrate.settings import ENABLE, EXTERNAL, FIELDS, Undecided
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, Undecided
 
 _FIELD_OF_KEY = {name: name for name in FIELDS} | {"--" + name.replace("_", "-"): name for name in FIELDS}
 

@@ -8,9 +8,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents import CannotEditError
+from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of
-from cgmigrate.edits import Edit
+from cgmigrate.text.edits import Edit
 
 _BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 """What ends a line in YAML 1.1; editors and ``str.splitlines`` disagree about the rarer ones."""

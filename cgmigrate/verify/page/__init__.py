@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from cgmigrate.text.words import counted
 from cgmigrate.verify.arms import DYNAMIC, EAGER_SOURCE, LEGACY_SOURCE, ROLES, STATIC, Result
 from cgmigrate.verify.page.arms import arms_table
 from cgmigrate.verify.page.census import census
@@ -18,7 +19,6 @@ from cgmigrate.verify.page.markup import Markup, element
 from cgmigrate.verify.page.outputs import outputs
 from cgmigrate.verify.page.pieces import Shown, facts, items, table
 from cgmigrate.verify.page.run import commands, environment
-from cgmigrate.words import counted
 
 if TYPE_CHECKING:
     from cgmigrate.verify.compare import Comparison

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from cgmigrate.text.words import counted
 from cgmigrate.verify import figures
 from cgmigrate.verify.arms import DONE, Rank
 from cgmigrate.verify.page.markup import Markup, element, together
 from cgmigrate.verify.page.pieces import NOTHING, Shown, badge, is_training, setting, swatch, table
-from cgmigrate.words import counted
 
 
 def arms_table(arms: Sequence[Shown], name: str) -> Markup:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from cgmigrate.text.words import counted
 from cgmigrate.verify import figures
 from cgmigrate.verify.page.charts import Bar, Curve, bar_chart, loss_chart, sample
 from cgmigrate.verify.page.markup import Markup, element, together
 from cgmigrate.verify.page.pieces import NOTHING, Shown, alike, badge, is_training, items, listed, table
-from cgmigrate.words import counted
 
 
 def outputs(arms: Sequence[Shown], ident: str) -> Markup:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from cgmigrate.text.words import counted
 from cgmigrate.verify.arms import Packing, Proxy
 from cgmigrate.verify.page.markup import Markup, element, together
 from cgmigrate.verify.page.pieces import Shown, alike, facts, items, listed, written
-from cgmigrate.words import counted
 
 _NAMES = {
     # Name in a result's environment → name on the page, in the page's order; others follow as they are.

@@ -1,0 +1,115 @@
+"""``fix --interactive``: show each change and ask, as ``git add -p`` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from cgmigrate.documents.sites import CannotEditError, Document
+from cgmigrate.text.diff import unified_diff
+from cgmigrate.text.edits import OverlapError, apply
+from cgmigrate.text.escaping import in_line
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.megatron.settings import Settings
+from cgmigrate.documents.site_spans import spans_of
+
+_HELP = """\
+y - write this change
+n - skip this change
+q - quit: skip this change and all that are left
+a - write this change and all later ones of this file
+d - skip this change and all later ones of this file
+? - print help"""
+
+
+_LETTERS = "y,n,q,a,d,?"
+
+
+_Change = tuple[Mapping[int, "Settings"], Sequence["Finding"]]
+
+
+@dataclass(slots=True)
+class Chooser:
+    """Asks a person about each change. ``show`` turns a path, text and finding into lines, ``colour`` a diff.
+
+    ``away`` keeps the line of the progress away meanwhile. ``quit`` says that the person wants no more questions.
+    """
+
+    show: Callable[[str, str, Finding], str]
+    colour: Callable[[str], str]
+    away: Callable[[], AbstractContextManager[None]] = nullcontext
+    quit: bool = False
+
+    def choose(
+        self,
+        path: str,
+        document: Document,
+        wanted: Mapping[int, Settings],
+        together: Sequence[Sequence[int]],
+        findings: Sequence[Finding],
+    ) -> dict[int, Settings]:
+        """Return those of the wanted settings that the user agrees to; ``together`` are sites that go as one."""
+        changes = _changes(document, wanted, together, findings)
+        agreed: dict[int, Settings] = {}
+        answer = ""
+        with self.away():
+            for number, (some, about) in enumerate(changes, 1):
+                if self.quit or answer == "d":
+                    break
+                if answer != "a":
+                    answer = self._answer_to(path, document, some, about, f"({number}/{len(changes)})")
+                if answer in ("y", "a"):
+                    agreed |= some
+        return agreed
+
+    def _answer_to(
+        self, path: str, document: Document, some: Mapping[int, Settings], about: Sequence[Finding], place: str
+    ) -> str:
+        """Show one change and return the letter of the answer."""
+        try:
+            after = apply(document.text, document.edits(some))
+        except (CannotEditError, OverlapError) as error:
+            told = f"{path}: cannot be written alone ({error}); fix without --interactive writes it"
+            click.echo(in_line(told), err=True)
+            return "n"
+        for finding in about:
+            click.echo(self.show(path, document.text, finding))
+        click.echo(self.colour(unified_diff(path, document.text, after)), nl=False)
+        return self._answer(place)
+
+    def _answer(self, place: str) -> str:
+        while True:
+            click.echo(f"{place} Write this change [{_LETTERS}]? ", nl=False)
+            line = sys.stdin.readline()
+            answer = line.strip().lower()[:1]
+            if not line:
+                # The input has ended: nobody is there to ask.
+                click.echo("q")
+                answer = "q"
+            if answer in ("y", "n", "a", "d"):
+                return answer
+            if answer == "q":
+                self.quit = True
+                return answer
+            click.echo(_HELP)
+
+
+def _changes(
+    document: Document, wanted: Mapping[int, Settings], together: Sequence[Sequence[int]], findings: Sequence[Finding]
+) -> list[_Change]:
+    """The changes in the order of the text, each with the findings that it settles."""
+    in_groups = {index for group in together for index in group}
+    groups = [tuple(group) for group in together] + [(index,) for index in wanted if index not in in_groups]
+    placed = [(spans_of(document, group), group) for group in groups if not wanted.keys().isdisjoint(group)]
+    changes: list[_Change] = []
+    for spans, group in sorted(placed, key=lambda item: min(span.start for span in item[0])):
+        some = {index: wanted[index] for index in group if index in wanted}
+        changes.append((some, [finding for finding in findings if finding.span in spans and finding.safety]))
+    return changes

@@ -1,0 +1,134 @@
+"""The program around its commands: streams that are closed or full, and errors that no command expected.
+
+Whatever happens, a run ends with a documented exit status and at most one line on stderr, never with a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from cgmigrate.text.escaping import in_line, in_text
+
+ERROR = 2
+BROKEN_PIPE = 141
+"""128 + SIGPIPE, as a shell shows it for programs that the signal ends: not 0, since not all was reported."""
+INTERRUPTED = 130
+"""128 + SIGINT."""
+
+
+class Command(click.Command):
+    """A command that refuses options and paths that are empty."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options. Raises click.BadParameter for one whose value is empty."""
+        rest = super().parse_args(ctx, args)
+        _refuse_empty(ctx)
+        return rest
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options of the group itself. Raises click.BadParameter for one whose value is empty."""
+        rest = super().parse_args(ctx, args)
+        _refuse_empty(ctx)
+        return rest
+
+
+class Program(Group):
+    """A group of commands that never ends with a traceback."""
+
+    group_class = Group
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program; streams that the caller has closed are opened on the null device first."""
+        _open_standard_streams()
+        return super().main(*args, **kwargs)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the options; an error quotes what the caller gave."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.ClickException as error:
+            error.message = in_text(error.message)  # type: ignore[misc]  # no other way to change it
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what it did not expect is one line on stderr and exit status 2."""
+        try:
+            _check_folder()
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = in_text(error.message)  # type: ignore[misc]  # no other way to change it
+            raise
+        except (click.Abort, click.exceptions.Exit):
+            raise
+        except BrokenPipeError:
+            _silence(sys.stdout)
+            sys.exit(BROKEN_PIPE)
+        except KeyboardInterrupt:
+            _say("interrupted")
+            sys.exit(INTERRUPTED)
+        except Exception as error:
+            _silence(sys.stdout)
+            _say(_in_one_line(error))
+            sys.exit(ERROR)
+
+
+def _refuse_empty(ctx: click.Context) -> None:
+    """Refuse empty values: a variable that is not set leaves one, and `--ignore ""` would ignore every rule."""
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        value = ctx.params.get(name)
+        texts = value if isinstance(value, tuple) else (value,)
+        given = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if given and any(isinstance(text, str) and not text.strip() for text in texts):
+            raise click.BadParameter("the value is empty (is a variable not set?)", ctx=ctx, param=parameter)
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise click.UsageError(f"the working directory cannot be used: {error.strerror or error}") from error
+
+
+def _in_one_line(error: Exception) -> str:
+    from cgmigrate.text.failures import internal_error
+
+    # Writing to a stream names no file; everything else that opens one catches its errors where it does.
+    if isinstance(error, OSError) and error.filename is None and error.strerror:
+        return f"the output cannot be written: {error.strerror}"
+    return internal_error(error)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):
+        click.echo(in_line(f"error: {text}"), err=True)
+
+
+def _silence(stream: Any) -> None:
+    """Let what a stream still holds go to the null device: Python writes it when it ends, and would fail again."""
+    with suppress(OSError, ValueError, AttributeError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
+def _open_standard_streams() -> None:
+    """Open closed standard streams on the null device, so that no file that is opened later gets their numbers."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115

@@ -1,0 +1,64 @@
+"""Writing files for a command: each is noted first, and what went wrong is told at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from cgmigrate.text.escaping import in_line
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.run import Checked
+    from cgmigrate.project.undo import Journal
+
+
+class Writer:
+    """Writes what a run has made of files, so that it can be undone; ``tell`` says which."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._say = tell
+        self.problems: list[str] = []
+        self.unwritten = 0
+        """Findings that stay, since their files could not be written."""
+        self._journal: Journal | None = None
+        self._folders: set[str] = set()
+
+    def write(self, checked: Checked, verb: str) -> bool:
+        """Replace a file by what it is to be and say so; False when that failed, which `tell` says."""
+        from cgmigrate.project.undo import Journal
+        from cgmigrate.project.write import WriteError
+        from cgmigrate.report.folding import places_of
+        from cgmigrate.text.edits import encode
+
+        assert checked.after is not None
+        self._journal = self._journal or Journal()
+        number = places_of(checked.fixed)
+        try:
+            self._journal.write(checked.path, checked.data, encode(checked.after, checked.bom))
+        except WriteError as error:
+            self.problems.append(str(error))
+            self.unwritten += number
+            return False
+        self._say(f"{verb} {checked.path} ({number} finding{'' if number == 1 else 's'})")
+        return True
+
+    def remove_leftovers(self, path: str) -> None:
+        """Remove temporary files beside a file, which a run that was killed has left there."""
+        folder = os.path.dirname(os.path.realpath(path))
+        if folder not in self._folders:
+            from cgmigrate.project.temporary import remove_leftovers
+
+            self._folders.add(folder)
+            remove_leftovers(folder)
+
+    def tell(self) -> bool:
+        """Say what went wrong; return whether a file could not be written."""
+        for problem in self.problems:
+            click.echo(in_line(f"error: {problem}"), err=True)
+        if self._journal is not None and self._journal.trouble:
+            part = " as a whole" if self._journal.recorded else ""
+            click.echo(in_line(f"warning: this run cannot be undone{part}: {self._journal.trouble}"), err=True)
+        return bool(self.problems)

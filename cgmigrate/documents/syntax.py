@@ -1,0 +1,48 @@
+"""The syntaxes, and which one a file is written in."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Syntax(Enum):
+    """What a file is written in; which document reads it."""
+
+    YAML = "YAML"
+    PYTHON = "Python"
+    COMMAND_LINE = "command line"
+    MARKDOWN = "Markdown"
+
+
+_BY_SUFFIX = {
+    "yaml": Syntax.YAML,
+    "yml": Syntax.YAML,
+    "py": Syntax.PYTHON,
+    "pyi": Syntax.PYTHON,
+    "sh": Syntax.COMMAND_LINE,
+    "bash": Syntax.COMMAND_LINE,
+    "args": Syntax.COMMAND_LINE,
+    "slurm": Syntax.COMMAND_LINE,
+    "sbatch": Syntax.COMMAND_LINE,
+    "dockerfile": Syntax.COMMAND_LINE,
+    "md": Syntax.MARKDOWN,
+    "markdown": Syntax.MARKDOWN,
+    "mdx": Syntax.MARKDOWN,
+}
+
+
+def syntax_of(path: str) -> Syntax | None:
+    """The syntax that a file name announces, or None for a kind of file that is not read.
+
+    The suffix decides, in any case (``README.MD``); after it, a name that starts with ``Dockerfile``.
+    """
+    name = path.rpartition("/")[2]
+    stem, _, suffix = name.rpartition(".")
+    syntax = _BY_SUFFIX.get(suffix.lower()) if stem else None
+    if syntax is None and name.startswith("Dockerfile"):
+        return Syntax.COMMAND_LINE
+    return syntax
+
+
+READ = (Syntax.YAML, Syntax.PYTHON)
+"""The syntaxes that this version reads; of others it counts the files that hold the names."""

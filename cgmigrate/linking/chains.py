@@ -1,0 +1,118 @@
+"""Which files of a run are merged into others: the ``defaults:`` of OmegaConf and Hydra, ``extends: base.yaml``.
+
+Files that are merged have to be rewritten together; until the program does that, it has to know
+which ones they are. Names are resolved on disk where that is possible, else by the end of a path,
+so that a file is rather taken for merged than not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+
+from cgmigrate.text.edits import decode
+from cgmigrate.text.files import read_bytes
+
+_MAY_BUILD = re.compile(
+    rb"defaults|\.ya?ml\b|^[\"'_]*(?:extends?|inherits?|includes?|imports?|parents?|bases?)\w*[\"']?[ \t]*:",
+    re.MULTILINE,
+)
+"""What a file shows that builds on others; most files need not be parsed to know that they do not."""
+_BARE = re.compile(r"[\w./-]{1,200}")
+MAX_DEPTH = 20
+"""Files followed from one child; a chain of defaults is never longer in practice."""
+
+
+def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, str]:
+    """Return path → the file merged over it, for those of ``paths`` that some child builds on.
+
+    ``children`` maps the path of each file that has settings to what it builds on (as ``builds_on`` gives it).
+    """
+    known = {os.path.realpath(path): path for path in paths}
+    found: dict[str, str] = {}
+    for child, named in children.items():
+        seen = {os.path.realpath(child)}
+        waiting = [(child, named)]
+        while waiting and len(seen) < MAX_DEPTH:
+            at, names = waiting.pop()
+            for name in _entries(names):
+                for parent in _resolve(at, name, known):
+                    if parent in seen:
+                        continue
+                    seen.add(parent)
+                    if parent in known:
+                        found.setdefault(known[parent], child)
+                    waiting.append((parent, builds_on(parent, _read(parent))))
+    return found
+
+
+def children_around(paths: Iterable[str]) -> dict[str, str]:
+    """Return what they build on by path for the files with settings that are tracked in the checkouts of these.
+
+    A hook names staged files only, and a file must not be rewritten because its children were not staged.
+    """
+    from cgmigrate.project.checkout import tracked_yaml
+    from cgmigrate.project.seeds import has_trigger
+
+    found = tracked_yaml({os.path.dirname(path) for path in paths}, "cuda")
+    return {path: builds_on(path, data) for path in found if has_trigger(data := _read(path))}
+
+
+def _entries(builds_on: str) -> list[str]:
+    """``../base.yaml, model: gpt, override /optim: adam`` → paths without suffix."""
+    result = []
+    for entry in filter(None, builds_on.split(", ")):
+        bare = re.sub(r"^(override|optional)\s+", "", entry.strip().strip("{}").strip("'\""))
+        bare = re.sub(r"\s*:\s*", "/", bare).replace("'", "").replace('"', "").split("@")[0]
+        result.append(re.sub(r"\.ya?ml$", "", bare.strip("/")))
+    return result
+
+
+def _resolve(at: str, name: str, known: Mapping[str, str]) -> list[str]:
+    beside = os.path.join(os.path.dirname(at), name)
+    on_disk = [beside + suffix for suffix in (".yaml", ".yml") if os.path.isfile(beside + suffix)]
+    if on_disk:
+        return [os.path.realpath(path) for path in on_disk]
+    tail = "/" + "/".join(part for part in name.split("/") if part not in ("", ".", ".."))
+    return [path for path in known if path.rpartition(".")[0].endswith(tail)]
+
+
+def builds_on(path: str, data: bytes) -> str:
+    """Return the files that a file builds on, as ``defaults:`` writes them, empty when there are none."""
+    if not _MAY_BUILD.search(data):
+        return ""
+    from cgmigrate.documents.yaml import YamlDocument
+
+    try:
+        document = YamlDocument(decode(data)[0])
+    except (UnicodeDecodeError, RecursionError, MemoryError):
+        return ""
+    return document.builds_on or ", ".join(word for _, word in files_named(path, document.top_level_words))
+
+
+def files_named(path: str, values: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the top-level values of a YAML file that name another one, as (``extends``, ``base.yaml``).
+
+    ``values`` are top-level keys, each with a word of its value. A word names a file by its suffix, or where a YAML
+    file of that name exists.
+    """
+    return [(key, word) for key, word in values if _names_file(path, word)]
+
+
+def _names_file(path: str, word: str) -> bool:
+    if word.endswith((".yaml", ".yml")):
+        return True
+    if not _BARE.fullmatch(word):
+        return False
+    beside = os.path.join(os.path.dirname(path), word)
+    others = (beside + suffix for suffix in (".yaml", ".yml"))
+    return any(os.path.isfile(other) and os.path.realpath(other) != os.path.realpath(path) for other in others)
+
+
+def _read(path: str) -> bytes:
+    """The bytes of a file, none where it cannot be read."""
+    try:
+        return read_bytes(path)
+    except OSError:
+        return b""

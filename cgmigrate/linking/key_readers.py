@@ -1,0 +1,102 @@
+"""Code of a checkout that reads settings by name: a key that such code reads cannot be renamed in YAML alone.
+
+A reader is a subscript, a ``.get``, a membership test, a list of names, a field of a class of the project's own, or an
+attribute (also by ``getattr``): libraries such as OmegaConf give the keys of a file as attributes.
+A subscript that sets the old name counts as well: megatron-core refuses it beside the new one.
+megatron-core's own files are no readers.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+from cgmigrate.documents.python.places import OLD_NAMES
+from cgmigrate.documents.python.source import Source
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.text.edits import decode
+
+_NAME = r"(enable_cuda_graph|external_cuda_graph|cuda_graph_scope)"
+_CANDIDATE = re.compile(
+    rf"[\"']([A-Za-z_0-9]+[.])*{_NAME}[\"']|^[ \t]+{_NAME}[ \t]*:|[.]{_NAME}(?![A-Za-z_0-9])", re.MULTILINE
+)
+_FOR_GIT = r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|^[[:blank:]]+NAME[[:blank:]]*:|[.]NAME([^A-Za-z_0-9]|$)".replace(
+    "NAME", _NAME
+)
+_MOST_BYTES = 1024 * 1024
+_GETTERS = frozenset(("get", "pop", "setdefault", "select"))
+
+
+def readers_of_keys(top: str | None, sources: Iterable[tuple[str, bytes]]) -> dict[str, str]:
+    """Return old name → ``file:line`` of code that reads it by name.
+
+    ``top`` is the checkout to search, None where there is none; ``sources`` are Python files that the run has read.
+    """
+    from cgmigrate.project.checkout import tracked_python
+
+    texts = dict(sources)
+    paths = {*texts, *(tracked_python(top, _FOR_GIT) if top else ())}
+    found: dict[str, str] = {}
+    # A test that reads a name shows less than the code under test.
+    for path in sorted(paths, key=lambda path: ("test" in path, path)):
+        if not is_part_of_megatron(os.path.abspath(path)):
+            for name, line in _reads(texts.get(path) or _bytes_of(path)):
+                found.setdefault(name, f"{path}:{line}")
+        if len(found) == len(OLD_NAMES):
+            break
+    return found
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
+            return b""
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _reads(data: bytes) -> Iterator[tuple[str, int]]:
+    """The old names that a file reads by name, each with its line."""
+    try:
+        text, _ = decode(data)
+        if not _CANDIDATE.search(text):
+            return
+        source = Source(text)
+    except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in source.walk():
+        if (name := _name_read(node, source)) in OLD_NAMES:
+            yield name, getattr(node, "lineno", 0)
+
+
+def _name_read(node: ast.AST, source: Source) -> str:
+    """The key that a node reads, without the path before it; empty when it reads none."""
+    above = source.parent(node)
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name)) if isinstance(above, ast.ClassDef):
+            return name
+        case ast.Attribute(attr=name, ctx=ast.Load()):
+            return name
+        case ast.Constant(value=str() as text) if above is not None and _is_read(node, above):
+            return text.rpartition(".")[2]
+    return ""
+
+
+def _is_read(node: ast.Constant, above: ast.AST) -> bool:
+    match above:
+        case ast.Subscript(slice=key):
+            return key is node
+        case ast.Call(func=ast.Attribute(attr=attr), args=arguments):
+            return attr in _GETTERS and node in arguments[:2]
+        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, key, *_]):
+            return key is node
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]):
+            return left is node
+        case ast.List(elts=members) | ast.Tuple(elts=members) | ast.Set(elts=members):
+            # A pair of a name and a value sets the name; a list of names is for code that copies or accepts them.
+            return all(isinstance(member, ast.Constant) and isinstance(member.value, str) for member in members)
+    return False

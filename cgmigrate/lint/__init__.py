@@ -1,0 +1,1 @@
+"""Rules on sites: diagnostics, the plan of fixes and its proof, suppressions, baseline."""

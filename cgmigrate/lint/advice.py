@@ -1,0 +1,80 @@
+"""What to write by hand for one setting that has no fix, in the syntax of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from cgmigrate.documents.sites import Document, Site, Written
+from cgmigrate.megatron.settings import (
+    ENABLE,
+    EXTERNAL,
+    IMPL,
+    INFERENCE,
+    MODULES,
+    SCOPE,
+    Choice,
+    Settings,
+    Undecided,
+    names_in,
+)
+
+_A_NAME = re.compile(r"[A-Za-z_][\w.]*")
+"""A variable, or an attribute of one."""
+_BACKEND = {ENABLE: "local", EXTERNAL: "transformer_engine"}
+_FULL, _FULL_INFERENCE = "full_iteration", "full_iteration_inference"
+_OLD_VALUES = frozenset(("full", _FULL, _FULL_INFERENCE))
+
+
+def advice_for(document: Document, site: Site, written: Written, settings: Settings) -> str:
+    """What to write instead of a setting; ``settings`` are those in effect at its site."""
+
+    def spelled(name: str, value: object) -> str:
+        return f"`{document.spelled(site.index, name, value)}`"
+
+    if written.field in _BACKEND:
+        return _boolean(site, written, settings, spelled)
+    if written.field == SCOPE or (written.field == MODULES and _OLD_VALUES & set(names_in(written.value))):
+        return _scope(written.value, settings, spelled)
+    return ""
+
+
+def _boolean(site: Site, written: Written, settings: Settings, spelled: Callable[[str, object], str]) -> str:
+    backend = _BACKEND[written.field]
+    match written.value:
+        case False if site.overrides:
+            return f"write {spelled(IMPL, 'none')} to turn graphs off, or delete it where they are off"
+        case False:
+            return "delete it: false is what holds without it"
+        case Undecided(text=text) if site.origin is not None and _A_NAME.fullmatch(text):
+            chosen = Choice(("", f" if {text} else ", ""), (f'"{backend}"', '"none"'))
+            return f"write {spelled(IMPL, chosen)}"
+        case Undecided() if site.origin is None:
+            return f"write `{site.written_as(IMPL)}` with an interpolation that yields none or {backend}"
+        case Undecided():
+            return f"write `{site.written_as(IMPL)}` with an expression that yields none or {backend}"
+    full = written.field == ENABLE and _FULL in names_in(settings.get(SCOPE))
+    return f"write {spelled(IMPL, _FULL if full else backend)}"
+
+
+def _scope(value: object, settings: Settings, spelled: Callable[[str, object], str]) -> str:
+    if isinstance(value, (Undecided, Choice)):
+        return (
+            f"write {spelled(IMPL, _FULL)} for full_iteration, {spelled(INFERENCE, 'block')} for "
+            f"{_FULL_INFERENCE}, and a list like {spelled(MODULES, ['attn'])} for modules"
+        )
+    names = names_in(value)
+    if _FULL in names:
+        if settings.get(IMPL) == "none":
+            return "delete it: it captures nothing where the implementation is none"
+        also = (
+            "" if settings.get(IMPL) == "local" or settings.get(ENABLE) is True else ", if the implementation is local"
+        )
+        return f"write {spelled(IMPL, _FULL)} and delete it{also}"
+    if _FULL_INFERENCE in names:
+        return f"write {spelled(INFERENCE, 'block')}, if the implementation is local; else delete it"
+    if value is None:
+        return "delete it: None is the default"
+    if not names or names == ["full"]:
+        return f"write {spelled(MODULES, [])}, which captures whole layers"
+    return f"write {spelled(MODULES, value)}"

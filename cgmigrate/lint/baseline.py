@@ -1,0 +1,147 @@
+"""A baseline: how many findings of each rule each file has that are known, so that only what is new is reported.
+
+Counts, not line numbers: these change with every edit above. Where a file has more findings of a rule than the
+baseline, which of them are new cannot be known, so all are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from cgmigrate.text.files import MAX_GENERATED, read_text
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.diagnostics import Finding
+
+VERSION = 1
+
+Counts = dict[str, dict[str, int]]
+"""File, relative to the baseline's folder and with slashes → code → number of findings."""
+
+
+class BaselineError(ValueError):
+    """A baseline that cannot be used or written; the message says which, why, and what to do."""
+
+
+@dataclass(slots=True)
+class Baseline:
+    """Known findings, and what a run has found beside them."""
+
+    path: str
+    known: Counts
+    found: Counts = field(default_factory=dict)
+
+    @property
+    def _folder(self) -> str:
+        return os.path.dirname(os.path.abspath(self.path))
+
+    def name_of(self, path: str) -> str:
+        """How a file is called in the baseline."""
+        return os.path.relpath(os.path.abspath(path), self._folder).replace(os.sep, "/")
+
+    def file_of(self, name: str) -> str:
+        """The path of a file in the baseline, as it can be opened from here."""
+        return os.path.relpath(os.path.join(self._folder, name))
+
+    def part(self, path: str, findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """The findings of a file that are to be shown, and those that are known. Remembers how many there were."""
+        findings = tuple(findings)
+        name = self.name_of(path)
+        now = self.found[name] = dict(Counter(finding.rule for finding in findings))
+        known = self.known.get(name, {})
+        shown = tuple(
+            _noted(finding, known[finding.rule], now[finding.rule]) if finding.rule in known else finding
+            for finding in findings
+            if now[finding.rule] > known.get(finding.rule, 0)
+        )
+        return shown, tuple(f for f in findings if now[f.rule] <= known.get(f.rule, 0))
+
+    def fixed(self, concerns: Callable[[str, str], bool]) -> Counts:
+        """How many known findings are no more; ``concerns`` says of a file and code whether this run can tell."""
+        gone: Counts = {}
+        for name, rules in self.known.items():
+            now = self.found.get(name, {})
+            fewer = {rule: count - now.get(rule, 0) for rule, count in rules.items() if count > now.get(rule, 0)}
+            if fewer := {rule: count for rule, count in fewer.items() if concerns(name, rule)}:
+                gone[name] = fewer
+        return gone
+
+    def pruned(self, fixed: Counts) -> Counts:
+        """What is known, less what is fixed."""
+        return _less_empty(
+            {
+                name: {rule: count - fixed.get(name, {}).get(rule, 0) for rule, count in rules.items()}
+                for name, rules in self.known.items()
+            }
+        )
+
+    def renewed(self, concerns: Callable[[str, str], bool]) -> Counts:
+        """What is known when all that this run has found is; what it did not look at stays."""
+        names = {*self.known, *self.found}
+        result: Counts = {}
+        for name in names:
+            kept = {r: n for r, n in self.known.get(name, {}).items() if not concerns(name, r)}
+            result[name] = kept | self.found.get(name, {})
+        return _less_empty(result)
+
+
+def _noted(finding: Finding, known: int, now: int) -> Finding:
+    note = f"the baseline knows {known} of the {now} {finding.rule} in this file; which are new cannot be told"
+    return replace(finding, notes=(*finding.notes, note))
+
+
+def _less_empty(counts: Counts) -> Counts:
+    left = {name: {rule: count for rule, count in rules.items() if count > 0} for name, rules in counts.items()}
+    return {name: rules for name, rules in left.items() if rules}
+
+
+def total(counts: Counts) -> int:
+    """The number of findings."""
+    return sum(sum(rules.values()) for rules in counts.values())
+
+
+def load(path: str, missing_is_empty: bool = False) -> Baseline:
+    """Read a baseline. Raises BaselineError."""
+    try:
+        data = json.loads(read_text(path, MAX_GENERATED))
+    except FileNotFoundError as error:
+        if missing_is_empty:
+            return Baseline(path, {})
+        raise BaselineError(f"{path}: there is no such baseline; --write-baseline makes it") from error
+    except OSError as error:
+        raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror or error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise BaselineError(f"{path}: the baseline is nested too deeply to be read") from error
+    except ValueError as error:
+        # Two branches that both fix something meet here.
+        hint = "after a merge conflict, take either side and run with --prune-baseline"
+        raise BaselineError(f"{path}: the baseline is not valid JSON ({error}); {hint}") from error
+    if not isinstance(data, Mapping) or data.get("version") != VERSION:
+        raise BaselineError(f"{path}: not a baseline of version {VERSION}; --write-baseline makes one")
+    return Baseline(path, _counts(data.get("findings"), path))
+
+
+def _counts(data: Any, path: str) -> Counts:
+    fine = isinstance(data, dict) and all(
+        isinstance(rules, dict) and all(type(count) is int and count > 0 for count in rules.values())
+        for rules in data.values()
+    )
+    if not fine:
+        raise BaselineError(f"{path}: `findings` is not a table of files, each with codes and numbers above 0")
+    return {str(name): dict(rules) for name, rules in data.items()}
+
+
+def save(path: str, counts: Counts) -> None:
+    """Write a baseline, sorted, whole or not at all. Raises BaselineError."""
+    from cgmigrate.project.temporary import write_file
+
+    text = json.dumps({"version": VERSION, "findings": counts}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    try:
+        write_file(path, text.encode())
+    except OSError as error:
+        raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,44 @@
+"""What a run may write: only files in the paths that it was given, whatever links lead out of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from cgmigrate.lint.diagnostics import Examination, Finding
+from cgmigrate.project.configuration import is_below
+
+
+def outside(path: str, paths: Iterable[str]) -> str:
+    """The real path of a file that is in none of the paths, empty for one that is."""
+    real = os.path.realpath(path)
+    return "" if any(is_below(real, os.path.realpath(top)) for top in paths) else real
+
+
+def withheld(findings: Sequence[Finding], place: str) -> tuple[Finding, ...]:
+    """Findings of a file at a place outside of the paths: reported, without their fixes."""
+    return tuple(_withheld(finding, place) if finding.safety else finding for finding in findings)
+
+
+def not_written(path: str, place: str) -> str:
+    """The note about a file that gets no comments."""
+    return f"{path}: no comment is written, since the file is outside of the paths ({place}); give its path"
+
+
+def without_fixes(examined: Examination) -> Examination:
+    """An examination of which nothing is rewritten."""
+    return Examination(findings=examined.findings, left_alone=examined.left_alone)
+
+
+def _withheld(finding: Finding, place: str) -> Finding:
+    return replace(
+        finding,
+        fix="",
+        safety="",
+        because="",
+        blocked_by=f"a link that leads out of the paths: the file is {place}",
+        help="give the path of the file itself, or of this link, to have it rewritten",
+        site=-1,
+        edits=(),
+    )

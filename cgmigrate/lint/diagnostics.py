@@ -1,0 +1,133 @@
+"""What is known of a run, a document and a site while it is examined; and findings, what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cgmigrate.documents.sites import Document, Site, Written
+from cgmigrate.linking.ownership import Ecosystem
+from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.types import Reader
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
+
+SAFE, UNSAFE = "safe", "unsafe"
+UNREADABLE = frozenset(("CG001", "CG002", "CG007", "CG008", "CG009", "CG013"))
+"""Rules about a file of which nothing else is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What holds for a whole run (of one project): releases, rules, owners."""
+
+    source: Release
+    target: Release
+    rules: Mapping[str, Rule]
+    ecosystems: Sequence[Ecosystem]
+    assumed_source: bool = True
+    """Whether the source release is only the default, neither given nor pinned."""
+    merged_into: str = ""
+    """A file with settings of its own that is merged over the one under examination."""
+    names_files: str = ""
+    """Files that the one under examination names at its top level, which may hold settings of the same model."""
+    key_readers: Mapping[str, str] = field(default_factory=dict)
+    """Old name → the file and line of code that reads it by name from a mapping."""
+    held: frozenset[Span] = frozenset()
+    """Settings that stay as they are, because the user said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to tell the user.
+
+    ``fix`` is the result in short, ``safety`` whether it is applied (``safe``), applied only with
+    ``--unsafe-fixes`` (``unsafe``), or empty when there is none. ``because`` says why a fix is unsafe,
+    ``blocked_by`` which diagnostic or place prevents one, ``help`` what to write by hand; ``notes`` say more.
+    ``site`` is the index of what the fix rewrites, -1 when nothing; ``edits`` are that fix as a whole,
+    given only where a report asks for them.
+    """
+
+    rule: str
+    severity: str
+    span: Span
+    message: str
+    fix: str = ""
+    safety: str = ""
+    because: str = ""
+    blocked_by: str = ""
+    help: str = ""
+    notes: tuple[str, ...] = ()
+    site: int = -1
+    edits: tuple[Edit, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[tuple[str, str], ...]:
+        """What is said of a fix that is unsafe or missing, each with its label, in the order of reports."""
+        labelled = (("because", self.because), ("blocked by", self.blocked_by), ("help", self.help))
+        return tuple((label, text) for label, text in labelled if text)
+
+
+@dataclass(slots=True)
+class Examination:
+    """All findings of one document and the settings its sites should have.
+
+    ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
+    only what ``safe`` does not. ``together`` maps such an index to all that are rewritten with it.
+    ``by_hand`` maps to settings that are right but cannot be written, for reasons of the text.
+    ``quotes`` says how the settings of a site read after its fix, by site and field.
+    ``left_alone`` names settings that belong to other systems.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    safe: dict[int, Settings] = field(default_factory=dict)
+    unsafe: dict[int, Settings] = field(default_factory=dict)
+    together: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    by_hand: dict[int, Settings] = field(default_factory=dict)
+    quotes: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    left_alone: list[tuple[Written, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a fix is unsafe or missing; ``rule`` is the rule that says so, empty where it concerns the whole site.
+
+    ``help`` is what to write by hand, where the reason itself is no such advice.
+    """
+
+    text: str
+    rule: str = ""
+    help: str = ""
+
+
+@dataclass(slots=True)
+class SiteCase:
+    """A site under examination."""
+
+    site: Site
+    document: Document
+    reader: Reader
+    before: Settings
+    source: Release
+    hits: list[tuple[Rule, Case]] = field(default_factory=list)
+    final: Settings | None = None
+    blocked: Reason | None = None
+    """Why the site cannot be rewritten, with or without --unsafe-fixes."""
+    risks: list[Reason] = field(default_factory=list)
+    """Why it is rewritten only with --unsafe-fixes."""
+    told: list[Finding] = field(default_factory=list)
+
+    def block(self, text: str, rule: str = "", help: str = "") -> None:
+        """Give the reason why the site cannot be rewritten; the first one given stays."""
+        self.blocked = self.blocked or Reason(text, rule, help)
+
+    def risk(self, text: str, rule: str = "") -> None:
+        """Give a reason why the site is rewritten only when the user says so."""
+        self.risks.append(Reason(text, rule))
+
+
+def reader_name(reader: Reader) -> str:
+    """How rules name a reader: config, command-line, bridge."""
+    return reader.name.lower().replace("_", "-")

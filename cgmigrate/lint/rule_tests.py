@@ -1,0 +1,169 @@
+"""The examples of rules are their tests: through schema, engine and soundness check, for a team's own as for ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.documents.sites import CannotEditError, Document
+from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.lint.diagnostics import SAFE, Context, Examination
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rules import Rule, line_of, load, read, text_of
+from cgmigrate.megatron.data import RuleError
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.project.pins import parse_release
+from cgmigrate.text.diff import unified_diff
+from cgmigrate.text.edits import OverlapError, apply
+
+OURS = "CG"
+"""How the codes of the rules that ship begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What came of one rule file: what is wrong, each with file and line, or nothing when all its examples hold."""
+
+    path: str
+    title: str
+    examples: int = 0
+    failures: tuple[str, ...] = ()
+
+
+def run_folder(folder: Path) -> Iterator[Tested]:
+    """Test every rule of a folder, beside the rules that ship.
+
+    Raises RuleError when there is no such folder, or no rule in it.
+    """
+    if not folder.is_dir():
+        raise RuleError(f"{folder}: not a folder of rules")
+    paths = sorted(folder.glob("*.yaml"))
+    if not paths:
+        raise RuleError(f"{folder}: no rules in it (a rule is a file NAME.yaml)")
+    rules = load()
+    read_or_wrong = [(path, _read(path, rules)) for path in paths]
+    # One wrong file must not hide what is to be said of the others.
+    own = {rule.id: rule for _, rule in reversed(read_or_wrong) if isinstance(rule, Rule)}
+    together = dict(sorted({**rules, **own}.items()))
+    for path, rule in read_or_wrong:
+        if isinstance(rule, str):
+            yield Tested(str(path), path.name, failures=(rule,))
+        elif own[rule.id] is not rule:
+            yield Tested(
+                str(path), path.name, failures=(f"{path}:1: {rule.id} is already defined in {own[rule.id].path}",)
+            )
+        else:
+            yield _test(path, rule, together)
+    for path in sorted(folder.glob("*.yml")):
+        yield Tested(str(path), path.name, failures=(f"{path}:1: not read, since rules are named *.yaml",))
+
+
+def run_shipped() -> Iterator[Tested]:
+    """Test every rule that ships. Raises RuleError for one that cannot be read."""
+    rules = load()
+    for rule in rules.values():
+        path = Path(rule.path)
+        # A rule about whole files (encoding, size) has nothing that one text could show.
+        yield _test(path, rule, rules) if rule.examples else Tested(str(path), f"{rule.id} {rule.name}")
+
+
+def _read(path: Path, shipped: Mapping[str, Rule]) -> Rule | str:
+    try:
+        rule = read(path)
+    except RuleError as error:
+        return str(error)
+    if rule.id in shipped:
+        return f"{path}:1: {rule.id} is already defined in {shipped[rule.id].path}"
+    if rule.id.startswith(OURS):
+        return f"{path}:1: {rule.id}: codes that begin with {OURS} are cgmigrate's own; choose another beginning"
+    return rule
+
+
+def _test(path: Path, rule: Rule, rules: Mapping[str, Rule]) -> Tested:
+    text = text_of(path)
+    failures = []
+    if not rule.examples:
+        failures.append(f"{path}:1: no example shows what {rule.id} does; write one under `examples:`")
+    for number, example in enumerate(rule.examples):
+        where = f"{path}:{line_of(text, ['examples', number])}: example {number + 1}"
+        failures += [f"{where}: {said}" for said in failures_of(rule, example, rules)]
+    return Tested(str(path), f"{rule.id} {rule.name}", len(rule.examples), tuple(failures))
+
+
+# --- one example ----------------------------------------------------------------------------------
+
+
+def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule]) -> list[str]:
+    """Compare what an example of a rule says with what happens; return what differs, nothing when it holds."""
+    before = example["before"]
+    context = _context(example, rules)
+    document = _document(example, before)
+    result = examine(document, context)
+    try:
+        safe = _rewritten(document, result.safe)
+        unsafe = _rewritten(document, {**result.safe, **result.unsafe})
+    except (CannotEditError, OverlapError) as error:
+        return [f"the text cannot be rewritten: {error}"]
+    after = example.get("after", before)
+    failures = []
+    if safe != after:
+        failures.append(f"`fix` does not give `after`{_difference(after, safe)}{_held_back(rule, result)}")
+    elif unsafe != example.get("unsafe-after", after):
+        wanted = example.get("unsafe-after", after)
+        difference = _difference(wanted, unsafe) + _held_back(rule, result)
+        failures.append(f"`fix --unsafe-fixes` does not give `unsafe-after`{difference}")
+    elif again := examine(_document(example, safe), context).safe:
+        more = _rewritten(_document(example, safe), again)
+        failures.append(f"a second `fix` changes the result{_difference(safe, more)}")
+    return failures + _reported(rule, example, result)
+
+
+def _reported(rule: Rule, example: Mapping[str, Any], result: Examination) -> list[str]:
+    told = {finding.rule for finding in result.findings}
+    if example.get("reported", True) == (rule.id in told):
+        return []
+    if rule.id in told:
+        return [f"{rule.id} is reported, and `reported: false` says that it is not"]
+    others = f"; reported is {', '.join(sorted(told))}" if told else ""
+    owners = {owner for _, owner in result.left_alone}
+    alone = f"; the settings are left alone, since they belong to {', '.join(sorted(owners))}" if owners else ""
+    return [f"{rule.id} is not reported{others}{alone}"]
+
+
+def _held_back(rule: Rule, result: Examination) -> str:
+    """Why fixes are not applied, in the words that a user would read; the rule's own first."""
+    held = [finding for finding in result.findings if finding.safety != SAFE and finding.reasons]
+    held.sort(key=lambda finding: finding.rule != rule.id)
+    return "".join(
+        dict.fromkeys(f"\n    {one.rule} is not fixed; {label}: {text}" for one in held for label, text in one.reasons)
+    )
+
+
+def _context(example: Mapping[str, Any], rules: Mapping[str, Rule]) -> Context:
+    source = parse_release(example["from"]) if "from" in example else LAST_OLD
+    target = parse_release(example["to"]) if "to" in example else NEWEST
+    return Context(min(source, target), target, rules, ecosystems.load())
+
+
+def _document(example: Mapping[str, Any], text: str) -> Document:
+    if example["syntax"] == "python":
+        from cgmigrate.documents.python import PythonDocument
+
+        return PythonDocument(text)
+    from cgmigrate.documents.yaml import YamlDocument
+
+    return YamlDocument(text)
+
+
+def _rewritten(document: Document, wanted: Mapping[int, Settings]) -> str:
+    return apply(document.text, document.edits(wanted))
+
+
+def _difference(wanted: str, got: str) -> str:
+    """The lines that differ, from what the example says to what comes out."""
+    lines = unified_diff("", wanted, got).splitlines()[2:]
+    legend = " (- what the example says, + what comes out):\n"
+    return legend + "\n".join(f"    {line}" for line in lines if not line.startswith("@@"))

@@ -1,0 +1,141 @@
+"""The proof of a fix: the captures before and after, and the edited text read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cgmigrate.documents.changes import same
+from cgmigrate.documents.sites import CannotEditError, Document, Site
+from cgmigrate.linking.inheritance import effective_in, own_after
+from cgmigrate.lint.conditions import State, matching_case
+from cgmigrate.lint.diagnostics import Context, SiteCase, reader_name
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import LAST_OLD, SPLIT_IN
+from cgmigrate.megatron.settings import (
+    ENABLE,
+    EXTERNAL,
+    IMPL,
+    INFERENCE,
+    MODULES,
+    SCOPE,
+    Settings,
+    names_in,
+)
+from cgmigrate.megatron.types import Capture, Rejected, in_words
+
+
+def _proposed(
+    sites: Sequence[Site], component: Sequence[int], group: Sequence[SiteCase], context: Context
+) -> dict[int, Settings]:
+    """The own settings that the cases of one component ask for, each checked for what is captured then."""
+    finals = {case.site.index: case.final for case in group if case.final is not None}
+    wanted = own_after(sites, component, finals)
+    after = effective_in(sites, component, wanted)
+    for case in group:
+        _check_soundness(case, after[case.site.index], context)
+    return wanted
+
+
+def _order_matters(group: Sequence[SiteCase]) -> str:
+    """Why sites between which branches lie cannot be rewritten one by one, empty when they can.
+
+    They can where the old and the new settings correspond one to one, whichever sites ran: modules under
+    another name, or sites that set everything themselves.
+    """
+    unsure = [case for case in group if case.site.uncertain]
+    if not unsure:
+        return ""
+    why = "which settings hold here depends on the branches and loops above"
+    names = {name for case in group for name in case.site.own}
+    scopes = [names_in(case.site.own.get(SCOPE)) for case in group]
+    if names & {ENABLE, EXTERNAL, INFERENCE} or any("full_iteration_inference" in scope for scope in scopes):
+        return why
+    if all("full_iteration" not in scope for scope in scopes):
+        return ""
+    return "" if all({IMPL, SCOPE} <= set(case.site.own) for case in unsure) else why
+
+
+def _differs(left: Settings, right: Settings) -> bool:
+    return left.keys() != right.keys() or any(not same(left[name], right[name]) for name in left)
+
+
+def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
+    """Compare captures; say in words what would change where they differ."""
+    was = capture_of(case.before, case.source, case.reader)
+    will = capture_of(after, context.target, case.reader)
+    reader = case.reader.value
+    if isinstance(was, Rejected):
+        text = f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?"
+        case.block(text, help=_help_for(was, case.before, case, context))
+    elif isinstance(will, Rejected):
+        text = f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
+        case.block(text, help=_help_for(will, after, case, context))
+    elif case.reader.validates_as_bridge and (other := _bridge_order(case, was, context)):
+        case.risk(other)
+    elif was != will:
+        now, then = in_words(was, will)
+        case.risk(
+            f"megatron-core {case.source} captures {now}; after the rewrite {context.target} would capture {then}"
+        )
+    elif case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
+        before, now = in_words(old, was) if isinstance(old, Capture) else (_refused(old), str(was))
+        case.risk(
+            f"up to megatron-core {LAST_OLD} this captured {before}; {case.source} captures {now}: which is meant?"
+        )
+
+
+def _help_for(verdict: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
+    """What to write instead of settings that are refused: the help of the rule about this refusal."""
+    state = State(settings, reader_name(case.reader), case.source, context.target, verdict.code)
+    hits = (matching_case(rule, state) for rule in context.rules.values() if not rule.migrates)
+    found = next((hit.help for hit in hits if hit is not None and "rejected" in hit.when), "")
+    return found or f"write settings that {case.reader.value} accepts"
+
+
+def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
+    """Why it is open what a boolean captures through Megatron-Bridge, empty when it is not.
+
+    The order of reading changed in Bridge 0.6, which also runs with older releases of megatron-core.
+    """
+    boolean = next((name for name in (ENABLE, EXTERNAL) if case.before.get(name) is True), "")
+    now = capture_of(case.before, context.target, case.reader)
+    contradicts = bool(boolean) and case.before.get(IMPL) == "none"
+    if not contradicts or case.source == context.target or not isinstance(now, Capture) or now == was:
+        return ""
+    first, second = in_words(was, now)
+    return (
+        f"Megatron-Bridge up to 0.5 captures {first}; since 0.6 it clears the scope under `none` "
+        f"before megatron-core reads `{boolean}`, and captures {second}: which is meant?"
+    )
+
+
+def _older_meaning(case: SiteCase) -> Capture | Rejected | None:
+    """What 0.17 made of settings that only use names it knows; None for others."""
+    if MODULES in case.before or INFERENCE in case.before or case.before.get(IMPL) == "full_iteration":
+        return None
+    return capture_of(case.before, LAST_OLD, case.reader)
+
+
+def _refused(verdict: Rejected) -> str:
+    return f"nothing: it was refused ({verdict.reason})"
+
+
+def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group: Sequence[SiteCase]) -> bool:
+    """Try the edits of one group; on failure block it."""
+    reason = _trouble(document, wanted)
+    if reason:
+        for case in group:
+            case.block(f"the text cannot be changed safely: {reason}")
+    return bool(reason)
+
+
+def _trouble(document: Document, wanted: Mapping[int, Settings]) -> str:
+    """Try the edits on the text and read it again; return what is wrong, empty when nothing."""
+    from cgmigrate.text.edits import OverlapError, apply
+
+    try:
+        return document.check(apply(document.text, document.edits(wanted)), wanted)
+    except CannotEditError as error:
+        return str(error)
+    except OverlapError as error:
+        return f"two changes meet: {error}"

@@ -1,0 +1,1 @@
+"""What megatron-core and its readers do with the settings: releases, names, captures."""

@@ -1,0 +1,32 @@
+"""The data that ships: the folder of rules, ecosystems and settings, and reading its YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+class RuleError(ValueError):
+    """A rule file that cannot be used; the message says where and what is expected."""
+
+
+# --- loading ----------------------------------------------------------------------------------------
+
+
+def rules_folder() -> Path:
+    """The folder of the rules that ship: inside the wheel, or beside the package in a checkout."""
+    package = Path(__file__).parents[1]
+    inside = package / "_rules"
+    return inside if inside.is_dir() else package.parent / "rules"
+
+
+def load_yaml(text: str, path: str) -> Any:
+    """YAML as plain data. Raises RuleError with file, line and reason."""
+    import yaml
+
+    try:
+        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise RuleError(f"{path}{line}: not valid YAML: {getattr(error, 'problem', error)}") from error

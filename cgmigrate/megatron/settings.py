@@ -1,0 +1,108 @@
+"""The CUDA-graph settings: their names, values and spellings.
+
+Facts of this page come from the sources of megatron-core 0.12 to 0.19
+(``megatron/core/transformer/transformer_config.py``, ``.../enums.py``,
+``megatron/training/arguments.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cgmigrate.megatron.releases import KNOWN, Release
+
+UPSTREAM = Release(0, 20)
+"""What megatron-core's main branch calls itself (August 2026). It has the same six fields, flags, values and messages
+as 0.19, so it is read like 0.19."""
+
+
+ACCEPTED = (*KNOWN, UPSTREAM)
+"""The releases that ``--from``, ``--to`` and pins may name."""
+
+
+ENABLE = "enable_cuda_graph"
+
+
+EXTERNAL = "external_cuda_graph"
+
+
+IMPL = "cuda_graph_impl"
+
+
+SCOPE = "cuda_graph_scope"
+
+
+MODULES = "cuda_graph_modules"
+
+
+INFERENCE = "inference_cuda_graph_scope"
+
+
+FIELDS = (ENABLE, EXTERNAL, IMPL, SCOPE, MODULES, INFERENCE)
+"""The settings that decide what is captured, in the order in which messages name them."""
+
+
+DEPRECATED = frozenset((ENABLE, EXTERNAL, SCOPE))
+"""The old names."""
+
+
+FLAGS = {field: "--" + field.replace("_", "-") for field in FIELDS}
+"""Their spelling on Megatron-LM's command line."""
+
+
+LAYER_MODULES = ("attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba")
+"""Parts of a layer that can be captured on their own (``CudaGraphModule``; ``mamba`` since 0.16)."""
+
+
+INFERENCE_SCOPES = ("none", "layer", "block")
+"""Values of ``inference_cuda_graph_scope`` (``InferenceCudaGraphScope``, since 0.18)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A value that reading the file cannot decide, such as ``${oc.env:GRAPHS}``."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that code chooses between: ``["attn"] if moe else []``, nested ones flattened.
+
+    ``texts`` is what stands before, between and behind the ``branches``: the conditions.
+    """
+
+    texts: tuple[str, ...]
+    branches: tuple[object, ...]
+
+    def __str__(self) -> str:
+        shown = (f"[{', '.join(map(str, item))}]" if isinstance(item, list) else str(item) for item in self.branches)
+        pieces = (text + branch for text, branch in zip(self.texts, shown, strict=False))
+        return "".join(pieces) + self.texts[-1]
+
+
+Settings = Mapping[str, object]
+"""Field name → value, as the reader receives it; a field that is not written is not in the mapping."""
+
+
+def names_in(value: object) -> list[str]:
+    """The names in a scope or modules value, whatever separates them: list, commas, spaces, brackets."""
+    if isinstance(value, (list, tuple)):
+        return [str(item) for item in value]
+    if not isinstance(value, str):
+        return []
+    return value.replace(",", " ").replace("[", " ").replace("]", " ").split()
+
+
+def without_name(value: object, name: str) -> object:
+    """A scope or modules value less one name, in the form it was written; None when nothing is left."""
+    if isinstance(value, list):
+        return [item for item in value if item != name] or None
+    text = str(value)
+    left = [word for word in names_in(text) if word != name]
+    if not left:
+        return None
+    joined = ("," if "," in text else " ").join(left)
+    return f"[{joined}]" if text.lstrip().startswith("[") else joined

@@ -1,0 +1,1 @@
+"""The files of a project: discovery, git, configuration, pins, writing and undo."""

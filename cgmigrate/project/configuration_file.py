@@ -1,0 +1,268 @@
+"""The keys of a configuration file: what each may hold, and what to say where it does not.
+
+Imported only where there is such a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
+from cgmigrate.project.configuration import SHARED_FILE, Configuration, ConfigurationError, merged, shown
+from cgmigrate.project.ignore_files import Patterns
+from cgmigrate.project.options import FORMATS
+from cgmigrate.text.files import read_bytes
+
+if TYPE_CHECKING:
+    from cgmigrate.project.options import Options
+
+
+def read(path: str, raw: bytes, folder: str, folders: Sequence[str], asked_for: bool) -> Configuration | None:
+    """The configuration in a file; None for a pyproject.toml that holds none, unless it was asked for."""
+    name, shared = shown(path), os.path.basename(path) == SHARED_FILE
+    table, text = _table(raw, name, shared)
+    if table is not None:
+        return _Reader(name, text, folder, shared).read(path, table, folders)
+    if asked_for:
+        raise ConfigurationError(f"{name}: has no [tool.cgmigrate]")
+    return None
+
+
+def _table(raw: bytes, name: str, shared: bool) -> tuple[Any, str]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        text = raw.decode("utf-8-sig")
+        data: Any = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{name}: not valid TOML: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise ConfigurationError(f"{name}: nested too deeply to be read") from error
+    if shared:
+        data = data.get("tool", {})
+        data = data.get("cgmigrate") if isinstance(data, dict) else None
+    return data, text
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns a table into a configuration; knows what to say where that cannot be."""
+
+    name: str
+    text: str
+    folder: str
+    shared: bool
+
+    def read(self, path: str, table: Any, folders: Sequence[str]) -> Configuration:
+        if not isinstance(table, dict):
+            raise self.error("tool.cgmigrate", "is not a table")
+        if not self.shared and set(table) == {"tool"}:
+            raise ConfigurationError(f"{self.name}: keys stand at the top of this file, without [tool.cgmigrate]")
+        for key in table:
+            if key not in KEYS:
+                raise self.error(key, f"unknown key{_suggestion(key, KEYS)}")
+        values = {KEYS[key].name: KEYS[key].read(self, key, value) for key, value in table.items()}
+        found = Configuration(path, self.folder, **values)
+        self._check_codes(found, folders)
+        return found
+
+    def error(self, key: str, reason: str) -> ConfigurationError:
+        """What is wrong with a key, and where it stands."""
+        name = re.escape(key)
+        at = re.search(rf"^[ \t]*(?:\[.*\b)?[\"']?{name}[\"']?[ \t]*[\]=.]", self.text, re.MULTILINE)
+        at = at or re.search(rf"[\"']{name}[\"']", self.text)
+        line = f":{self.text.count(chr(10), 0, at.end()) + 1}" if at else ""
+        return ConfigurationError(f"{self.name}{line}: `{key}`: {reason}")
+
+    def _check_codes(self, found: Configuration, folders: Sequence[str]) -> None:
+        """Refuse codes that no rule's begins with: one that selects nothing would turn a gate off unnoticed."""
+        named = [(key, code) for key in ("select", "ignore") for code in getattr(found, key) or ()]
+        named += [(pattern, code) for pattern, codes in found.per_file_ignores for code in codes]
+        if not named:
+            return
+        known = known_codes((*found.extend_rules, *folders))
+        for key, code in named:
+            if not any(rule.startswith(code) for rule in known):
+                near = _suggestion(code, known)
+                raise self.error(key, f"no rule's code begins with {code}{near} (`cgmigrate rules` lists them)")
+
+
+def known_codes(folders: Iterable[str] = ()) -> list[str]:
+    """The codes of the rules that ship, and of those in folders, without loading any of them."""
+    from cgmigrate.megatron.data import rules_folder
+
+    known = [path.name[: path.name.index("-")] for path in rules_folder().glob("*-*.yaml")]
+    for folder in folders:
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if name.endswith(".yaml"):
+                known += _codes_in(os.path.join(folder, name))
+    return sorted(known)
+
+
+def _codes_in(path: str) -> list[str]:
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+    except OSError:
+        # What is wrong with the file is said when its rule is loaded.
+        return []
+    return re.findall(r"^[\"']?id[\"']?\s*:\s*[\"']?([A-Z]+[0-9]+)", text, re.MULTILINE)
+
+
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word.replace("_", "-"), list(known), n=1, cutoff=0.5)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+# --- the keys ---------------------------------------------------------------------------------------
+
+
+def _release(reader: _Reader, key: str, value: Any) -> Release:
+    from cgmigrate.project.pins import ReleaseError, parse_release
+
+    try:
+        return parse_release(_text(reader, key, value))
+    except ReleaseError as error:
+        raise reader.error(key, str(error)) from error
+
+
+def _text(reader: _Reader, key: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        hint = f' (write "{value}")' if isinstance(value, float) else ""
+        raise reader.error(key, f"a text in quotes is expected, not {value!r}{hint}")
+    return value
+
+
+def _texts(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        hint = f" (write [{value!r}])" if isinstance(value, str) else ""
+        raise reader.error(key, f"a list of texts is expected, not {value!r}{hint}".replace("'", '"'))
+    return tuple(value)
+
+
+def _codes(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    return tuple(code.upper() for code in _texts(reader, key, value))
+
+
+def _patterns(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    patterns = _texts(reader, key, value)
+    for pattern in patterns:
+        _check_pattern(reader, key, pattern)
+    return patterns
+
+
+def _check_pattern(reader: _Reader, key: str, pattern: str) -> None:
+    try:
+        Patterns([pattern])
+    except ValueError as error:
+        raise reader.error(key, f"{pattern!r} is not a pattern as in .gitignore: {error}") from error
+
+
+def _by_pattern(reader: _Reader, key: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise reader.error(key, f"a table is expected (pattern = …), not {value!r}")
+    for pattern in value:
+        _check_pattern(reader, pattern, pattern.removeprefix("!"))
+    return value
+
+
+def _per_file(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(
+        (pattern, _codes(reader, pattern, codes)) for pattern, codes in _by_pattern(reader, key, value).items()
+    )
+
+
+def _ecosystems(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, str], ...]:
+    from cgmigrate.megatron.data import rules_folder
+
+    known = sorted(path.stem for path in (rules_folder() / "ecosystems").glob("*.yaml"))
+    for pattern, name in _by_pattern(reader, key, value).items():
+        if _text(reader, pattern, name) not in known:
+            raise reader.error(pattern, f"{name!r} is none of the ecosystems {', '.join(known)}")
+    return tuple(value.items())
+
+
+def _folders(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    folders = tuple(os.path.normpath(os.path.join(reader.folder, name)) for name in _texts(reader, key, value))
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise reader.error(key, f"{shown(folder)} is not a folder of rules")
+    return folders
+
+
+def _format(reader: _Reader, key: str, value: Any) -> str:
+    if _text(reader, key, value) not in FORMATS:
+        raise reader.error(key, f"{value!r} is none of {', '.join(FORMATS)}")
+    return str(value)
+
+
+def _path(reader: _Reader, key: str, value: Any) -> str:
+    return os.path.normpath(os.path.join(reader.folder, _text(reader, key, value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key: the field that it fills, and how its value is read."""
+
+    name: str
+    read: Callable[[_Reader, str, Any], Any]
+
+
+KEYS: Mapping[str, Key] = {
+    "from": Key("source", _release),
+    "to": Key("target", _release),
+    "select": Key("select", _codes),
+    "ignore": Key("ignore", _codes),
+    "per-file-ignores": Key("per_file_ignores", _per_file),
+    "exclude": Key("exclude", _patterns),
+    "extend-exclude": Key("extend_exclude", _patterns),
+    "extend-rules": Key("extend_rules", _folders),
+    "ecosystems": Key("ecosystems", _ecosystems),
+    "format": Key("format", _format),
+    "baseline": Key("baseline", _path),
+}
+"""Every key that a configuration may have."""
+
+
+# --- telling ----------------------------------------------------------------------------------------
+
+
+def settings_text(found: Configuration, options: Options) -> str:
+    """What holds for a folder, as TOML that could stand in its configuration file."""
+    now = merged(options, found)
+    lines = [f"# {shown(found.file) or 'no configuration file'}"]
+    lines += [
+        f'from = "{now.source}"' if now.source else f"# from: the nearest pin of megatron-core, else {LAST_OLD}",
+        f'to = "{now.target}"' if now.target else f"# to: the nearest pin of megatron-core, else {NEWEST}",
+        f"select = {_listed(now.select)}" + ("" if now.select else "  # all rules"),
+        f"ignore = {_listed(now.ignore)}",
+        f"exclude = {_listed(options.exclude or found.exclude)}",
+        f"extend-exclude = {_listed(found.extend_exclude)}",
+        f"extend-rules = {_listed(map(shown, now.rule_folders))}",
+        f"format = {_quoted(found.format or FORMATS[0])}",
+    ]
+    known = options.baseline or found.baseline
+    lines.append(f"baseline = {_quoted(shown(os.path.abspath(known)))}" if known else "# baseline: none")
+    for name, table in (("per-file-ignores", found.per_file_ignores), ("ecosystems", found.ecosystems)):
+        lines += [f"[{name}]"] if table else []
+        lines += [f"{_quoted(k)} = {_quoted(v) if isinstance(v, str) else _listed(v)}" for k, v in table]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    # JSON's strings are TOML's basic strings.
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _listed(items: Iterable[str]) -> str:
+    return f"[{', '.join(map(_quoted, items))}]"

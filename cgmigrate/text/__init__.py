@@ -1,0 +1,1 @@
+"""Text: spans, edits, diffs, escapes. Knows nothing of Megatron."""

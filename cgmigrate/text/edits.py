@@ -1,0 +1,74 @@
+"""Edits: spans of a text with their replacements; decoding and encoding of files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Replace the code points ``start`` to ``end`` (half-open, of the decoded text) by ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+class OverlapError(ValueError):
+    """Two edits want the same code points."""
+
+
+def apply(text: str, edits: Sequence[Edit]) -> str:
+    """The text with all edits made, each span counted in the text as it was.
+
+    Edits may come in any order and may touch; insertions at one point keep the order given, and come before a
+    replacement that starts there.
+
+    Raises:
+        OverlapError: two edits overlap; the message names both.
+        ValueError: a span runs backwards or leaves the text.
+    """
+    pieces = []
+    done = 0
+    last: Edit | None = None
+    # Not by the dataclass's own order, which would sort insertions at one point by their text.
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if not 0 <= edit.start <= edit.end <= len(text):
+            raise ValueError(f"{edit} does not lie in a text of {len(text)} characters")
+        if last is not None and edit.start < last.end:
+            raise OverlapError(f"{edit} overlaps {last}")
+        pieces += [text[done : edit.start], edit.text]
+        done = edit.end
+        last = edit
+    return "".join([*pieces, text[done:]])
+
+
+def moved(offset: int, edits: Sequence[Edit]) -> int:
+    """Where a place of the text is once the edits are made; the start of a replacement for one inside it."""
+    shift = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.end <= offset:
+            shift += len(edit.text) - (edit.end - edit.start)
+        elif edit.start <= offset:
+            return edit.start + shift
+    return offset + shift
+
+
+def decode(data: bytes) -> tuple[str, bool]:
+    """A file's UTF-8 bytes as text without the byte order mark, and whether there was one.
+
+    Raises:
+        UnicodeDecodeError: the bytes are not UTF-8; its ``start`` counts from the first byte of ``data``.
+    """
+    text = data.decode("utf-8")
+    if data.startswith(_BOM):
+        return text[1:], True
+    return text, False
+
+
+def encode(text: str, bom: bool) -> bytes:
+    """The bytes of a text, after a byte order mark if ``bom``: ``encode(*decode(data)) == data``."""
+    return (_BOM if bom else b"") + text.encode("utf-8")
