@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cgmigrate.documents.syntax import READ, Syntax
 from cgmigrate.megatron.releases import Release
@@ -13,7 +14,6 @@ from cgmigrate.megatron.settings import Settings
 from cgmigrate.project.discovery import Discovery, Handed, Source, TooLarge, Trouble
 
 if TYPE_CHECKING:
-    from cgmigrate.cli.interactive import Chooser
     from cgmigrate.documents.sites import Document
     from cgmigrate.lint.baseline import Baseline
     from cgmigrate.lint.diagnostics import Context, Examination, Finding
@@ -25,6 +25,23 @@ if TYPE_CHECKING:
     from cgmigrate.text.spans import Span
 from cgmigrate.documents.registry import document_of
 from cgmigrate.project.options import Options
+
+
+class Chooser(Protocol):
+    """Asks a person which fixes of a file are to be written; see ``cgmigrate.cli.interactive``."""
+
+    away: Callable[[], AbstractContextManager[None]]
+    quit: bool
+
+    def choose(
+        self,
+        path: str,
+        document: Document,
+        wanted: Mapping[int, Settings],
+        together: Sequence[Sequence[int]],
+        findings: Sequence[Finding],
+    ) -> dict[int, Settings]:
+        """Return those of the wanted settings that the user agrees to; ``together`` are sites that go as one."""
 
 
 @dataclass(frozen=True, slots=True)

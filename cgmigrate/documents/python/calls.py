@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from cgmigrate.documents.python.elsewhere import owner_of
 from cgmigrate.documents.python.names import Names
 from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place, guards_above
 from cgmigrate.documents.python.source import Source, dotted, spreads_in
@@ -57,9 +58,9 @@ def _call(node: ast.Call, source: Source, names: Names) -> Place:
 def _name_callee(place: Place, node: ast.Call, source: Source, names: Names) -> None:
     """What the keywords go to: the callee, or what a wrapper will call, or what a dict is spread into."""
     written = dotted(node.func)
-    full = names.owner(written)
+    full = owner_of(names, written)
     if full in _WRAPPERS and node.args:
-        place.callee = names.owner(dotted(node.args[0]))
+        place.callee = owner_of(names, dotted(node.args[0]))
         place.owner = ast.unparse(node.args[0])[:60]
     elif full == "dataclasses.replace" and node.args:
         place.object = "replace " + (dotted(node.args[0]) or "?")
@@ -115,9 +116,9 @@ def _name_user(place: Place, node: ast.expr, source: Source, names: Names) -> No
             if isinstance(call, ast.Call):
                 place.overrides = False
                 place.owner = ast.unparse(call.func)[:60]
-                full = names.owner(dotted(call.func))
+                full = owner_of(names, dotted(call.func))
                 if full in _WRAPPERS and call.args:
-                    full = names.owner(dotted(call.args[0]))
+                    full = owner_of(names, dotted(call.args[0]))
                 place.callee = full
         case ast.Assign(targets=[target]):
             place.object = "dict " + (dotted(target) or "?")
@@ -138,7 +139,7 @@ def _spread_into(name: str, source: Source, names: Names) -> str:
     spread = source.spreads.get(name)
     if spread is None or spread.stores != 1 or spread.loads != len(spread.functions):
         return ""
-    callees = {names.owner(function) for function in spread.functions}
+    callees = {owner_of(names, function) for function in spread.functions}
     return callees.pop() if len(callees) == 1 else ""
 
 

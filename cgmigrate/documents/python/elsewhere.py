@@ -11,6 +11,7 @@ import ast
 import os
 from functools import lru_cache
 
+from cgmigrate.documents.python.names import MEGATRON, Names, names_of
 from cgmigrate.text.files import read_bytes
 
 MAX_STEPS = 8
@@ -18,6 +19,30 @@ MAX_STEPS = 8
 MAX_FOLDERS = 8
 """Folders above a file in which its imports are looked for."""
 MAX_BYTES = 1024 * 1024
+
+_SHOW_NOTHING = ("typing", "typing_extensions", "types", "argparse", "omegaconf", "unittest", "collections", "mock")
+"""Packages whose classes hold any object's attributes."""
+_ANY = ("Any", "Namespace", "SimpleNamespace", "None", "T")
+
+
+def owner_of(names: Names, name: str) -> str:
+    """The full name as ``Names.resolve`` gives it, followed through the classes of the files around this one."""
+    full = names.resolve(name)
+    return leads_to(full, names.path, MEGATRON) if names.path else full
+
+
+def other_class(names: Names, full: str) -> str:
+    """The full name of a class that is not Megatron's; empty for Megatron's, and where that is not known.
+
+    What files around name settings is no hindrance: the class may still be derived from Megatron's.
+    """
+    first, last = full.partition(".")[0], full.rpartition(".")[2]
+    if not last[:1].isupper() or first in MEGATRON or first in _SHOW_NOTHING or last in _ANY:
+        return ""
+    if "." not in full and full not in names.classes and any(name.endswith(".*") for name in names.full.values()):
+        return ""  # `from megatron.core.transformer import *`
+    following = leads_to(full, names.path, MEGATRON, settings_too=True) if names.path else full
+    return "" if following.partition(".")[0] in MEGATRON else following
 
 
 def leads_to(full: str, path: str, known: tuple[str, ...], *, settings_too: bool = False) -> str:
@@ -59,8 +84,6 @@ def module_file(module: str, folder: str) -> str:
 @lru_cache(maxsize=1024)
 def _class_in(file: str, name: str, settings_too: bool) -> str:
     """What a class of a file is made from, or an import of it leads to; empty when the file does not say."""
-    from cgmigrate.documents.python.names import names_of
-
     try:
         data = read_bytes(file, MAX_BYTES)
         # A file that speaks of the settings may give its classes defaults of their own for them, and then

@@ -8,14 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from cgmigrate.documents.python.elsewhere import leads_to
 from cgmigrate.documents.python.source import dotted
 
 MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron_fsdp")
 """Packages whose classes are known by name."""
-_SHOW_NOTHING = ("typing", "typing_extensions", "types", "argparse", "omegaconf", "unittest", "collections", "mock")
-"""Packages whose classes hold any object's attributes."""
-_ANY = ("Any", "Namespace", "SimpleNamespace", "None", "T")
 SCOPE_CLASS, MODULE_CLASS = "CudaGraphScope", "CudaGraphModule"
 
 
@@ -44,24 +40,6 @@ class Names:
                 return name
             seen.add(name)
             name = next((base for base in bases if self._leads_out(base, seen)), bases[0])
-
-    def owner(self, name: str) -> str:
-        """The full name as ``resolve`` gives it, followed through the classes of the files around this one."""
-        full = self.resolve(name)
-        return leads_to(full, self.path, MEGATRON) if self.path else full
-
-    def other_class(self, full: str) -> str:
-        """The full name of a class that is not Megatron's; empty for Megatron's, and where that is not known.
-
-        What files around name settings is no hindrance: the class may still be derived from Megatron's.
-        """
-        first, last = full.partition(".")[0], full.rpartition(".")[2]
-        if not last[:1].isupper() or first in MEGATRON or first in _SHOW_NOTHING or last in _ANY:
-            return ""
-        if "." not in full and full not in self.classes and any(name.endswith(".*") for name in self.full.values()):
-            return ""  # `from megatron.core.transformer import *`
-        following = leads_to(full, self.path, MEGATRON, settings_too=True) if self.path else full
-        return "" if following.partition(".")[0] in MEGATRON else following
 
     def _leads_out(self, base: str, seen: set[str]) -> bool:
         return base.partition(".")[0] in self.full or (base in self.classes and base not in seen)

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from cgmigrate.documents.python.elsewhere import other_class
 from cgmigrate.documents.python.names import Names
 from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place, catches_missing, guard_of
 from cgmigrate.documents.python.source import Source, dotted
@@ -234,7 +235,7 @@ class Runs:
         place.built = place.built or made_by.endswith("core_transformer_config_from_args")
         if made_by and not made_by.startswith(("megatron.", "nemo.")):
             place.callee = made_by
-        if foreign := self.names.other_class(made_by) or self._annotated.get(path, ""):
+        if foreign := other_class(self.names, made_by) or self._annotated.get(path, ""):
             place.callee, place.foreign = foreign, True
         if path in ("self", "cls") and self.self_class:
             place.callee = self.names.resolve(self.self_class)
@@ -253,7 +254,7 @@ class Runs:
         return self._bound.get(path, "")
 
     def _annotate(self, path: str, annotation: ast.expr | None) -> None:
-        classes = [self.names.other_class(self.names.resolve(name)) for name in _classes_in(annotation)]
+        classes = [other_class(self.names, self.names.resolve(name)) for name in _classes_in(annotation)]
         if path and classes and all(classes):
             self._annotated[path] = classes[0]
 
