@@ -532,3 +532,15 @@ def test_the_lines_of_a_file_are_read_once_for_all_fixes(
     result = cgmigrate("check", "--format", "json", "a.yaml")
     assert json.loads(result.stdout)["summary"]["fixable"] == 30
     assert 1 <= len(read) <= 3
+
+
+def test_a_fifo_as_ignore_file_keeps_nobody_waiting_in_a_checkout(project: Path, cgmigrate, monkeypatch) -> None:
+    # git opens it and waits for a writer; the folder is then walked as one without git.
+    (project / ".git/HEAD").unlink()
+    (project / ".git").rmdir()
+    subprocess.run(["git", "init", "-q"], check=True, cwd=project)
+    os.mkfifo(project / ".gitignore")
+    (project / "a.yaml").write_text("m:\n  external_cuda_graph: true\n")
+    monkeypatch.setattr("cgmigrate.project.git.PATIENCE", 1)
+    result = cgmigrate("check", "--format", "concise", ".")
+    assert (result.exit_code, result.stdout.split()[1]) == (1, "CG102")

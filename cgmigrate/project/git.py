@@ -37,6 +37,9 @@ _SETTINGS = {
     "color.grep": "false",
 }
 
+PATIENCE = 30
+"""Seconds after which git counts as not available: a FIFO as ``.gitignore`` keeps it waiting for ever."""
+
 
 def run_git(folder: str, *arguments: str) -> tuple[bytes, str] | None:
     """Run git in a folder: its output and complaints, or None if it is not available or reports failure."""
@@ -56,9 +59,15 @@ def _run(folder: str, arguments: Sequence[str], environment: Mapping[str, str]) 
     command = ["git", "--no-pager", *settings, *arguments]
     try:
         done = subprocess.run(
-            command, cwd=folder, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, check=False
+            command,
+            cwd=folder,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE,
         )
-    except OSError as error:
+    except (OSError, subprocess.TimeoutExpired) as error:
         return 1, b"", str(error)
     return done.returncode, done.stdout, os.fsdecode(done.stderr)
 
