@@ -17,6 +17,7 @@ from cgmigrate.documents.python.places import OLD_NAMES
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import decode
+from cgmigrate.text.files import read_bytes
 
 _NAME = r"(enable_cuda_graph|external_cuda_graph|cuda_graph_scope)"
 _CANDIDATE = re.compile(
@@ -51,10 +52,7 @@ def readers_of_keys(top: str | None, sources: Iterable[tuple[str, bytes]]) -> di
 
 def _bytes_of(path: str) -> bytes:
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
-            return b""
-        with open(path, "rb") as file:
-            return file.read()
+        return read_bytes(path, _MOST_BYTES)
     except OSError:
         return b""
 
