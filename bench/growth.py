@@ -40,7 +40,7 @@ class Input:
     size: int
     words: Sequence[str] = ("check", ".")
     beside: str = ""
-    """A YAML file with a finding, where the input itself is no file that is checked."""
+    """A YAML file with a diagnostic, where the input itself is no file that is checked."""
 
 
 def calls(count: int) -> str:

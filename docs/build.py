@@ -57,7 +57,7 @@ def _safety(rule: Rule) -> list[str]:
     parts = [words[0].upper() + words[1:]]
     if words.startswith("applied"):
         parts[0] += (
-            " Both are computed for every place; where they differ, the fix is held back and the finding says how."
+            " Both are computed for every place; where they differ, the fix is held back and the diagnostic says how."
         )
     if any("rejected" in case.when for case in rule.cases):
         parts[0] += " What is refused captures nothing that a rewrite could keep."

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
-
-CORPUS = Path(__file__).parents[2] / "shared/corpus"
+from tests.support.paths import CORPUS
 
 
 @pytest.fixture

@@ -30,7 +30,6 @@ import yaml
 from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from test_properties import Fixed, assert_lossless, context, essential, ruamel, texts, without_settings
 
 import cgmigrate.lint.rules
 from cgmigrate.cli.commands import main as command
@@ -41,6 +40,10 @@ from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.settings import FIELDS, FLAGS, IMPL, INFERENCE, MODULES, Settings
 from cgmigrate.megatron.types import Reader, Rejected
 from cgmigrate.project.options import FORMATS
+
+# As a script, the tests are not on the path.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.end_to_end.test_properties import Fixed, assert_lossless, context, essential, ruamel, texts, without_settings
 
 ENUMS = ("CudaGraphScope", "CudaGraphModule")
 NAME = re.compile(r"cuda.graph|CudaGraph", re.IGNORECASE)

@@ -24,9 +24,12 @@ from click.testing import CliRunner
 
 from cgmigrate.cli.commands import main
 
-ROOT = Path(__file__).resolve().parents[1]
+# As a script, the tests are not on the path.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.support.paths import CORPUS, ROOT
+
 GOLDEN = ROOT / "tests/golden"
-CORPUS = ROOT.parent / "shared/corpus"
+
 PACKAGES = ("megatron-bridge-0.4.2", "megatron-bridge-0.6.2", "megatron-core-0.17.1", "nemo-toolkit-2.4.0")
 WHOLE = {
     "examples": (ROOT, "examples"),

@@ -44,22 +44,24 @@ def write_baseline(run: Run) -> str:
     assert run.baseline is not None
     counts = run.baseline.renewed(run.can_tell)
     save(run.baseline.path, counts)
-    return f"Wrote {run.baseline.path}: {_findings(counts)} known from now on."
+    return f"Wrote {run.baseline.path}: {_diagnostics(counts)} known from now on."
 
 
 def tell_baseline(run: Run, found: Sequence[Checked], prune: bool) -> list[str]:
-    """What to say of the baseline behind the findings; with ``prune`` also takes out what is fixed."""
+    """What to say of the baseline behind the diagnostics; with ``prune`` also takes out what is fixed."""
     assert run.baseline is not None
     path, lines = run.baseline.path, []
     if known := sum(len(checked.known) for checked in found):
-        lines.append(f"note: {known} known finding{'' if known == 1 else 's'} of {path} not shown")
+        lines.append(f"note: {known} known diagnostic{'' if known == 1 else 's'} of {path} not shown")
     fixed = run.baseline.fixed(run.can_tell)
     if prune:
         left = run.baseline.pruned(fixed)
         if fixed:
             save(path, left)
         lines.append(
-            f"Pruned {path}: {total(fixed)} fixed, {_findings(left)} left." if fixed else f"{path}: nothing to prune."
+            f"Pruned {path}: {total(fixed)} fixed, {_diagnostics(left)} left."
+            if fixed
+            else f"{path}: nothing to prune."
         )
     elif fixed:
         lines.append(f"note: {path} still counts what is fixed (take it out with --prune-baseline):")
@@ -72,6 +74,6 @@ def tell_baseline(run: Run, found: Sequence[Checked], prune: bool) -> list[str]:
     return lines
 
 
-def _findings(counts: Counts) -> str:
+def _diagnostics(counts: Counts) -> str:
     number, files = total(counts), len(counts)
-    return f"{number} finding{'' if number == 1 else 's'} in {files} file{'' if files == 1 else 's'}"
+    return f"{number} diagnostic{'' if number == 1 else 's'} in {files} file{'' if files == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""``cgmigrate check``: findings, and what keeps them out of sight (baseline, comments)."""
+"""``cgmigrate check``: diagnostics, and what keeps them out of sight (baseline, comments)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(given: dict[str, Any], statistics: bool) -> int:
         if writer is not None:
             writer.remove_leftovers(checked.path)
         if not given["write_baseline"]:
-            output.take(checked, checked.remaining if written else checked.findings)
+            output.take(checked, checked.remaining if written else checked.diagnostics)
 
     found, failed = each(run, output, take)
     failed = (writer is not None and writer.tell()) or failed
@@ -51,7 +51,7 @@ def check(given: dict[str, Any], statistics: bool) -> int:
     if writer is not None:
         _tell_comments(writer, found, output)
     _tell(run, found, output, failed, given)
-    return ERROR if failed else status_of([reported.finding for reported in output.found], output, given)
+    return ERROR if failed else status_of([reported.diagnostic for reported in output.found], output, given)
 
 
 def _writer(output: Output) -> Writer:
@@ -65,7 +65,7 @@ def _tell_comments(writer: Writer, found: list[Checked], output: Output) -> None
 
     number = sum(places_of(checked.fixed) for checked in found) - writer.unwritten
     if number or not writer.unwritten:
-        output.tell(f"Wrote comments for {counted(number, 'finding')}.")
+        output.tell(f"Wrote comments for {counted(number, 'diagnostic')}.")
 
 
 def _tell(run: Run, found: list[Checked], output: Output, failed: bool, given: dict[str, Any]) -> None:

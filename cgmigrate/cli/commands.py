@@ -12,7 +12,7 @@ import click
 from cgmigrate import __version__
 from cgmigrate.cli.console import Unusable
 from cgmigrate.cli.program import Program
-from cgmigrate.cli.session import CLEAN, FINDINGS, rules_of, team_folders
+from cgmigrate.cli.session import CLEAN, DIAGNOSTICS, rules_of, team_folders
 from cgmigrate.project.options import FORMATS
 from cgmigrate.text.escaping import in_line, in_text
 
@@ -75,18 +75,18 @@ def _common(command: Any) -> Any:
         ),
         click.option("--config", metavar="FILE", type=_PATH, help="This configuration for all files, not the nearest."),
         click.option("--isolated", is_flag=True, help="Read no configuration file."),
-        click.option("--baseline", metavar="FILE", type=_PATH, help="Leave out the findings that this file counts."),
-        click.option("--format", type=click.Choice(FORMATS), help="How findings are written (text)."),
-        click.option("--output-file", metavar="FILE", type=_PATH, help="Write the findings there, not to stdout."),
+        click.option("--baseline", metavar="FILE", type=_PATH, help="Leave out the diagnostics that this file counts."),
+        click.option("--format", type=click.Choice(FORMATS), help="How diagnostics are written (text)."),
+        click.option("--output-file", metavar="FILE", type=_PATH, help="Write the diagnostics there, not to stdout."),
         click.option(
             "--fail-on",
             type=click.Choice(["warning", "error"]),
             default="warning",
             help="The least severity that makes the exit status 1.",
         ),
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings."),
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are diagnostics."),
         click.option("--stdin-filename", metavar="NAME", type=_PATH, help="The name of what is read where PATHS is -."),
-        click.option("-q", "--quiet", is_flag=True, help="Say nothing but findings and errors."),
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing but diagnostics and errors."),
         click.option("-v", "--verbose", is_flag=True, help="Also say what was looked at, and how releases were found."),
         click.option(
             "--color",
@@ -118,13 +118,13 @@ def main() -> None:
 
 @main.command()
 @_common
-@click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of showing them.")
+@click.option("--statistics", is_flag=True, help="Count the diagnostics of each rule instead of showing them.")
 @click.option("--show-settings", is_flag=True, help="Show what holds for PATHS, and from where; check nothing.")
 @click.option("--show-files", is_flag=True, help="Show which files would be looked at; check nothing.")
-@click.option("--write-baseline", is_flag=True, help="Count all findings in the baseline, so that they are known.")
+@click.option("--write-baseline", is_flag=True, help="Count all diagnostics in the baseline, so that they are known.")
 @click.option("--prune-baseline", is_flag=True, help="Take out of the baseline what is fixed.")
 @click.option(
-    "--add-ignore", is_flag=True, help="Write comments that leave the findings out: # cgmigrate: ignore[CODE]."
+    "--add-ignore", is_flag=True, help="Write comments that leave the diagnostics out: # cgmigrate: ignore[CODE]."
 )
 @click.option(
     "--strict", is_flag=True, help="No comments, no configuration below the root, no baseline from the checked tree."
@@ -133,7 +133,7 @@ def main() -> None:
 def check(statistics: bool, show_settings: bool, show_files: bool, **given: Any) -> None:
     """Report deprecated, rejected and ineffective settings in PATHS (- for stdin).
 
-    Exit status: 0 nothing found, 1 findings, 2 a path or option that cannot be used.
+    Exit status: 0 nothing found, 1 diagnostics, 2 a path or option that cannot be used.
     """
     from cgmigrate.cli import check as checking
 
@@ -153,14 +153,14 @@ def check(statistics: bool, show_settings: bool, show_files: bool, **given: Any)
 @click.option("--diff", is_flag=True, help="Show what would change instead of writing it.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that change what is captured; each says how.")
 @click.option("--interactive", is_flag=True, help="Show each change and ask before it is written.")
-@click.option("--fix-only", is_flag=True, help="Report no findings, and exit with 0 although some are left.")
+@click.option("--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 although some are left.")
 @click.option("--undo", is_flag=True, help="The same as `cgmigrate undo`; takes no PATHS.")
 def fix(diff: bool, unsafe_fixes: bool, interactive: bool, fix_only: bool, undo: bool, **given: Any) -> None:
     """Rewrite the settings in PATHS so that exactly the same graphs are captured.
 
-    What is read from stdin (-) is written to stdout, and the findings that are left to stderr.
+    What is read from stdin (-) is written to stdout, and the diagnostics that are left to stderr.
 
-    Exit status: 0 nothing left to do, 1 findings that need a decision remain (with --diff also: something would
+    Exit status: 0 nothing left to do, 1 diagnostics that need a decision remain (with --diff also: something would
     change), 2 a path or option that cannot be used, a file that cannot be written.
     """
     from cgmigrate.cli import fix as fixing
@@ -172,9 +172,9 @@ def fix(diff: bool, unsafe_fixes: bool, interactive: bool, fix_only: bool, undo:
     if diff and interactive:
         raise click.UsageError("--diff and --interactive contradict each other")
     if fix_only and (interactive or given["format"] or given["output_file"]):
-        raise click.UsageError("--fix-only reports no findings: give no --interactive, --format or --output-file")
+        raise click.UsageError("--fix-only reports no diagnostics: give no --interactive, --format or --output-file")
     if diff and given["format"]:
-        raise click.UsageError("--diff prints a patch and no findings: leave out --format")
+        raise click.UsageError("--diff prints a patch and no diagnostics: leave out --format")
     sys.exit(fixing.fix(given, fixing.Mode(diff, unsafe_fixes, interactive, fix_only)))
 
 
@@ -192,7 +192,7 @@ def undo() -> None:
 def _undo() -> int:
     from cgmigrate.cli.undo import undo_last_run
 
-    return FINDINGS if undo_last_run() else CLEAN
+    return DIAGNOSTICS if undo_last_run() else CLEAN
 
 
 @main.command()
@@ -305,7 +305,7 @@ def test_rules(folder: str | None) -> None:
     except RuleError as error:
         raise Unusable(str(error)) from error
     click.echo(totals(tested), err=True)
-    sys.exit(FINDINGS if any(result.failures for result in tested) else CLEAN)
+    sys.exit(DIAGNOSTICS if any(result.failures for result in tested) else CLEAN)
 
 
 def _list_rules(folders: tuple[str, ...]) -> None:

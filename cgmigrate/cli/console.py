@@ -1,6 +1,6 @@
 """What check and fix say, and where: the report, the progress, the exit status.
 
-The report goes to stdout or to a file, all else to stderr. For people it is written as findings are found, for
+The report goes to stdout or to a file, all else to stderr. For people it is written as diagnostics are found, for
 programs when the run is over. Nothing of the formats is imported before there is something to write.
 """
 
@@ -17,9 +17,9 @@ import click
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.run import Checked, Run
-    from cgmigrate.project.discovery import Trouble
+    from cgmigrate.project.discovery import InputError
     from cgmigrate.report import Report, Reported
 
 
@@ -28,7 +28,7 @@ WITH_EDITS = ("json", "jsonlines", "sarif")
 
 
 FOR_PEOPLE = ("text", "concise")
-"""The formats that may have colours and are written as findings are found."""
+"""The formats that may have colours and are written as diagnostics are found."""
 
 
 class Unusable(click.ClickException):
@@ -59,16 +59,16 @@ class Output:
         self.statistics, self.quiet, self.verbose = statistics, quiet, verbose
         self.to_stderr, self.colour = to_stderr, colour
         self.found: list[Reported] = []
-        self.troubles: list[Trouble] = []
+        self.input_errors: list[InputError] = []
         self._root: str | None = None
 
     @property
     def _streams(self) -> bool:
-        """Whether findings are written as they are found."""
+        """Whether diagnostics are written as they are found."""
         return self.format in FOR_PEOPLE and self.file is None and not self.statistics
 
-    def take(self, checked: Checked, wanted: Sequence[Finding], written: bool = False) -> None:
-        """Report some findings of a file."""
+    def take(self, checked: Checked, wanted: Sequence[Diagnostic], written: bool = False) -> None:
+        """Report some diagnostics of a file."""
         if not wanted:
             return
         from cgmigrate.report import reported, repository_root
@@ -82,8 +82,8 @@ class Output:
             from cgmigrate.report.folding import folded
 
             one = {"text": text.one, "concise": concise.one}[self.format]
-            for finding in folded(new):
-                click.echo(one(finding, self.style), nl=False, err=self.to_stderr, color=self.colour)
+            for diagnostic in folded(new):
+                click.echo(one(diagnostic, self.style), nl=False, err=self.to_stderr, color=self.colour)
 
     def finish(self) -> None:
         """Write what is written at the end. Raises click.ClickException where the file cannot be written."""
@@ -110,19 +110,19 @@ class Output:
 
         rules = self.run.known_rules if self.found else {}
         seen = self.run.discovery.files_seen
-        return Report(seen, self.found, rules, self.troubles, self.run.notes)
+        return Report(seen, self.found, rules, self.input_errors, self.run.notes)
 
     def tell(self, text: str) -> None:
-        """Say something beside the findings."""
+        """Say something beside the diagnostics."""
         if not self.quiet:
             click.echo(in_line(text), err=True)
 
-    def trouble(self, trouble: Trouble) -> None:
+    def input_error(self, input_error: InputError) -> None:
         """Say that a path could not be looked at."""
-        self.troubles.append(trouble)
-        if trouble.missing or not self.quiet:
-            kind = "error" if trouble.missing else "warning"
-            click.echo(in_line(f"{kind}: {trouble.path}: {trouble.reason}"), err=True)
+        self.input_errors.append(input_error)
+        if input_error.missing or not self.quiet:
+            kind = "error" if input_error.missing else "warning"
+            click.echo(in_line(f"{kind}: {input_error.path}: {input_error.reason}"), err=True)
 
     def details(self) -> None:
         """With --verbose: what was looked at, and how the releases were decided on."""

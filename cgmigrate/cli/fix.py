@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from cgmigrate.cli.console import FOR_PEOPLE
-from cgmigrate.cli.session import CLEAN, ERROR, FINDINGS, clean, each, output_of, run_of, status_of, tell_notes
+from cgmigrate.cli.session import CLEAN, DIAGNOSTICS, ERROR, clean, each, output_of, run_of, status_of, tell_notes
 from cgmigrate.text.escaping import in_text
 from cgmigrate.text.words import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.console import Output
-    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.run import Checked, Run
 
 
 class Mode(NamedTuple):
-    """What becomes of the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports no findings."""
+    """What becomes of the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports no diagnostics."""
 
     diff: bool = False
     unsafe: bool = False
@@ -60,7 +60,7 @@ def fix(given: dict[str, Any], mode: Mode) -> int:
     if not mode.diff and not mode.fix_only:
         output.finish()
     failed = writer.tell() or failed
-    left = [finding for checked in found for finding in checked.remaining]
+    left = [diagnostic for checked in found for diagnostic in checked.remaining]
     fixed = sum(places_of(checked.fixed) for checked in rewritten)
     skipped = sum(places_of(checked.skipped) for checked in found)
     undecided = sum(places_of(checked.remaining) for checked in found) - skipped
@@ -69,7 +69,7 @@ def fix(given: dict[str, Any], mode: Mode) -> int:
     if failed:
         return ERROR
     if mode.diff and fixed and not given["exit_zero"]:
-        return FINDINGS
+        return DIAGNOSTICS
     return CLEAN if mode.fix_only else status_of(left, output, given)
 
 
@@ -91,20 +91,20 @@ def _chooser(output: Output) -> Any:
     from cgmigrate.report import alone
     from cgmigrate.report.text import one
 
-    def show(path: str, text: str, finding: Finding) -> str:
-        return one(alone(path, text, finding), output.style).rstrip("\n")
+    def show(path: str, text: str, diagnostic: Diagnostic) -> str:
+        return one(alone(path, text, diagnostic), output.style).rstrip("\n")
 
     return Chooser(show, partial(readable_diff, coloured=output.coloured()))
 
 
-def _to_report(checked: Checked, run: Run, written: bool) -> tuple[Finding, ...]:
-    """The findings that are left; what a person was asked about has been seen."""
+def _to_report(checked: Checked, run: Run, written: bool) -> tuple[Diagnostic, ...]:
+    """The diagnostics that are left; what a person was asked about has been seen."""
     if checked.after is not None and not written:
-        return checked.findings
+        return checked.diagnostics
     if run.chooser is not None and run.chooser.quit:
         return ()
-    skipped = {id(finding) for finding in checked.skipped}
-    return tuple(finding for finding in checked.remaining if id(finding) not in skipped)
+    skipped = {id(diagnostic) for diagnostic in checked.skipped}
+    return tuple(diagnostic for diagnostic in checked.remaining if id(diagnostic) not in skipped)
 
 
 def _show_diff(checked: Checked, output: Output) -> None:
@@ -155,12 +155,12 @@ def _tell(run: Run, output: Output, failed: bool, counts: _Counts, mode: Mode) -
             output.tell(clean(run, "nothing to do"))
         return
     verb, seen = "Would fix" if mode.diff else "Fixed", counted(run.discovery.files_seen, "file")
-    text = f"{verb} {counted(counts.fixed, 'finding')} in {counted(counts.files, 'file')} of {seen}"
+    text = f"{verb} {counted(counts.fixed, 'diagnostic')} in {counted(counts.files, 'file')} of {seen}"
     if counts.skipped:
         text += f"; {counts.skipped} skipped"
     if counts.unwritten:
         text += f"; {counted(counts.unwritten, 'fix', 'fixes')} not written"
     if counts.left:
-        text += f"; {counted(counts.left, 'finding')} left for you to decide"
+        text += f"; {counted(counts.left, 'diagnostic')} left for you to decide"
         text += " (see `cgmigrate check`)" if mode.diff or mode.fix_only else ""
     output.tell(text + ".")

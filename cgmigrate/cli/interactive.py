@@ -16,7 +16,7 @@ from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.megatron.settings import Settings
 from cgmigrate.documents.site_spans import spans_of
 
@@ -32,17 +32,17 @@ d - skip this change and all later ones of this file
 _LETTERS = "y,n,q,a,d,?"
 
 
-_Change = tuple[Mapping[int, "Settings"], Sequence["Finding"]]
+_Change = tuple[Mapping[int, "Settings"], Sequence["Diagnostic"]]
 
 
 @dataclass(slots=True)
 class Chooser:
-    """Asks a person about each change. ``show`` turns a path, text and finding into lines, ``colour`` a diff.
+    """Asks a person about each change. ``show`` turns a path, text and diagnostic into lines, ``colour`` a diff.
 
     ``away`` keeps the line of the progress away meanwhile. ``quit`` says that the person wants no more questions.
     """
 
-    show: Callable[[str, str, Finding], str]
+    show: Callable[[str, str, Diagnostic], str]
     colour: Callable[[str], str]
     away: Callable[[], AbstractContextManager[None]] = nullcontext
     quit: bool = False
@@ -51,12 +51,12 @@ class Chooser:
         self,
         path: str,
         document: Document,
-        wanted: Mapping[int, Settings],
+        rewrites: Mapping[int, Settings],
         together: Sequence[Sequence[int]],
-        findings: Sequence[Finding],
+        diagnostics: Sequence[Diagnostic],
     ) -> dict[int, Settings]:
         """Return those of the wanted settings that the user agrees to; ``together`` are sites that go as one."""
-        changes = _changes(document, wanted, together, findings)
+        changes = _changes(document, rewrites, together, diagnostics)
         agreed: dict[int, Settings] = {}
         answer = ""
         with self.away():
@@ -70,7 +70,7 @@ class Chooser:
         return agreed
 
     def _answer_to(
-        self, path: str, document: Document, some: Mapping[int, Settings], about: Sequence[Finding], place: str
+        self, path: str, document: Document, some: Mapping[int, Settings], about: Sequence[Diagnostic], place: str
     ) -> str:
         """Show one change and return the letter of the answer."""
         try:
@@ -79,8 +79,8 @@ class Chooser:
             told = f"{path}: cannot be written alone ({error}); fix without --interactive writes it"
             click.echo(in_line(told), err=True)
             return "n"
-        for finding in about:
-            click.echo(self.show(path, document.text, finding))
+        for diagnostic in about:
+            click.echo(self.show(path, document.text, diagnostic))
         click.echo(self.colour(unified_diff(path, document.text, after)), nl=False)
         return self._answer(place)
 
@@ -102,14 +102,19 @@ class Chooser:
 
 
 def _changes(
-    document: Document, wanted: Mapping[int, Settings], together: Sequence[Sequence[int]], findings: Sequence[Finding]
+    document: Document,
+    rewrites: Mapping[int, Settings],
+    together: Sequence[Sequence[int]],
+    diagnostics: Sequence[Diagnostic],
 ) -> list[_Change]:
-    """The changes in the order of the text, each with the findings that it settles."""
+    """The changes in the order of the text, each with the diagnostics that it settles."""
     in_groups = {index for group in together for index in group}
-    groups = [tuple(group) for group in together] + [(index,) for index in wanted if index not in in_groups]
-    placed = [(spans_of(document, group), group) for group in groups if not wanted.keys().isdisjoint(group)]
+    groups = [tuple(group) for group in together] + [(index,) for index in rewrites if index not in in_groups]
+    placed = [(spans_of(document, group), group) for group in groups if not rewrites.keys().isdisjoint(group)]
     changes: list[_Change] = []
     for spans, group in sorted(placed, key=lambda item: min(span.start for span in item[0])):
-        some = {index: wanted[index] for index in group if index in wanted}
-        changes.append((some, [finding for finding in findings if finding.span in spans and finding.safety]))
+        some = {index: rewrites[index] for index in group if index in rewrites}
+        changes.append(
+            (some, [diagnostic for diagnostic in diagnostics if diagnostic.span in spans and diagnostic.applicability])
+        )
     return changes

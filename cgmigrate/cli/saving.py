@@ -22,7 +22,7 @@ class Writer:
         self._say = tell
         self.problems: list[str] = []
         self.unwritten = 0
-        """Findings that stay, since their files could not be written."""
+        """Diagnostics that stay, since their files could not be written."""
         self._journal: Journal | None = None
         self._folders: set[str] = set()
 
@@ -42,7 +42,7 @@ class Writer:
             self.problems.append(str(error))
             self.unwritten += number
             return False
-        self._say(f"{verb} {checked.path} ({number} finding{'' if number == 1 else 's'})")
+        self._say(f"{verb} {checked.path} ({number} diagnostic{'' if number == 1 else 's'})")
         return True
 
     def remove_leftovers(self, path: str) -> None:
@@ -58,7 +58,7 @@ class Writer:
         """Say what went wrong; return whether a file could not be written."""
         for problem in self.problems:
             click.echo(in_line(f"error: {problem}"), err=True)
-        if self._journal is not None and self._journal.trouble:
+        if self._journal is not None and self._journal.input_error:
             part = " as a whole" if self._journal.recorded else ""
-            click.echo(in_line(f"warning: this run cannot be undone{part}: {self._journal.trouble}"), err=True)
+            click.echo(in_line(f"warning: this run cannot be undone{part}: {self._journal.input_error}"), err=True)
         return bool(self.problems)

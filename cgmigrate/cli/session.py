@@ -14,12 +14,12 @@ from cgmigrate.cli.console import WITH_EDITS, Output, Unusable, colour_wanted
 from cgmigrate.text.words import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.run import Checked, Run
     from cgmigrate.project.cascade import Configurations
-    from cgmigrate.project.discovery import Trouble
+    from cgmigrate.project.discovery import InputError
 
-CLEAN, FINDINGS, ERROR = 0, 1, 2
+CLEAN, DIAGNOSTICS, ERROR = 0, 1, 2
 """Exit statuses."""
 MOST_LEFT_ALONE = 5
 
@@ -149,7 +149,7 @@ def output_of(run: Run, given: dict[str, Any], statistics: bool = False) -> Outp
 
 def each(run: Run, output: Output, handle: Callable[[Checked], None]) -> tuple[list[Checked], bool]:
     """Handle every file; return those with something to say, and whether a path could not be used."""
-    from cgmigrate.project.discovery import Trouble
+    from cgmigrate.project.discovery import InputError
 
     found: list[Checked] = []
     failed = False
@@ -159,41 +159,41 @@ def each(run: Run, output: Output, handle: Callable[[Checked], None]) -> tuple[l
                 run.chooser.away = away
             for item in run:
                 with away():
-                    trouble = item if isinstance(item, Trouble) else _handled(item, handle, found)
-                    if trouble is not None:
-                        failed = failed or trouble.missing
-                        output.trouble(trouble)
+                    input_error = item if isinstance(item, InputError) else _handled(item, handle, found)
+                    if input_error is not None:
+                        failed = failed or input_error.missing
+                        output.input_error(input_error)
     except ValueError as error:  # a rule (RuleError) or a pattern that cannot be used
         raise Unusable(str(error)) from error
     return found, failed
 
 
-def _handled(checked: Checked, handle: Callable[[Checked], None], found: list[Checked]) -> Trouble | None:
+def _handled(checked: Checked, handle: Callable[[Checked], None], found: list[Checked]) -> InputError | None:
     """Handle one file; what fails in the program itself is returned, so that the other files are still reported."""
     try:
         handle(checked)
     except (OSError, click.ClickException, click.Abort, click.exceptions.Exit):
         raise
     except Exception as error:
-        from cgmigrate.project.discovery import Trouble
+        from cgmigrate.project.discovery import InputError
         from cgmigrate.text.failures import internal_error
 
-        return Trouble(checked.path, internal_error(error), missing=True)
+        return InputError(checked.path, internal_error(error), missing=True)
     found.append(checked)
     return None
 
 
-def status_of(findings: Sequence[Finding], output: Output, given: dict[str, Any]) -> int:
-    """The exit status that findings mean."""
-    if not findings:
+def status_of(diagnostics: Sequence[Diagnostic], output: Output, given: dict[str, Any]) -> int:
+    """The exit status that diagnostics mean."""
+    if not diagnostics:
         return CLEAN
     from cgmigrate.lint.diagnostics import UNREADABLE
 
     # What a file holds that could not be read may be an error.
-    failing = [f for f in findings if given["fail_on"] == "warning" or f.severity == "error" or f.rule in UNREADABLE]
+    failing = [f for f in diagnostics if given["fail_on"] == "warning" or f.severity == "error" or f.rule in UNREADABLE]
     if not failing:
         output.tell("None of them is an error, so the exit status is 0 (--fail-on error).")
-    return FINDINGS if failing and not given["exit_zero"] else CLEAN
+    return DIAGNOSTICS if failing and not given["exit_zero"] else CLEAN
 
 
 def clean(run: Run, what: str) -> str:

@@ -9,7 +9,7 @@ import click
 
 from cgmigrate.project.configuration import ConfigurationError
 from cgmigrate.project.configuration_file import settings_text
-from cgmigrate.project.discovery import Trouble
+from cgmigrate.project.discovery import InputError
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def show_files_of(run: Run) -> bool:
     failed = False
     try:
         for name in run.discovery.names():
-            if isinstance(name, Trouble):
+            if isinstance(name, InputError):
                 failed = failed or name.missing
                 kind = "error" if name.missing else "warning"
                 click.echo(in_line(f"{kind}: {name.path}: {name.reason}"), err=True)

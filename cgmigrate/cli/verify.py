@@ -32,7 +32,7 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
         for comparison in outcome.comparisons:
             click.echo(report.text(comparison, outcome.results, _style), nl=False, err=True)
         _tell_beside(outcome)
-        return ERROR if outcome.trouble else outcome.status
+        return ERROR if outcome.input_error else outcome.status
     if as_json:
         config = [verdict.as_json() for verdict in outcome.config]
         click.echo(report.as_json(outcome.comparisons, outcome.results, config), nl=False)
@@ -46,14 +46,14 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
         report.write_page(page, outcome.comparisons, outcome.results)
     _tell_beside(outcome)
     click.echo(report.summary(outcome.verdicts), err=True)
-    return ERROR if outcome.trouble else outcome.status
+    return ERROR if outcome.input_error else outcome.status
 
 
 def _tell_beside(outcome: Outcome) -> None:
     """What was left out, and what could not be read."""
     for note in outcome.notes:
         click.echo(in_line(f"note: {note}"), err=True)
-    for path in outcome.trouble:
+    for path in outcome.input_error:
         click.echo(in_line(f"error: {path}"), err=True)
 
 

@@ -9,7 +9,7 @@ from cgmigrate.text.spans import Span
 
 
 def spans_of(document: Document, indices: Sequence[int]) -> frozenset[Span]:
-    """Where findings about some sites, or problems that can be written, stand."""
+    """Where diagnostics about some sites, or problems that can be written, stand."""
     chosen = frozenset(indices)
     sites = [written.span for site in document.sites if site.index in chosen for written in site.written]
     return frozenset([*sites, *(problem.span for problem in document.problems if problem.index in chosen)])

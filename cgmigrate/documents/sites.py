@@ -31,7 +31,7 @@ class Written:
     """One setting as it stands in the text.
 
     ``key`` is the name as spelled (``--cuda-graph-scope``, ``model.cuda_graph_scope``);
-    ``span`` covers what a finding underlines: key and value.
+    ``span`` covers what a diagnostic underlines: key and value.
     """
 
     field: str
@@ -108,7 +108,7 @@ class Problem:
     """Something in the text beside the sites that is to be told; ``rule`` explains it.
 
     ``becomes`` is what to write instead, where that is known: the document writes it when ``index`` (which
-    continues those of the sites) is among the wanted. ``risk`` says why that may change what the code does,
+    continues those of the sites) is among the rewrites. ``risk`` says why that may change what the code does,
     ``blocked_by`` what prevents a fix, ``advice`` what to write by hand. ``fix`` is the fix in short where it does
     not write ``becomes``.
     """
@@ -154,16 +154,16 @@ class Document(Protocol):
         The fix of such an object is not safe: other places may set or read it under the old names.
         """
 
-    def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
-        """Return the edits that give each site (by index) the wanted own settings.
+    def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
+        """Return the edits that give each site (by index) the rewrites own settings.
 
         Raises CannotEditError when the text at a site cannot be changed without touching others.
         """
 
-    def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
-        """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
+    def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
+        """Read the edited text again; return what differs beyond ``rewrites``, empty when nothing."""
 
-    def quotes(self, wanted: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
+    def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
         """How the settings of these sites (by index and field) read in the text that was checked last."""
 
     def spelled(self, site: int, name: str, value: object) -> str:

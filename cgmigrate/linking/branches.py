@@ -82,7 +82,7 @@ def combined(
         _same_names(index, options, found)
         own = _choices(sites, [index])
         result[index] = {
-            name: _combined(index, name, own, options, [wanted[index][name] for wanted in found])
+            name: _combined(index, name, own, options, [rewrites[index][name] for rewrites in found])
             for name in found[0][index]
         }
         if sum(isinstance(value, Choice) for value in result[index].values()) < len(own):
@@ -93,7 +93,7 @@ def combined(
 
 
 def _same_names(index: int, options: Sequence[Variant], found: Sequence[Mapping[int, Settings]]) -> None:
-    names = [frozenset(wanted[index]) for wanted in found]
+    names = [frozenset(rewrites[index]) for rewrites in found]
     if len(set(names)) == 1:
         return
     # Of the ways to write the site, the usual one; modules and implementations stay where they are.

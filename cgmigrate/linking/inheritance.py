@@ -64,7 +64,7 @@ def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[i
     one that it replaces; one that they say and the site should not have is unset.
     """
     done: dict[int, Settings] = {}
-    wanted: dict[int, Settings] = {}
+    rewrites: dict[int, Settings] = {}
     for index in component:
         site = sites[index]
         inherited = _inherited(site, done)
@@ -75,9 +75,9 @@ def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[i
             if name not in inherited or not same(inherited[name], value) or _wrote(site, name)
         }
         own |= {name: UNSET[name] for name in inherited if name not in final}
-        wanted[index] = own
+        rewrites[index] = own
         done[index] = {**inherited, **own}
-    return wanted
+    return rewrites
 
 
 _SAID_BY = {IMPL: (ENABLE, EXTERNAL), MODULES: (SCOPE,), INFERENCE: (SCOPE, MODULES)}

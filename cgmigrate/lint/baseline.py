@@ -1,6 +1,6 @@
-"""A baseline: how many findings of each rule each file has that are known, so that only what is new is reported.
+"""A baseline: how many diagnostics of each rule each file has that are known, so that only what is new is reported.
 
-Counts, not line numbers: these change with every edit above. Where a file has more findings of a rule than the
+Counts, not line numbers: these change with every edit above. Where a file has more diagnostics of a rule than the
 baseline, which of them are new cannot be known, so all are shown.
 """
 
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from cgmigrate.text.files import MAX_GENERATED, read_text
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.lint.diagnostics import Diagnostic
 
 VERSION = 1
 
 Counts = dict[str, dict[str, int]]
-"""File, relative to the baseline's folder and with slashes → code → number of findings."""
+"""File, relative to the baseline's folder and with slashes → code → number of diagnostics."""
 
 
 class BaselineError(ValueError):
@@ -30,7 +30,7 @@ class BaselineError(ValueError):
 
 @dataclass(slots=True)
 class Baseline:
-    """Known findings, and what a run has found beside them."""
+    """Known diagnostics, and what a run has found beside them."""
 
     path: str
     known: Counts
@@ -48,21 +48,23 @@ class Baseline:
         """The path of a file in the baseline, as it can be opened from here."""
         return os.path.relpath(os.path.join(self._folder, name))
 
-    def part(self, path: str, findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-        """The findings of a file that are to be shown, and those that are known. Remembers how many there were."""
-        findings = tuple(findings)
+    def part(
+        self, path: str, diagnostics: Iterable[Diagnostic]
+    ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
+        """The diagnostics of a file that are to be shown, and those that are known. Remembers how many there were."""
+        diagnostics = tuple(diagnostics)
         name = self.name_of(path)
-        now = self.found[name] = dict(Counter(finding.rule for finding in findings))
+        now = self.found[name] = dict(Counter(diagnostic.rule for diagnostic in diagnostics))
         known = self.known.get(name, {})
         shown = tuple(
-            _noted(finding, known[finding.rule], now[finding.rule]) if finding.rule in known else finding
-            for finding in findings
-            if now[finding.rule] > known.get(finding.rule, 0)
+            _noted(diagnostic, known[diagnostic.rule], now[diagnostic.rule]) if diagnostic.rule in known else diagnostic
+            for diagnostic in diagnostics
+            if now[diagnostic.rule] > known.get(diagnostic.rule, 0)
         )
-        return shown, tuple(f for f in findings if now[f.rule] <= known.get(f.rule, 0))
+        return shown, tuple(f for f in diagnostics if now[f.rule] <= known.get(f.rule, 0))
 
     def fixed(self, concerns: Callable[[str, str], bool]) -> Counts:
-        """How many known findings are no more; ``concerns`` says of a file and code whether this run can tell."""
+        """How many known diagnostics are no more; ``concerns`` says of a file and code whether this run can tell."""
         gone: Counts = {}
         for name, rules in self.known.items():
             now = self.found.get(name, {})
@@ -90,9 +92,9 @@ class Baseline:
         return _less_empty(result)
 
 
-def _noted(finding: Finding, known: int, now: int) -> Finding:
-    note = f"the baseline knows {known} of the {now} {finding.rule} in this file; which are new cannot be told"
-    return replace(finding, notes=(*finding.notes, note))
+def _noted(diagnostic: Diagnostic, known: int, now: int) -> Diagnostic:
+    note = f"the baseline knows {known} of the {now} {diagnostic.rule} in this file; which are new cannot be told"
+    return replace(diagnostic, notes=(*diagnostic.notes, note))
 
 
 def _less_empty(counts: Counts) -> Counts:
@@ -101,7 +103,7 @@ def _less_empty(counts: Counts) -> Counts:
 
 
 def total(counts: Counts) -> int:
-    """The number of findings."""
+    """The number of diagnostics."""
     return sum(sum(rules.values()) for rules in counts.values())
 
 
@@ -132,7 +134,7 @@ def _counts(data: Any, path: str) -> Counts:
         for rules in data.values()
     )
     if not fine:
-        raise BaselineError(f"{path}: `findings` is not a table of files, each with codes and numbers above 0")
+        raise BaselineError(f"{path}: `diagnostics` is not a table of files, each with codes and numbers above 0")
     return {str(name): dict(rules) for name, rules in data.items()}
 
 

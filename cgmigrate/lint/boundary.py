@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cgmigrate.lint.diagnostics import Examination, Finding
+from cgmigrate.lint.diagnostics import Diagnostic, Examination
 from cgmigrate.project.configuration import is_below
 
 
@@ -16,9 +16,9 @@ def outside(path: str, paths: Iterable[str]) -> str:
     return "" if any(is_below(real, os.path.realpath(top)) for top in paths) else real
 
 
-def withheld(findings: Sequence[Finding], place: str) -> tuple[Finding, ...]:
-    """Findings of a file at a place outside of the paths: reported, without their fixes."""
-    return tuple(_withheld(finding, place) if finding.safety else finding for finding in findings)
+def withheld(diagnostics: Sequence[Diagnostic], place: str) -> tuple[Diagnostic, ...]:
+    """Diagnostics of a file at a place outside of the paths: reported, without their fixes."""
+    return tuple(_withheld(diagnostic, place) if diagnostic.applicability else diagnostic for diagnostic in diagnostics)
 
 
 def not_written(path: str, place: str) -> str:
@@ -28,14 +28,14 @@ def not_written(path: str, place: str) -> str:
 
 def without_fixes(examined: Examination) -> Examination:
     """An examination of which nothing is rewritten."""
-    return Examination(findings=examined.findings, left_alone=examined.left_alone)
+    return Examination(diagnostics=examined.diagnostics, left_alone=examined.left_alone)
 
 
-def _withheld(finding: Finding, place: str) -> Finding:
+def _withheld(diagnostic: Diagnostic, place: str) -> Diagnostic:
     return replace(
-        finding,
+        diagnostic,
         fix="",
-        safety="",
+        applicability="",
         because="",
         blocked_by=f"a link that leads out of the paths: the file is {place}",
         help="give the path of the file itself, or of this link, to have it rewritten",

@@ -23,7 +23,7 @@ from cgmigrate.megatron.settings import (
 class _Chosen:
     """What sites that share settings become, whichever branches of their values are taken."""
 
-    wanted: Mapping[int, Settings]
+    rewrites: Mapping[int, Settings]
     risks: Mapping[int, Sequence[Reason]]
 
 

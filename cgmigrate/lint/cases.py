@@ -9,7 +9,7 @@ from cgmigrate.documents.sites import Document, Site, Written
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.conditions import State, matching_case
-from cgmigrate.lint.diagnostics import Context, Finding, SiteCase, reader_name
+from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase, reader_name
 from cgmigrate.lint.messages import OR_UNSAFE, place_of
 from cgmigrate.lint.rules import Case, Rule
 from cgmigrate.megatron.releases import SPLIT_IN, Release
@@ -61,17 +61,17 @@ def _examine_site(
         # Code computes values all the time; that is worth a word only where an old name has to be migrated.
         undecided = []
     if copied := _copied_from(undecided):
-        case.told.append(_copy_finding(context.rules["CG003"], copied, undecided))
+        case.told.append(_copy_diagnostic(context.rules["CG003"], copied, undecided))
     elif undecided:
         rule = context.rules["CG003"]
         for written in undecided:
             assert isinstance(written.value, Undecided)
             message = f"`{written.key}` has {written.value.reason}, so what is captured cannot be known from here"
             advice = advice_for(document, site, written, before)
-            case.told.append(Finding(rule.id, rule.severity, written.span, message, help=advice))
+            case.told.append(Diagnostic(rule.id, rule.severity, written.span, message, help=advice))
     if any(isinstance(value, Undecided) for value in before.values()):
         case.block("a value beside it is computed when the file is used")
-        case.hits = _hits_of_names(case, context)
+        case.matches = _matches_of_names(case, context)
         return case
     _apply_rules(case, context)
     _name_none(case, document)
@@ -79,17 +79,17 @@ def _examine_site(
         _keep_overriding(case, context)
     _risk_readers(case, context)
     for code, merged_with in (("CG004", document.builds_on or context.names_files), ("CG010", context.merged_into)):
-        if merged_with and any(hit.fix for _, hit in case.hits):
+        if merged_with and any(match.fix for _, match in case.matches):
             case.risk(_merge_risk(code, merged_with), code)
-            # A mapping that only merges another shows no setting: the finding is at the mapping that it merges.
+            # A mapping that only merges another shows no setting: the diagnostic is at the mapping that it merges.
             if case.site.written:
-                case.told.append(_merged_finding(context.rules[code], merged_with, case))
+                case.told.append(_merged_diagnostic(context.rules[code], merged_with, case))
     return case
 
 
 def _risk_readers(case: SiteCase, context: Context) -> None:
     """A key that code reads by its name has to change together with that code."""
-    if case.site.origin is not None or not any(hit.fix for _, hit in case.hits):
+    if case.site.origin is not None or not any(match.fix for _, match in case.matches):
         return
     for written in case.site.written:
         place = context.key_readers.get(written.field)
@@ -108,12 +108,12 @@ def _name_none(case: SiteCase, document: Document) -> None:
         case.risk("the implementation is set elsewhere, if at all: where it is, false left it on, and `none` does not")
 
 
-def _merged_finding(rule: Rule, other: str, case: SiteCase) -> Finding:
+def _merged_diagnostic(rule: Rule, other: str, case: SiteCase) -> Diagnostic:
     """What to say of a site whose other half may stand in another file."""
     written = place_of(rule, case.site) or case.site.written[0]
     message = _merge_risk(rule.id, other)
     advice = f"migrate these files together by hand{OR_UNSAFE} each as if it stood alone"
-    return Finding(rule.id, rule.severity, written.span, message, help=advice)
+    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice)
 
 
 def _merge_risk(code: str, other: str) -> str:
@@ -158,7 +158,7 @@ def _copied_from(undecided: Sequence[Written]) -> str:
     return objects.pop() if len(objects) == 1 and len(undecided) > 1 else ""
 
 
-def _copy_finding(rule: Rule, copied: str, undecided: Sequence[Written]) -> Finding:
+def _copy_diagnostic(rule: Rule, copied: str, undecided: Sequence[Written]) -> Diagnostic:
     """One diagnostic for settings that are copied together, so that they go on being consistent."""
     written = next((written for written in undecided if written.field in DEPRECATED), undecided[0])
     *first, last = (f"`{other.field}`" for other in undecided)
@@ -168,7 +168,7 @@ def _copy_finding(rule: Rule, copied: str, undecided: Sequence[Written]) -> Find
         "copy `cuda_graph_impl`, `cuda_graph_modules` and `inference_cuda_graph_scope`, and no deprecated setting, "
         f"once `{copied}` is written with the new names"
     )
-    return Finding(rule.id, rule.severity, written.span, message, help=advice)
+    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice)
 
 
 def _source_for(settings: Settings, context: Context) -> Release:
@@ -177,12 +177,12 @@ def _source_for(settings: Settings, context: Context) -> Release:
     return context.target if new and context.source < SPLIT_IN <= context.target else context.source
 
 
-def _hits_of_names(case: SiteCase, context: Context) -> list[tuple[Rule, Case]]:
+def _matches_of_names(case: SiteCase, context: Context) -> list[tuple[Rule, Case]]:
     """The deprecated names of a site that cannot be evaluated, so that none of them goes unsaid."""
     decided = {name: value for name, value in case.before.items() if not isinstance(value, Undecided)}
     state = State(decided, reader_name(case.reader), case.source, context.target)
     found = [(rule, matching_case(rule, state)) for rule in context.rules.values() if rule.id.startswith("CG1")]
-    return [(rule, hit) for rule, hit in found if hit is not None]
+    return [(rule, match) for rule, match in found if match is not None]
 
 
 def _apply_rules(case: SiteCase, context: Context) -> None:
@@ -194,16 +194,16 @@ def _apply_rules(case: SiteCase, context: Context) -> None:
     while progress:
         progress = False
         for rule in rules:
-            hit = matching_case(rule, State(current, reader, case.source, context.target))
-            if hit is None or (rule.id, id(hit)) in done:
+            match = matching_case(rule, State(current, reader, case.source, context.target))
+            if match is None or (rule.id, id(match)) in done:
                 continue
-            done.add((rule.id, id(hit)))
-            case.hits.append((rule, hit))
-            if hit.fix is None:
-                case.block(hit.decide, rule.id)
+            done.add((rule.id, id(match)))
+            case.matches.append((rule, match))
+            if match.fix is None:
+                case.block(match.decide, rule.id)
                 continue
-            current = hit.fix.apply(current)
-            if hit.fix.unsafe:
-                case.risk(hit.fix.unsafe, rule.id)
+            current = match.fix.apply(current)
+            if match.fix.unsafe:
+                case.risk(match.fix.unsafe, rule.id)
             progress = True
     case.final = current

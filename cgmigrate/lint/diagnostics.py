@@ -1,4 +1,4 @@
-"""What is known of a run, a document and a site while it is examined; and findings, what is said of it."""
+"""What is known of a run, a document and a site while it is examined; and diagnostics, what is said of it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnostic:
     """One thing to tell the user.
 
-    ``fix`` is the result in short, ``safety`` whether it is applied (``safe``), applied only with
+    ``fix`` is the result in short, ``applicability`` whether it is applied (``safe``), applied only with
     ``--unsafe-fixes`` (``unsafe``), or empty when there is none. ``because`` says why a fix is unsafe,
     ``blocked_by`` which diagnostic or place prevents one, ``help`` what to write by hand; ``notes`` say more.
     ``site`` is the index of what the fix rewrites, -1 when nothing; ``edits`` are that fix as a whole,
@@ -55,7 +55,7 @@ class Finding:
     span: Span
     message: str
     fix: str = ""
-    safety: str = ""
+    applicability: str = ""
     because: str = ""
     blocked_by: str = ""
     help: str = ""
@@ -72,7 +72,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Examination:
-    """All findings of one document and the settings its sites should have.
+    """All diagnostics of one document and the settings its sites should have.
 
     ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
     only what ``safe`` does not. ``together`` maps such an index to all that are rewritten with it.
@@ -81,7 +81,7 @@ class Examination:
     ``left_alone`` names settings that belong to other systems.
     """
 
-    findings: list[Finding] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     safe: dict[int, Settings] = field(default_factory=dict)
     unsafe: dict[int, Settings] = field(default_factory=dict)
     together: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -111,13 +111,13 @@ class SiteCase:
     reader: Reader
     before: Settings
     source: Release
-    hits: list[tuple[Rule, Case]] = field(default_factory=list)
+    matches: list[tuple[Rule, Case]] = field(default_factory=list)
     final: Settings | None = None
     blocked: Reason | None = None
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
     risks: list[Reason] = field(default_factory=list)
     """Why it is rewritten only with --unsafe-fixes."""
-    told: list[Finding] = field(default_factory=list)
+    told: list[Diagnostic] = field(default_factory=list)
 
     def block(self, text: str, rule: str = "", help: str = "") -> None:
         """Give the reason why the site cannot be rewritten; the first one given stays."""

@@ -1,7 +1,7 @@
-"""Writing the comments that leave findings out (``--add-ignore``); see ``suppressions`` for what they mean.
+"""Writing the comments that leave diagnostics out (``--add-ignore``); see ``suppressions`` for what they mean.
 
-A comment is tried at the end of the line, at the end of the finding, on the line before. What is kept is proven:
-the text reads as before, and the comment leaves the finding out.
+A comment is tried at the end of the line, at the end of the diagnostic, on the line before. What is kept is proven:
+the text reads as before, and the comment leaves the diagnostic out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import Syntax
-from cgmigrate.lint.diagnostics import UNREADABLE, Finding
+from cgmigrate.lint.diagnostics import UNREADABLE, Diagnostic
 from cgmigrate.lint.suppressions import WITHOUT_EFFECT, Requests
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
@@ -28,25 +28,25 @@ class _Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The text with comments, the findings that they leave out, and those for which there is no place."""
+    """The text with comments, the diagnostics that they leave out, and those for which there is no place."""
 
     text: str
-    hidden: tuple[Finding, ...]
-    left: tuple[Finding, ...]
+    hidden: tuple[Diagnostic, ...]
+    left: tuple[Diagnostic, ...]
 
 
 def add_ignores(
     document: Document,
     syntax: Syntax,
-    findings: Sequence[Finding],
+    diagnostics: Sequence[Diagnostic],
     read: Callable[[str], Document],
     reason: str = "",
 ) -> Added:
-    """Write comments for findings of a document; ``read`` reads an edited text like the document."""
+    """Write comments for diagnostics of a document; ``read`` reads an edited text like the document."""
     fixed = frozenset((*UNREADABLE, WITHOUT_EFFECT))
     # What was said of the text as it was, with the place where it stands now.
-    waiting = [] if _unreadable(document) else [(f, f) for f in findings if f.rule not in fixed]
-    hidden: list[Finding] = []
+    waiting = [] if _unreadable(document) else [(f, f) for f in diagnostics if f.rule not in fixed]
+    hidden: list[Diagnostic] = []
     for place in _Place:
         if not waiting:
             break
@@ -61,8 +61,8 @@ def add_ignores(
                 hidden += settled
             elif len(some) > 1:
                 groups += [some[: len(some) // 2], some[len(some) // 2 :]]
-    settled_ids = {id(finding) for finding in hidden}
-    left = tuple(finding for finding in findings if id(finding) not in settled_ids)
+    settled_ids = {id(diagnostic) for diagnostic in hidden}
+    left = tuple(diagnostic for diagnostic in diagnostics if id(diagnostic) not in settled_ids)
     return Added(document.text, tuple(hidden), left)
 
 
@@ -70,12 +70,12 @@ def _unreadable(document: Document) -> bool:
     return any(problem.rule in UNREADABLE for problem in document.problems)
 
 
-def _line(requests: Requests, finding: Finding, place: _Place) -> int:
-    first, last = requests.lines_of(finding.span)
+def _line(requests: Requests, diagnostic: Diagnostic, place: _Place) -> int:
+    first, last = requests.lines_of(diagnostic.span)
     return last if place is _Place.LAST else first
 
 
-_Waiting = list[tuple[Finding, Finding]]
+_Waiting = list[tuple[Diagnostic, Diagnostic]]
 
 
 def _attempt(
@@ -86,7 +86,7 @@ def _attempt(
     lines: frozenset[int],
     read: Callable[[str], Document],
     reason: str,
-) -> tuple[Document, _Waiting, list[Finding]] | None:
+) -> tuple[Document, _Waiting, list[Diagnostic]] | None:
     """Write comments for what waits on some lines; None when the text would read otherwise, or one does not help."""
     before = Requests(document.text, syntax, document)
     codes: dict[int, set[str]] = {}
@@ -114,11 +114,11 @@ def _comment(text: str, requests: Requests, line: int, codes: Sequence[str], pla
     """The edit that asks for some codes on a line: in a comment that asks for others already, else in a new one."""
     start, end = requests.bounds(line)
     above = place is _Place.BEFORE
-    for directive in requests.over(line) if above else requests.on(line):
-        beside = above or not directive.alone
-        if directive.codes and not directive.whole_file and not directive.trouble and beside:
-            at = text.rindex("]", directive.span.start, directive.span.end)
-            missing = [code for code in codes if code not in directive.codes]
+    for suppression in requests.over(line) if above else requests.on(line):
+        beside = above or not suppression.alone
+        if suppression.codes and not suppression.whole_file and not suppression.input_error and beside:
+            at = text.rindex("]", suppression.span.start, suppression.span.end)
+            missing = [code for code in codes if code not in suppression.codes]
             return Edit(at, at, "".join(f", {code}" for code in missing))
     request = f"# cgmigrate: ignore[{', '.join(codes)}]{' ' + reason if reason else ''}"
     if not above:

@@ -1,4 +1,4 @@
-"""Site + rules → findings and fixes, each fix checked for soundness before anybody sees it.
+"""Site + rules → diagnostics and fixes, each fix checked for soundness before anybody sees it.
 
 A fix is sound when the settings before, read by the source release, capture what the settings
 after capture, read by the target release. All sites that share text (through anchors and merge
@@ -16,10 +16,10 @@ from cgmigrate.linking.ownership import Owner, Owners
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.branches import _choose, _Chosen
 from cgmigrate.lint.cases import _case_of
-from cgmigrate.lint.diagnostics import SAFE, UNSAFE, Context, Examination, Finding, SiteCase
-from cgmigrate.lint.messages import findings_of
+from cgmigrate.lint.diagnostics import SAFE, UNSAFE, Context, Diagnostic, Examination, SiteCase
+from cgmigrate.lint.messages import diagnostics_of
 from cgmigrate.lint.rules import Rule
-from cgmigrate.lint.soundness import _cannot_be_written, _differs, _order_matters, _proposed, _trouble
+from cgmigrate.lint.soundness import _cannot_be_written, _differs, _input_error, _order_matters, _proposed
 from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.settings import (
     DEPRECATED,
@@ -40,7 +40,7 @@ def examine(document: Document, context: Context) -> Examination:
     cases: dict[int, SiteCase] = {}
     for site, owner in zip(sites, owners, strict=True):
         if owner.ecosystem is None:
-            result.findings += _owner_unknown(site, document, context)
+            result.diagnostics += _owner_unknown(site, document, context)
         elif owner.ecosystem.reader is None and not owner.conflict:
             result.left_alone += [(written, owner.ecosystem.name) for written in site.written]
         else:
@@ -50,11 +50,11 @@ def examine(document: Document, context: Context) -> Examination:
     ]
     fine = _decide(document, sites, cases, chosen, context, result, {p.index: {} for p, _ in problems if p.becomes})
     for problem, rule in problems:
-        result.findings.append(_told_problem(problem, rule, document, context, result, fine))
+        result.diagnostics.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
-        result.findings += findings_of(case, document, context, result)
-    result.findings = [_with_help(finding, context) for finding in result.findings]
-    result.findings.sort(key=lambda finding: (finding.span.start, finding.rule))
+        result.diagnostics += diagnostics_of(case, document, context, result)
+    result.diagnostics = [_with_help(diagnostic, context) for diagnostic in result.diagnostics]
+    result.diagnostics.sort(key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
     return result
 
 
@@ -82,12 +82,12 @@ def _laid_over(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
     return result
 
 
-def _with_help(finding: Finding, context: Context) -> Finding:
-    """A finding without a fix and without help of its own gets that of its rule."""
-    if finding.safety or finding.help:
-        return finding
-    rule = context.rules.get(finding.rule)
-    return replace(finding, help=rule.help) if rule else finding
+def _with_help(diagnostic: Diagnostic, context: Context) -> Diagnostic:
+    """A diagnostic without a fix and without help of its own gets that of its rule."""
+    if diagnostic.applicability or diagnostic.help:
+        return diagnostic
+    rule = context.rules.get(diagnostic.rule)
+    return replace(diagnostic, help=rule.help) if rule else diagnostic
 
 
 def _rule_of(problem: Problem, context: Context) -> Rule | None:
@@ -102,30 +102,32 @@ def _held(problem: Problem, context: Context) -> Problem:
 
 def _told_problem(
     problem: Problem, rule: Rule, document: Document, context: Context, result: Examination, fine: bool
-) -> Finding:
-    """A finding about what is no site; what it becomes is written like the fix of a site.
+) -> Diagnostic:
+    """A diagnostic about what is no site; what it becomes is written like the fix of a site.
 
     ``fine`` says that all that can be written was tried together and is right.
     """
-    told = Finding(rule.id, rule.severity, problem.span, problem.message, site=problem.index)
+    told = Diagnostic(rule.id, rule.severity, problem.span, problem.message, site=problem.index)
     if not problem.becomes:
         return replace(told, blocked_by=problem.blocked_by, help=problem.advice)
     risk = problem.risk
     if context.source >= SPLIT_IN:
         risk = risk or f"the code already runs on megatron-core {context.source}, where it does something else"
     risk = risk or document.exposed(problem.index)
-    if not fine and (reason := _trouble(document, {problem.index: {}})):
+    if not fine and (reason := _input_error(document, {problem.index: {}})):
         blocked_by = f"the text cannot be changed safely: {reason}"
         return replace(told, blocked_by=blocked_by, help=f"write `{problem.becomes}` by hand")
     (result.unsafe if risk else result.safe)[problem.index] = {}
-    return replace(told, fix=problem.fix or f"write `{problem.becomes}`", safety=UNSAFE if risk else SAFE, because=risk)
+    return replace(
+        told, fix=problem.fix or f"write `{problem.becomes}`", applicability=UNSAFE if risk else SAFE, because=risk
+    )
 
 
 def _if_megatrons(advice: str) -> str:
     return f"if it is megatron-core's, {advice}" if advice else ""
 
 
-def _owner_unknown(site: Site, document: Document, context: Context) -> list[Finding]:
+def _owner_unknown(site: Site, document: Document, context: Context) -> list[Diagnostic]:
     rule = context.rules["CG006"]
     message = "whose `{}` this is cannot be told from here (DeepSpeed, TensorRT-LLM and others have one, too)"
     if site.origin is not None:
@@ -133,7 +135,7 @@ def _owner_unknown(site: Site, document: Document, context: Context) -> list[Fin
         owner = f"`{whose}`" if whose else "what gets it"
         message = f"whose `{{}}` this is cannot be told: {owner} is not known as Megatron's"
     return [
-        Finding(
+        Diagnostic(
             rule.id,
             rule.severity,
             written.span,
@@ -180,31 +182,31 @@ def _decide(
             for case in group:
                 case.block(why)
             continue
-        wanted = _proposed(sites, component, group, context)
+        rewrites = _proposed(sites, component, group, context)
         if answer is not None:
-            wanted = dict(answer.wanted)
+            rewrites = dict(answer.rewrites)
             for case in group:
                 case.risks += [risk for risk in answer.risks[case.site.index] if risk not in case.risks]
-        wanted = {index: own for index, own in wanted.items() if _differs(own, document.sites[index].own)}
+        rewrites = {index: own for index, own in rewrites.items() if _differs(own, document.sites[index].own)}
         if not any(case.blocked for case in group):
-            candidates.append((group, wanted))
-    together = {**beside, **{index: own for _, wanted in candidates for index, own in wanted.items()}}
-    fine = not together or not _trouble(document, together)
+            candidates.append((group, rewrites))
+    together = {**beside, **{index: own for _, rewrites in candidates for index, own in rewrites.items()}}
+    fine = not together or not _input_error(document, together)
     if fine:
         result.quotes |= document.quotes(together)
-    for group, wanted in candidates:
+    for group, rewrites in candidates:
         if not fine:
-            if _cannot_be_written(document, wanted, group):
-                result.by_hand |= wanted
+            if _cannot_be_written(document, rewrites, group):
+                result.by_hand |= rewrites
                 continue
-            result.quotes |= document.quotes(wanted)
+            result.quotes |= document.quotes(rewrites)
         _add_exposure(document, group)
         safe = not any(case.risks for case in group)
         for case in group:
             if not safe and not case.risks:
                 case.risk("it shares settings with a mapping whose rewrite is not safe")
-        (result.safe if safe else result.unsafe).update(wanted)
-        result.together |= dict.fromkeys(wanted, tuple(wanted))
+        (result.safe if safe else result.unsafe).update(rewrites)
+        result.together |= dict.fromkeys(rewrites, tuple(rewrites))
     return fine
 
 

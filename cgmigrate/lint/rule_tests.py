@@ -122,7 +122,7 @@ def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule
 
 
 def _reported(rule: Rule, example: Mapping[str, Any], result: Examination) -> list[str]:
-    told = {finding.rule for finding in result.findings}
+    told = {diagnostic.rule for diagnostic in result.diagnostics}
     if example.get("reported", True) == (rule.id in told):
         return []
     if rule.id in told:
@@ -135,8 +135,8 @@ def _reported(rule: Rule, example: Mapping[str, Any], result: Examination) -> li
 
 def _held_back(rule: Rule, result: Examination) -> str:
     """Why fixes are not applied, in the words that a user would read; the rule's own first."""
-    held = [finding for finding in result.findings if finding.safety != SAFE and finding.reasons]
-    held.sort(key=lambda finding: finding.rule != rule.id)
+    held = [diagnostic for diagnostic in result.diagnostics if diagnostic.applicability != SAFE and diagnostic.reasons]
+    held.sort(key=lambda diagnostic: diagnostic.rule != rule.id)
     return "".join(
         dict.fromkeys(f"\n    {one.rule} is not fixed; {label}: {text}" for one in held for label, text in one.reasons)
     )

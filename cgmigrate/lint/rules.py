@@ -79,7 +79,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule file. ``fields`` are where its findings point, best first; ``help`` is for those without other help."""
+    """One rule file. ``fields`` are where diagnostics point, best first; ``help`` is the general help."""
 
     id: str
     name: str

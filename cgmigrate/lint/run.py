@@ -1,4 +1,4 @@
-"""One run: paths → discovery → documents → findings → edited text, file by file."""
+"""One run: paths → discovery → documents → diagnostics → edited text, file by file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 from cgmigrate.documents.syntax import READ, Syntax
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
-from cgmigrate.project.discovery import Discovery, Handed, Source, TooLarge, Trouble
+from cgmigrate.project.discovery import Discovery, Handed, InputError, Source, TooLarge
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.lint.baseline import Baseline
-    from cgmigrate.lint.diagnostics import Context, Examination, Finding
+    from cgmigrate.lint.diagnostics import Context, Diagnostic, Examination
     from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.suppressions import Requests, Suppressed
     from cgmigrate.project.cascade import Configurations, Governing
@@ -37,43 +37,43 @@ class Chooser(Protocol):
         self,
         path: str,
         document: Document,
-        wanted: Mapping[int, Settings],
+        rewrites: Mapping[int, Settings],
         together: Sequence[Sequence[int]],
-        findings: Sequence[Finding],
+        diagnostics: Sequence[Diagnostic],
     ) -> dict[int, Settings]:
         """Return those of the wanted settings that the user agrees to; ``together`` are sites that go as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One file that holds settings: its findings, and its text before and after the fixes.
+    """One file that holds settings: its diagnostics, and its text before and after the fixes.
 
-    ``after`` is None when nothing is to be rewritten. ``fixed`` are the findings that the rewrite
+    ``after`` is None when nothing is to be rewritten. ``fixed`` are the diagnostics that the rewrite
     settles, ``edits`` what it changes. ``releases`` are those from and to which it goes, None for a
     file that could not be read. ``known`` are those in the baseline, ``hidden`` those that comments leave
-    out: neither is among ``findings``.
+    out: neither is among ``diagnostics``.
     """
 
     path: str
     data: bytes
     text: str
-    findings: tuple[Finding, ...]
+    diagnostics: tuple[Diagnostic, ...]
     left_alone: tuple[tuple[int, str, str], ...] = ()
     after: str | None = None
     bom: bool = False
-    fixed: tuple[Finding, ...] = ()
+    fixed: tuple[Diagnostic, ...] = ()
     edits: tuple[Edit, ...] = ()
     releases: tuple[Release, Release] | None = None
-    known: tuple[Finding, ...] = ()
-    hidden: tuple[Finding, ...] = ()
-    skipped: tuple[Finding, ...] = ()
-    """Findings whose fix the user declined."""
+    known: tuple[Diagnostic, ...] = ()
+    hidden: tuple[Diagnostic, ...] = ()
+    skipped: tuple[Diagnostic, ...] = ()
+    """Diagnostics whose fix the user declined."""
 
     @property
-    def remaining(self) -> tuple[Finding, ...]:
-        """The findings that the rewrite does not settle."""
-        fixed = {(finding.rule, finding.span, finding.message) for finding in self.fixed}
-        return tuple(f for f in self.findings if (f.rule, f.span, f.message) not in fixed)
+    def remaining(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics that the rewrite does not settle."""
+        fixed = {(diagnostic.rule, diagnostic.span, diagnostic.message) for diagnostic in self.fixed}
+        return tuple(f for f in self.diagnostics if (f.rule, f.span, f.message) not in fixed)
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class Run:
         else:
             self.discovery = Discovery(self.paths, self.options.exclude, excludes)
 
-    def __iter__(self) -> Iterator[Checked | Trouble]:
+    def __iter__(self) -> Iterator[Checked | InputError]:
         # Which file is merged into which is known only when all that hold settings are known.
         found = list(self.discovery)
         self._sources = [item for item in found if isinstance(item, Source)]
@@ -121,7 +121,7 @@ class Run:
         self.to_examine, self.examined = len(found), 0
         for item in found:
             match item:
-                case Trouble():
+                case InputError():
                     yield item
                 case TooLarge(path=path, size=size):
                     message = f"the file has {size:,} bytes and is not read as a configuration"
@@ -144,7 +144,7 @@ class Run:
             if options.rule_folders:
                 self.rules(options)
 
-    def _checked(self, source: Source) -> Checked | Trouble:
+    def _checked(self, source: Source) -> Checked | InputError:
         """What there is to say of one file; whatever fails in it must not hide what the others hold."""
         from cgmigrate.text.failures import TOO_DEEP, internal_error, too_deep
 
@@ -157,15 +157,15 @@ class Run:
         except Exception as error:
             if _is_of_the_user(error):
                 raise
-            return Trouble(source.path, internal_error(error), missing=True)
+            return InputError(source.path, internal_error(error), missing=True)
 
     def _beside_baseline(self, checked: Checked) -> Checked:
         if self.baseline is None:
             return checked
         # What the rewrite settles is not compared: what is left of a rule may be no more than is known.
         shown, known = self.baseline.part(checked.path, checked.remaining)
-        findings = sorted((*checked.fixed, *shown), key=lambda finding: (finding.span.start, finding.rule))
-        return replace(checked, findings=tuple(findings) if checked.fixed else shown, known=known)
+        diagnostics = sorted((*checked.fixed, *shown), key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
+        return replace(checked, diagnostics=tuple(diagnostics) if checked.fixed else shown, known=known)
 
     def can_tell(self, name: str, rule: str) -> bool:
         """Whether this run would have found what the baseline knows of a file and rule, if it were still there."""
@@ -201,16 +201,16 @@ class Run:
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return self._unreadable(source.path, source.data, "CG007", message)
         document, examined, context = self._examine(source.path, text, source.syntax)
-        findings = self._wanted(source.path, examined.findings)
-        hidden: tuple[Finding, ...] = ()
+        diagnostics = self._wanted(source.path, examined.diagnostics)
+        hidden: tuple[Diagnostic, ...] = ()
         if "cgmigrate:" in text and not self.options.strict:
-            examined, findings, hidden = self._suppress(source, document, examined, findings)
+            examined, diagnostics, hidden = self._suppress(source, document, examined, diagnostics)
         if (examined.safe or examined.unsafe) and (place := self._outside(source.path)):
             from cgmigrate.lint.boundary import withheld, without_fixes
 
-            examined, findings = without_fixes(examined), withheld(findings, place)
+            examined, diagnostics = without_fixes(examined), withheld(diagnostics, place)
         if self.options.edits:
-            findings = _with_edits(findings, document, examined)
+            diagnostics = _with_edits(diagnostics, document, examined)
         left_alone = tuple(
             (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
         )
@@ -218,7 +218,7 @@ class Run:
             source.path,
             source.data,
             text,
-            findings,
+            diagnostics,
             left_alone,
             bom=bom,
             releases=(context.source, context.target),
@@ -226,17 +226,17 @@ class Run:
         )
         if self.options.add_ignore:
             return self._ignoring(checked, document, source)
-        wanted = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
-        if not wanted or not self.options.rewrite:
+        rewrites = {**examined.safe, **(examined.unsafe if self.options.unsafe else {})}
+        if not rewrites or not self.options.rewrite:
             return checked
         groups = tuple(dict.fromkeys(examined.together.values()))
-        return self._rewritten(checked, document, wanted, groups)
+        return self._rewritten(checked, document, rewrites, groups)
 
     def _rewritten(
         self,
         checked: Checked,
         document: Document,
-        wanted: Mapping[int, Settings],
+        rewrites: Mapping[int, Settings],
         together: Sequence[tuple[int, ...]],
     ) -> Checked:
         """The file with the settings that its sites are to have, as far as the user agrees."""
@@ -244,17 +244,17 @@ class Run:
         from cgmigrate.text.edits import OverlapError, apply
 
         applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
-        fixed = tuple(finding for finding in checked.findings if finding.safety in applied)
+        fixed = tuple(diagnostic for diagnostic in checked.diagnostics if diagnostic.applicability in applied)
         if self.chooser is not None:
-            wanted = self.chooser.choose(checked.path, document, wanted, together, checked.findings)
-            fixed, skipped = _parted_by_choice(fixed, document, wanted)
+            rewrites = self.chooser.choose(checked.path, document, rewrites, together, checked.diagnostics)
+            fixed, skipped = _parted_by_choice(fixed, document, rewrites)
             checked = replace(checked, skipped=skipped)
-            if not wanted:
+            if not rewrites:
                 return checked
         try:
-            edits = tuple(document.edits(wanted))
+            edits = tuple(document.edits(rewrites))
             after = apply(checked.text, edits)
-            reason = document.check(after, wanted)
+            reason = document.check(after, rewrites)
         except (CannotEditError, OverlapError) as error:
             reason = str(error)
         if reason:
@@ -264,8 +264,8 @@ class Run:
         return replace(checked, after=after, fixed=fixed, edits=edits)
 
     def _ignoring(self, checked: Checked, document: Document, source: Source) -> Checked:
-        """With comments that leave the findings out; those that the baseline knows need none."""
-        if not checked.findings:
+        """With comments that leave the diagnostics out; those that the baseline knows need none."""
+        if not checked.diagnostics:
             return checked
         from cgmigrate.lint.boundary import not_written
         from cgmigrate.lint.ignoring import add_ignores
@@ -273,11 +273,11 @@ class Run:
         if place := self._outside(source.path):
             self.notes.append(not_written(source.path, place))
             return checked
-        findings = self.baseline.part(source.path, checked.findings)[0] if self.baseline else checked.findings
+        diagnostics = self.baseline.part(source.path, checked.diagnostics)[0] if self.baseline else checked.diagnostics
         added = add_ignores(
             document,
             source.syntax,
-            findings,
+            diagnostics,
             lambda text: document_of(source.path, text, source.syntax),
             self.options.reason,
         )
@@ -289,30 +289,30 @@ class Run:
 
         return "" if self.options.stdin else outside(path, self.paths)
 
-    def _wanted(self, path: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-        return tuple(finding for finding in findings if self.selects(path, finding.rule))
+    def _wanted(self, path: str, diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+        return tuple(diagnostic for diagnostic in diagnostics if self.selects(path, diagnostic.rule))
 
     def _suppress(
-        self, source: Source, document: Document, examined: Examination, findings: tuple[Finding, ...]
-    ) -> tuple[Examination, tuple[Finding, ...], tuple[Finding, ...]]:
+        self, source: Source, document: Document, examined: Examination, diagnostics: tuple[Diagnostic, ...]
+    ) -> tuple[Examination, tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
         """Leave out what comments in the file ask for, and do not fix it either: what is shown, and what is not."""
         from cgmigrate.lint.suppressions import Requests, held_back
 
         requests = Requests(document.text, source.syntax, document)
-        parted = self._parted(requests, source.path, findings)
+        parted = self._parted(requests, source.path, diagnostics)
         shown = parted.shown
-        if held := frozenset(finding.span for finding in parted.hidden if finding.safety):
+        if held := frozenset(diagnostic.span for diagnostic in parted.hidden if diagnostic.applicability):
             document, examined, _ = self._examine(source.path, document.text, source.syntax, held)
-            shown = held_back(shown, parted.hidden, examined.findings, requests.line_of)
-        shown = tuple(sorted((*shown, *parted.idle), key=lambda finding: (finding.span.start, finding.rule)))
+            shown = held_back(shown, parted.hidden, examined.diagnostics, requests.line_of)
+        shown = tuple(sorted((*shown, *parted.idle), key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule)))
         return examined, shown, parted.hidden
 
-    def _parted(self, requests: Requests, path: str, findings: tuple[Finding, ...]) -> Suppressed:
+    def _parted(self, requests: Requests, path: str, diagnostics: tuple[Diagnostic, ...]) -> Suppressed:
         from cgmigrate.lint.suppressions import WITHOUT_EFFECT
 
         rules = self.rules(self.governing(path).options)
         selected = [rule for rule in rules if self.selects(path, rule)]
-        parted = requests.apply(findings, rules[WITHOUT_EFFECT].severity, list(rules), selected)
+        parted = requests.apply(diagnostics, rules[WITHOUT_EFFECT].severity, list(rules), selected)
         return replace(parted, idle=self._wanted(path, parted.idle))
 
     def _examine(
@@ -375,7 +375,7 @@ class Run:
         return self._governing[path]
 
     def selects(self, path: str, rule: str) -> bool:
-        """Whether a rule's findings are wanted in a file."""
+        """Whether a rule's diagnostics are wanted in a file."""
         governing = self.governing(path)
         return _selects(governing.options, rule) and not rule.startswith(governing.ignored)
 
@@ -447,18 +447,18 @@ class Run:
         return replace(resolution, source_from=first, target_from=last)
 
     def _unreadable(self, path: str, data: bytes, rule: str, message: str) -> Checked:
-        from cgmigrate.lint.diagnostics import Finding
+        from cgmigrate.lint.diagnostics import Diagnostic
         from cgmigrate.text.spans import Span
 
         severity = self.rules(self.governing(path).options)[rule].severity
-        findings = self._wanted(path, (Finding(rule, severity, Span(0, 0), message),))
+        diagnostics = self._wanted(path, (Diagnostic(rule, severity, Span(0, 0), message),))
         if b"cgmigrate:" in data and not self.options.strict:
             from cgmigrate.lint.suppressions import Requests
 
             requests = Requests(data.decode("utf-8", "replace"), Syntax.YAML, None)
-            parted = self._parted(requests, path, findings)
+            parted = self._parted(requests, path, diagnostics)
             return Checked(path, data, "", parted.shown, hidden=parted.hidden)
-        return Checked(path, data, "", findings)
+        return Checked(path, data, "", diagnostics)
 
 
 def _is_of_the_user(error: Exception) -> bool:
@@ -470,13 +470,13 @@ def _is_of_the_user(error: Exception) -> bool:
 
 
 def _parted_by_choice(
-    findings: Sequence[Finding], document: Document, chosen: Mapping[int, Settings]
-) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """The findings whose fix the user chose, and those whose fix was declined."""
+    diagnostics: Sequence[Diagnostic], document: Document, chosen: Mapping[int, Settings]
+) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
+    """The diagnostics whose fix the user chose, and those whose fix was declined."""
     from cgmigrate.documents.site_spans import spans_of
 
     spans = spans_of(document, list(chosen))
-    return tuple(f for f in findings if f.span in spans), tuple(f for f in findings if f.span not in spans)
+    return tuple(f for f in diagnostics if f.span in spans), tuple(f for f in diagnostics if f.span not in spans)
 
 
 def _selects(options: Options, rule: str) -> bool:
@@ -487,8 +487,8 @@ def _selects(options: Options, rule: str) -> bool:
     return selected and not (options.ignore and rule.startswith(options.ignore))
 
 
-def _with_edits(findings: Sequence[Finding], document: Document, examined: Examination) -> tuple[Finding, ...]:
-    """Give each finding the edits of its fix alone, with those of the sites that must go with it."""
+def _with_edits(diagnostics: Sequence[Diagnostic], document: Document, examined: Examination) -> tuple[Diagnostic, ...]:
+    """Give each diagnostic the edits of its fix alone, with those of the sites that must go with it."""
     from cgmigrate.documents.sites import CannotEditError
 
     planned = {**examined.unsafe, **examined.safe}
@@ -498,30 +498,30 @@ def _with_edits(findings: Sequence[Finding], document: Document, examined: Exami
         known = set()
     result = []
     tried: dict[frozenset[Edit], bool] = {}
-    for finding in findings:
-        together = examined.together.get(finding.site, (finding.site,))
-        wanted = {index: planned[index] for index in together if index in planned}
-        edits = _edits_alone(document, wanted, known, tried) if finding.safety and wanted else ()
-        result.append(replace(finding, edits=edits) if edits else finding)
+    for diagnostic in diagnostics:
+        together = examined.together.get(diagnostic.site, (diagnostic.site,))
+        rewrites = {index: planned[index] for index in together if index in planned}
+        edits = _edits_alone(document, rewrites, known, tried) if diagnostic.applicability and rewrites else ()
+        result.append(replace(diagnostic, edits=edits) if edits else diagnostic)
     return tuple(result)
 
 
 def _edits_alone(
-    document: Document, wanted: Mapping[int, Settings], known: Set[Edit], tried: dict[frozenset[Edit], bool]
+    document: Document, rewrites: Mapping[int, Settings], known: Set[Edit], tried: dict[frozenset[Edit], bool]
 ) -> tuple[Edit, ...]:
     """The edits that write these settings and no others; empty where they cannot be written alone.
 
     The engine has read the text with all edits that are ``known``. What is none of them (an import, say) is ``tried``
-    here, once for all findings that need the same: each trial reads the whole file.
+    here, once for all diagnostics that need the same: each trial reads the whole file.
     """
     from cgmigrate.documents.sites import CannotEditError
     from cgmigrate.text.edits import OverlapError, apply
 
     try:
-        edits = document.edits(wanted)
+        edits = document.edits(rewrites)
         further = frozenset(edits) - known
         if further and further not in tried:
-            tried[further] = not document.check(apply(document.text, edits), wanted)
+            tried[further] = not document.check(apply(document.text, edits), rewrites)
     except (CannotEditError, OverlapError):
         return ()
     return tuple(edits) if tried.get(further, True) else ()

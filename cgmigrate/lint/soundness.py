@@ -29,11 +29,11 @@ def _proposed(
 ) -> dict[int, Settings]:
     """The own settings that the cases of one component ask for, each checked for what is captured then."""
     finals = {case.site.index: case.final for case in group if case.final is not None}
-    wanted = own_after(sites, component, finals)
-    after = effective_in(sites, component, wanted)
+    rewrites = own_after(sites, component, finals)
+    after = effective_in(sites, component, rewrites)
     for case in group:
         _check_soundness(case, after[case.site.index], context)
-    return wanted
+    return rewrites
 
 
 def _order_matters(group: Sequence[SiteCase]) -> str:
@@ -87,8 +87,8 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
 def _help_for(verdict: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
     """What to write instead of settings that are refused: the help of the rule about this refusal."""
     state = State(settings, reader_name(case.reader), case.source, context.target, verdict.code)
-    hits = (matching_case(rule, state) for rule in context.rules.values() if not rule.migrates)
-    found = next((hit.help for hit in hits if hit is not None and "rejected" in hit.when), "")
+    matches = (matching_case(rule, state) for rule in context.rules.values() if not rule.migrates)
+    found = next((match.help for match in matches if match is not None and "rejected" in match.when), "")
     return found or f"write settings that {case.reader.value} accepts"
 
 
@@ -120,21 +120,21 @@ def _refused(verdict: Rejected) -> str:
     return f"nothing: it was refused ({verdict.reason})"
 
 
-def _cannot_be_written(document: Document, wanted: Mapping[int, Settings], group: Sequence[SiteCase]) -> bool:
+def _cannot_be_written(document: Document, rewrites: Mapping[int, Settings], group: Sequence[SiteCase]) -> bool:
     """Try the edits of one group; on failure block it."""
-    reason = _trouble(document, wanted)
+    reason = _input_error(document, rewrites)
     if reason:
         for case in group:
             case.block(f"the text cannot be changed safely: {reason}")
     return bool(reason)
 
 
-def _trouble(document: Document, wanted: Mapping[int, Settings]) -> str:
+def _input_error(document: Document, rewrites: Mapping[int, Settings]) -> str:
     """Try the edits on the text and read it again; return what is wrong, empty when nothing."""
     from cgmigrate.text.edits import OverlapError, apply
 
     try:
-        return document.check(apply(document.text, document.edits(wanted)), wanted)
+        return document.check(apply(document.text, document.edits(rewrites)), rewrites)
     except CannotEditError as error:
         return str(error)
     except OverlapError as error:

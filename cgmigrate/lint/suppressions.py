@@ -1,6 +1,6 @@
-"""Comments that ask for findings to be left out: ``cgmigrate: ignore[CG301] reason``, ``cgmigrate: ignore-file``.
+"""Comments that ask for diagnostics to be left out: ``cgmigrate: ignore[CG301] reason``, ``cgmigrate: ignore-file``.
 
-A comment at the end of a line holds for the findings that lie on that line, also in part; one on a line of its
+A comment at the end of a line holds for the diagnostics that lie on that line, also in part; one on a line of its
 own also for those that begin on the next line that is no comment. A value of several lines (a block scalar, a
 string in quotes) counts as one with the key or statement that it belongs to, since no comment can stand in it.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import Syntax
-from cgmigrate.lint.diagnostics import UNREADABLE, Finding
+from cgmigrate.lint.diagnostics import UNREADABLE, Diagnostic
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _OWN_LINE = re.compile(r"^[ \t]*(?P<comment>#[^\n\r]*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Directive:
+class Suppression:
     """One request. ``codes`` is empty for all rules; ``trouble`` says why the request is none.
 
     ``line`` counts from 0; ``alone`` says that nothing but a comment stands on it.
@@ -42,16 +42,16 @@ class Directive:
     alone: bool
     whole_file: bool
     codes: tuple[str, ...]
-    trouble: str = ""
+    input_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """Findings parted into those to show and those left out, and what is said of requests without effect."""
+    """Diagnostics parted into those to show and those left out, and what is said of requests without effect."""
 
-    shown: tuple[Finding, ...]
-    hidden: tuple[Finding, ...]
-    idle: tuple[Finding, ...]
+    shown: tuple[Diagnostic, ...]
+    hidden: tuple[Diagnostic, ...]
+    idle: tuple[Diagnostic, ...]
 
 
 class Requests:
@@ -66,8 +66,8 @@ class Requests:
             comments, joined = _in_python(text) if syntax is Syntax.PYTHON else _in_yaml(text, document)
             self._joined = _merged(joined)
         self._alone = {self.line_of(span.start) for span in comments if not self._before(text, span.start).strip()}
-        self.directives = [
-            self._directive(found, self.line_of(span.start))
+        self.suppressions = [
+            self._suppression(found, self.line_of(span.start))
             for span in comments
             for found in _DIRECTIVE.finditer(text, span.start, span.end)
             if found["what"].lower().startswith("ig") or found["codes"]
@@ -76,30 +76,30 @@ class Requests:
         self._below: dict[int, int] = {}
         for line in sorted(self._alone, reverse=True):
             self._below[line] = self._below.get(line + 1, line + 1)
-        self._on: dict[int, list[Directive]] = {}
-        self._over: dict[int, list[Directive]] = {}
-        for directive in self.directives:
-            self._on.setdefault(directive.line, []).append(directive)
-            if directive.alone:
-                self._over.setdefault(self.line_below(directive.line), []).append(directive)
-        self._whole_file = [directive for directive in self.directives if directive.whole_file]
+        self._on: dict[int, list[Suppression]] = {}
+        self._over: dict[int, list[Suppression]] = {}
+        for suppression in self.suppressions:
+            self._on.setdefault(suppression.line, []).append(suppression)
+            if suppression.alone:
+                self._over.setdefault(self.line_below(suppression.line), []).append(suppression)
+        self._whole_file = [suppression for suppression in self.suppressions if suppression.whole_file]
 
-    def on(self, line: int) -> Sequence[Directive]:
+    def on(self, line: int) -> Sequence[Suppression]:
         """The requests that are written on a line."""
         return self._on.get(line, ())
 
-    def over(self, line: int) -> Sequence[Directive]:
+    def over(self, line: int) -> Sequence[Suppression]:
         """The requests on lines of their own above a line."""
         return self._over.get(line, ())
 
-    def holding(self, finding: Finding) -> list[Directive]:
-        """The requests that concern a finding, in the order of the text."""
-        first, last = self.lines_of(finding.span)
-        near = {id(directive): directive for line in range(first, last + 1) for directive in self.on(line)}
-        near |= {id(directive): directive for directive in (*self.over(first), *self._whole_file)}
+    def holding(self, diagnostic: Diagnostic) -> list[Suppression]:
+        """The requests that concern a diagnostic, in the order of the text."""
+        first, last = self.lines_of(diagnostic.span)
+        near = {id(suppression): suppression for line in range(first, last + 1) for suppression in self.on(line)}
+        near |= {id(suppression): suppression for suppression in (*self.over(first), *self._whole_file)}
         return sorted(
-            (directive for directive in near.values() if self.holds_for(directive, finding)),
-            key=lambda directive: directive.span.start,
+            (suppression for suppression in near.values() if self.holds_for(suppression, diagnostic)),
+            key=lambda suppression: suppression.span.start,
         )
 
     def line_of(self, offset: int) -> int:
@@ -120,17 +120,17 @@ class Requests:
     def _before(self, text: str, offset: int) -> str:
         return text[self._starts[self.line_of(offset)] : offset]
 
-    def _directive(self, found: re.Match[str], line: int) -> Directive:
+    def _suppression(self, found: re.Match[str], line: int) -> Suppression:
         what, listed = found["what"].lower(), found["codes"] or ""
         codes = tuple(code.upper() for code in re.split(r"[,\s]+", listed.strip("[]")) if code)
-        trouble = ""
+        input_error = ""
         if what not in ("ignore", "ignore-file"):
-            trouble = f"`{found['what']}` is no request; write {_FORMS}"
+            input_error = f"`{found['what']}` is no request; write {_FORMS}"
         elif listed and not listed.endswith("]"):
-            trouble = "the bracket is not closed"
+            input_error = "the bracket is not closed"
         elif not codes and (listed or what == "ignore"):
-            trouble = f"it names no rule; write {_FORMS}"
-        return Directive(Span(*found.span()), line, line in self._alone, what == "ignore-file", codes, trouble)
+            input_error = f"it names no rule; write {_FORMS}"
+        return Suppression(Span(*found.span()), line, line in self._alone, what == "ignore-file", codes, input_error)
 
     def lines_of(self, span: Span) -> tuple[int, int]:
         """The first and last line of what counts as one with a part of the text."""
@@ -140,58 +140,62 @@ class Requests:
             start, end = self._joined[at].start, max(end, self._joined[at].end - 1)
         return self.line_of(start), self.line_of(end)
 
-    def holds_for(self, directive: Directive, finding: Finding) -> bool:
-        """Whether a request concerns a finding."""
-        if directive.trouble or (directive.codes and not finding.rule.startswith(directive.codes)):
+    def holds_for(self, suppression: Suppression, diagnostic: Diagnostic) -> bool:
+        """Whether a request concerns a diagnostic."""
+        if suppression.input_error or (suppression.codes and not diagnostic.rule.startswith(suppression.codes)):
             return False
-        if directive.whole_file:
+        if suppression.whole_file:
             return True
-        first, last = self.lines_of(finding.span)
-        if first <= directive.line <= last:
+        first, last = self.lines_of(diagnostic.span)
+        if first <= suppression.line <= last:
             return True
-        return directive.alone and self.line_below(directive.line) == first
+        return suppression.alone and self.line_below(suppression.line) == first
 
     def line_below(self, line: int) -> int:
         """The line that a comment on a line of its own stands over."""
         return self._below.get(line + 1, line + 1)
 
     def apply(
-        self, findings: Sequence[Finding], severity: str, known: Sequence[str], selected: Sequence[str]
+        self, diagnostics: Sequence[Diagnostic], severity: str, known: Sequence[str], selected: Sequence[str]
     ) -> Suppressed:
-        """Part findings. ``known`` are the codes of all rules, ``selected`` of those that are looked for here."""
-        shown: list[Finding] = []
-        hidden: list[Finding] = []
-        used: set[tuple[Directive, str]] = set()
-        for finding in findings:
-            by = self.holding(finding)
-            (hidden if by else shown).append(finding)
-            for directive in by:
-                used |= {(directive, code) for code in directive.codes or ("",) if finding.rule.startswith(code)}
+        """Part diagnostics. ``known`` are the codes of all rules, ``selected`` of those that are looked for here."""
+        shown: list[Diagnostic] = []
+        hidden: list[Diagnostic] = []
+        used: set[tuple[Suppression, str]] = set()
+        for diagnostic in diagnostics:
+            by = self.holding(diagnostic)
+            (hidden if by else shown).append(diagnostic)
+            for suppression in by:
+                used |= {(suppression, code) for code in suppression.codes or ("",) if diagnostic.rule.startswith(code)}
         idle = [
-            Finding(WITHOUT_EFFECT, severity, directive.span, reason, help=advice)
-            for directive in self.directives
-            for reason, advice in _idle(directive, used, known, selected)
+            Diagnostic(WITHOUT_EFFECT, severity, suppression.span, reason, help=advice)
+            for suppression in self.suppressions
+            for reason, advice in _idle(suppression, used, known, selected)
         ]
-        named = [directive for directive in self.directives if WITHOUT_EFFECT in directive.codes]
-        idle = [finding for finding in idle if not any(self.holds_for(directive, finding) for directive in named)]
+        named = [suppression for suppression in self.suppressions if WITHOUT_EFFECT in suppression.codes]
+        idle = [
+            diagnostic
+            for diagnostic in idle
+            if not any(self.holds_for(suppression, diagnostic) for suppression in named)
+        ]
         return Suppressed(tuple(shown), tuple(hidden), tuple(idle))
 
 
 def _idle(
-    directive: Directive, used: set[tuple[Directive, str]], known: Sequence[str], selected: Sequence[str]
+    suppression: Suppression, used: set[tuple[Suppression, str]], known: Sequence[str], selected: Sequence[str]
 ) -> Iterable[tuple[str, str]]:
     """What is wrong with a request, and what to do; nothing where it has an effect, or may have in another run."""
-    if directive.trouble:
-        yield f"this comment suppresses nothing: {directive.trouble}", f"write {_FORMS}, or delete the comment"
+    if suppression.input_error:
+        yield f"this comment suppresses nothing: {suppression.input_error}", f"write {_FORMS}, or delete the comment"
         return
-    where = "in the file" if directive.whole_file else "here"
-    for code in directive.codes or ("",):
+    where = "in the file" if suppression.whole_file else "here"
+    for code in suppression.codes or ("",):
         concerned = [rule for rule in known if rule.startswith(code)]
         told = f"{code} in this comment" if code else "this comment"
         if not concerned:
             yield f"{told} suppresses nothing: no rule's code begins with it", "`cgmigrate rules` lists them"
-        elif (directive, code) not in used and code != WITHOUT_EFFECT and set(concerned) <= set(selected):
-            yield f"{told} suppresses nothing: there is no such finding {where}", f"take {code or 'it'} out"
+        elif (suppression, code) not in used and code != WITHOUT_EFFECT and set(concerned) <= set(selected):
+            yield f"{told} suppresses nothing: there is no such diagnostic {where}", f"take {code or 'it'} out"
 
 
 # --- comments ---------------------------------------------------------------------------------------
@@ -299,20 +303,25 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def held_back(
-    shown: Sequence[Finding], hidden: Sequence[Finding], again: Sequence[Finding], line_of: Callable[[int], int]
-) -> tuple[Finding, ...]:
+    shown: Sequence[Diagnostic],
+    hidden: Sequence[Diagnostic],
+    again: Sequence[Diagnostic],
+    line_of: Callable[[int], int],
+) -> tuple[Diagnostic, ...]:
     """What is shown, where suppressed fixes hold others back; ``again`` is found when they do."""
-    safety = {(finding.rule, finding.span): finding.safety for finding in again}
-    fixes = [finding for finding in hidden if finding.safety]
+    applicability = {(diagnostic.rule, diagnostic.span): diagnostic.applicability for diagnostic in again}
+    fixes = [diagnostic for diagnostic in hidden if diagnostic.applicability]
     return tuple(
-        finding if safety.get((finding.rule, finding.span), "") == finding.safety else _held(finding, fixes, line_of)
-        for finding in shown
+        diagnostic
+        if applicability.get((diagnostic.rule, diagnostic.span), "") == diagnostic.applicability
+        else _held(diagnostic, fixes, line_of)
+        for diagnostic in shown
     )
 
 
-def _held(finding: Finding, fixes: Sequence[Finding], line_of: Callable[[int], int]) -> Finding:
-    nearest = min(fixes, key=lambda other: abs(other.span.start - finding.span.start))
+def _held(diagnostic: Diagnostic, fixes: Sequence[Diagnostic], line_of: Callable[[int], int]) -> Diagnostic:
+    nearest = min(fixes, key=lambda other: abs(other.span.start - diagnostic.span.start))
     line = line_of(nearest.span.start) + 1
     blocked_by = f"{nearest.rule} on line {line}, which a comment suppresses and which has to change together with it"
     advice = "suppress this diagnostic, too, or delete the comment"
-    return replace(finding, fix="", safety="", because="", blocked_by=blocked_by, help=advice)
+    return replace(diagnostic, fix="", applicability="", because="", blocked_by=blocked_by, help=advice)

@@ -5,14 +5,14 @@ configurations behave the same when their captures are equal, and a rewrite is s
 when the capture before, read by the source release, equals the capture after, read by
 the target release.
 
-It works in two steps, as megatron-core does. ``effective_of`` is what validation makes
+It works in two steps, as megatron-core does. ``resolved_configuration`` is what validation makes
 of the settings (``TransformerConfig.__post_init__``, ``validate_args``, Megatron-Bridge's
 ``validate_cuda_graph_configuration``); ``capture_of`` is what the run then captures
 (``GraphableMegatronModule``, ``TransformerBlock``, ``FullCudaGraphWrapper``).
 
 Sources: megatron-core 0.12.3, 0.13.1, 0.14.0, 0.15.3, 0.16.1, 0.17.1, 0.18.2, 0.19.2 and
 Megatron-Bridge 0.3.1 to 0.6.2, read; all but the first two megatron-core ones also
-executed. ``tests/test_capture.py`` compares this page with those executions row by row.
+executed. ``tests/megatron/test_capture.py`` compares this page with those executions row by row.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from cgmigrate.megatron.types import (
     Backend,
     Blocks,
     Capture,
-    Effective,
     Iteration,
     Layers,
     Reader,
     Rejected,
+    ResolvedConfiguration,
     _names,
 )
 
@@ -57,14 +57,14 @@ def capture_of(settings: Settings, release: Release, reader: Reader) -> Capture 
     ``settings`` maps field names to values as YAML or Python gives them; a field that is not
     written is absent. Raises ValueError for an ``Undecided`` value: nobody can know.
     """
-    effective = effective_of(settings, release, reader)
+    effective = resolved_configuration(settings, release, reader)
     return effective if isinstance(effective, Rejected) else captured(effective, release)
 
 
-def captured(effective: Effective, release: Release) -> Capture | Rejected:
+def captured(effective: ResolvedConfiguration, release: Release) -> Capture | Rejected:
     """Return what a run of ``release`` captures under settings that its validation has accepted.
 
-    ``effective`` may come from ``effective_of`` or from the release itself (``cgmigrate.verify.effective``).
+    ``effective`` may come from ``resolved_configuration`` or from the release itself (``cgmigrate.verify.effective``).
     """
     if release < SCOPE_LIST_SINCE:
         return _capture_until_0_15(effective, release)
@@ -73,7 +73,7 @@ def captured(effective: Effective, release: Release) -> Capture | Rejected:
     return _capture_since_0_18(effective)
 
 
-def effective_of(settings: Settings, release: Release, reader: Reader) -> Effective | Rejected:
+def resolved_configuration(settings: Settings, release: Release, reader: Reader) -> ResolvedConfiguration | Rejected:
     """Return the settings as ``reader`` of ``release`` keeps them, or why it refuses them."""
     for name in FIELDS:
         if isinstance(value := settings.get(name), Undecided):
@@ -114,14 +114,14 @@ def _unknown_field(settings: Settings, release: Release, reader: Reader) -> Reje
     return None
 
 
-def _validate(settings: Settings, release: Release, flags: bool = False) -> Effective | Rejected:
+def _validate(settings: Settings, release: Release, flags: bool = False) -> ResolvedConfiguration | Rejected:
     """``TransformerConfig.__post_init__``; with ``flags`` the checks that ``validate_args`` adds."""
     enable, external = bool(settings.get(ENABLE)), bool(settings.get(EXTERNAL))
     if release < IMPL_SINCE:
         # 0.14's command line checks this; the config leaves it to the layers (_capture_until_0_15).
         if flags and enable and external and release >= Release(0, 14):
             return _both_booleans()
-        return Effective(scope=settings.get(SCOPE, "full"), enable=enable, external=external)
+        return ResolvedConfiguration(scope=settings.get(SCOPE, "full"), enable=enable, external=external)
 
     impl = settings.get(IMPL, "none")
     if (enable or external) and impl != "none":
@@ -133,7 +133,7 @@ def _validate(settings: Settings, release: Release, flags: bool = False) -> Effe
     if enable or external:
         impl = "local" if enable else "transformer_engine"
 
-    state = Effective(enable=enable, external=external)
+    state = ResolvedConfiguration(enable=enable, external=external)
     if release < SCOPE_LIST_SINCE:
         bad = _check_impl(impl, release)
         return bad or replace(state, impl=str(impl), scope=settings.get(SCOPE, "full"))
@@ -155,8 +155,8 @@ def _check_impl(impl: object, release: Release) -> Rejected | None:
 
 
 def _validate_0_16_to_0_17(
-    settings: Settings, impl: object, state: Effective, release: Release
-) -> Effective | Rejected:
+    settings: Settings, impl: object, state: ResolvedConfiguration, release: Release
+) -> ResolvedConfiguration | Rejected:
     raw = settings.get(SCOPE, "full")
     names = _names(raw)
     if names is None:
@@ -181,8 +181,8 @@ def _validate_0_16_to_0_17(
 
 
 def _validate_since_0_18(
-    settings: Settings, impl: object, state: Effective, release: Release, flags: bool
-) -> Effective | Rejected:
+    settings: Settings, impl: object, state: ResolvedConfiguration, release: Release, flags: bool
+) -> ResolvedConfiguration | Rejected:
     raw, written = settings.get(MODULES, [] if flags else "full"), MODULES
     if settings.get(SCOPE) is not None:
         # The command line counts any word as modules, "full" too.
@@ -284,7 +284,7 @@ def _check_moe_parts(modules: Sequence[str], name: str, written: str) -> Rejecte
 # --- from validated settings to graphs --------------------------------------------------------
 
 
-def _capture_until_0_15(effective: Effective, release: Release) -> Capture | Rejected:
+def _capture_until_0_15(effective: ResolvedConfiguration, release: Release) -> Capture | Rejected:
     scope = effective.scope
     if release < IMPL_SINCE:
         if effective.enable and effective.external:
@@ -309,7 +309,7 @@ def _capture_until_0_15(effective: Effective, release: Release) -> Capture | Rej
     return Capture(training=Iteration(nested=whole), inference=Blocks())
 
 
-def _capture_0_16_to_0_17(effective: Effective, release: Release) -> Capture:
+def _capture_0_16_to_0_17(effective: ResolvedConfiguration, release: Release) -> Capture:
     if effective.impl == "none":
         return Capture()
     parts = frozenset(effective.modules) & frozenset(LAYER_MODULES)
@@ -329,7 +329,7 @@ def _capture_0_16_to_0_17(effective: Effective, release: Release) -> Capture:
     return Capture(training=layers, inference=None if parts else layers)
 
 
-def _capture_since_0_18(effective: Effective) -> Capture:
+def _capture_since_0_18(effective: ResolvedConfiguration) -> Capture:
     parts = frozenset(effective.modules)
     match effective.impl:
         case "full_iteration":

@@ -41,7 +41,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Effective:
+class ResolvedConfiguration:
     """The settings as validation leaves them.
 
     ``scope`` is what 0.12 to 0.15 keep unvalidated; later releases leave the default there.

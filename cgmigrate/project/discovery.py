@@ -63,12 +63,12 @@ _NOT_READ_YET = {
 }
 
 
-def _named_syntax(path: str) -> Syntax | Trouble:
+def _named_syntax(path: str) -> Syntax | InputError:
     """The syntax of a file that the user named, or why it is not examined."""
     syntax = syntax_of(path)
     if syntax in READ:
         return syntax
-    return Trouble(path, _NOT_READ_YET[syntax] if syntax else _UNKNOWN_KIND, missing=False)
+    return InputError(path, _NOT_READ_YET[syntax] if syntax else _UNKNOWN_KIND, missing=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class InputError:
     """A path that could not be looked at, and why.
 
     ``missing`` is true when something that the user asked for is missing or unreadable, so that the run as a
@@ -105,7 +105,7 @@ class TooLarge:
     size: int
 
 
-Found = Source | Trouble | TooLarge
+Found = Source | InputError | TooLarge
 """What discovery yields."""
 
 
@@ -143,15 +143,15 @@ class Discovery:
         self.names_listed = [entry.path for entry in entries if isinstance(entry, _File)]
         self.files_listed = len(self.names_listed)
         for entry in entries:
-            found = entry if isinstance(entry, Trouble) else self._look_at(entry)
+            found = entry if isinstance(entry, InputError) else self._look_at(entry)
             if found is not None:
                 yield found
 
-    def names(self) -> list[str | Trouble]:
+    def names(self) -> list[str | InputError]:
         """The path of every file that would be looked at, and what went wrong, without opening any file."""
-        return [entry if isinstance(entry, Trouble) else entry.path for entry in self._entries()]
+        return [entry if isinstance(entry, InputError) else entry.path for entry in self._entries()]
 
-    def _entries(self) -> list[_File | Trouble]:
+    def _entries(self) -> list[_File | InputError]:
         listing = _Listing(self.exclude, self.excludes)
         for path in self.paths:
             listing.add_named(path)
@@ -167,14 +167,14 @@ class Discovery:
             finally:
                 os.close(descriptor)
         except FileNotFoundError:
-            return Trouble(path, "disappeared while cgmigrate was running", missing=False)
+            return InputError(path, "disappeared while cgmigrate was running", missing=False)
         except OSError as error:
-            return Trouble(path, _unreadable(error), missing=True)
+            return InputError(path, _unreadable(error), missing=True)
 
     def _search(self, path: str, syntax: Syntax, descriptor: int) -> Found | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            return Trouble(path, "stopped being a regular file while cgmigrate was running", missing=False)
+            return InputError(path, "stopped being a regular file while cgmigrate was running", missing=False)
         data = os.read(descriptor, min(status.st_size, MAX_BYTES) + 1)
         # One byte more was asked for than there should be: getting none of it means the end.
         while len(data) != status.st_size and len(data) <= MAX_BYTES and (more := os.read(descriptor, _PIECE)):
@@ -205,18 +205,18 @@ class Handed:
     hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
     submodules: list[str] = field(default_factory=list, init=False)
 
-    def names(self) -> list[str | Trouble]:
+    def names(self) -> list[str | InputError]:
         """The name that the text was given, unless it is excluded, or why the text is not examined."""
         path = _shown(self.path, os.getcwd())
         if Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path)):
             return []
         syntax = _named_syntax(path)
-        return [syntax if isinstance(syntax, Trouble) else path]
+        return [syntax if isinstance(syntax, InputError) else path]
 
     def __iter__(self) -> Iterator[Found]:
         self.names_listed = []
         for path in self.names():
-            if isinstance(path, Trouble):
+            if isinstance(path, InputError):
                 yield path
                 continue
             self.names_listed = [path]
@@ -264,19 +264,19 @@ class _Listing:
         self._here = os.getcwd()
         self._files: dict[str, _File] = {}
         self._links: dict[str, _File] = {}
-        self._troubles: dict[str, Trouble] = {}
+        self._input_errors: dict[str, InputError] = {}
         self.submodules: set[str] = set()
 
     def _excluded(self, path: str) -> bool:
         return self._patterns.covers(path) or (self._further is not None and self._further(path))
 
-    def in_order(self) -> list[_File | Trouble]:
+    def in_order(self) -> list[_File | InputError]:
         """Every file once, and every trouble, sorted by path."""
         owners: dict[tuple[int, int], _File] = {}
         for names in (self._files, self._links):
             for path in sorted(names):
                 owners.setdefault(names[path].identity, names[path])
-        return sorted([*owners.values(), *self._troubles.values()], key=attrgetter("path"))
+        return sorted([*owners.values(), *self._input_errors.values()], key=attrgetter("path"))
 
     def add_named(self, given: str) -> None:
         """Add a path that the user named: a file in any case, a directory with what is in it."""
@@ -284,7 +284,7 @@ class _Listing:
         try:
             status = os.stat(path)
         except OSError as error:
-            self._trouble(path, _unreachable(path, error), missing=True)
+            self._input_error(path, _unreachable(path, error), missing=True)
             return
         if stat.S_ISDIR(status.st_mode):
             if not self._excluded(path + "/"):
@@ -292,9 +292,9 @@ class _Listing:
         elif self._excluded(path):
             pass
         elif not stat.S_ISREG(status.st_mode):
-            self._trouble(path, "not a regular file, so cgmigrate does not open it", missing=True)
-        elif isinstance(syntax := _named_syntax(path), Trouble):
-            self._troubles[path] = syntax
+            self._input_error(path, "not a regular file, so cgmigrate does not open it", missing=True)
+        elif isinstance(syntax := _named_syntax(path), InputError):
+            self._input_errors[path] = syntax
         else:
             names = self._links if os.path.islink(path) else self._files
             names[path] = _File(path, syntax, (status.st_dev, status.st_ino))
@@ -327,7 +327,9 @@ class _Listing:
         for line in complaints.splitlines():
             # git lists the rest and reports success.
             if line.startswith("warning: could not open directory"):
-                self._trouble(path, f"git could not read all of it ({line.removeprefix('warning: ')})", missing=True)
+                self._input_error(
+                    path, f"git could not read all of it ({line.removeprefix('warning: ')})", missing=True
+                )
         prefix = _prefix(path)
         for name in dict.fromkeys(names.split(b"\0")):
             if name:
@@ -342,7 +344,7 @@ class _Listing:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            self._trouble(path, _unreadable(error), missing=True)
+            self._input_error(path, _unreadable(error), missing=True)
             return
         if stat.S_ISDIR(status.st_mode):
             if not untracked:
@@ -359,7 +361,7 @@ class _Listing:
             try:
                 status = os.stat(path)
             except OSError as error:
-                self._trouble(path, _unreachable(path, error), missing=False)
+                self._input_error(path, _unreachable(path, error), missing=False)
                 return
         if stat.S_ISREG(status.st_mode):
             names[path] = _File(path, syntax, (status.st_dev, status.st_ino))
@@ -373,10 +375,10 @@ class _Listing:
                 with os.scandir(folder) as scan:
                     entries = list(scan)
             except FileNotFoundError:
-                self._trouble(folder, "disappeared while cgmigrate was running", missing=False)
+                self._input_error(folder, "disappeared while cgmigrate was running", missing=False)
                 continue
             except OSError as error:
-                self._trouble(folder, _unreadable(error), missing=True)
+                self._input_error(folder, _unreadable(error), missing=True)
                 continue
             prefix = _prefix(folder)
             if folder != root and any(entry.name == ".git" and _is_of_submodule(entry) for entry in entries):
@@ -392,8 +394,8 @@ class _Listing:
                 elif syntax_of(entry.name) is not None and not _ignored(path, ignores):
                     self._add_met(path)
 
-    def _trouble(self, path: str, reason: str, *, missing: bool) -> None:
-        self._troubles[path] = Trouble(path, reason, missing)
+    def _input_error(self, path: str, reason: str, *, missing: bool) -> None:
+        self._input_errors[path] = InputError(path, reason, missing)
 
 
 def _is_of_submodule(git: os.DirEntry[str]) -> bool:

@@ -22,14 +22,14 @@ class Options:
     rewrite: bool = True
     """Whether the rewritten text is wanted, or only what there is to say."""
     edits: bool = False
-    """Whether each finding is to carry the edits of its fix."""
+    """Whether each diagnostic is to carry the edits of its fix."""
     stdin: tuple[str, bytes] | None = None
     """A text that was handed over instead of a path, and the name to call it by."""
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
     baseline: str = ""
     add_ignore: bool = False
-    """Whether comments that leave the findings out are to be written, instead of fixes."""
+    """Whether comments that leave the diagnostics out are to be written, instead of fixes."""
     reason: str = ""
     """What these comments say."""
     strict: bool = False

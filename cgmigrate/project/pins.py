@@ -1,4 +1,4 @@
-"""Releases of megatron-core, and finding out which one a project uses.
+"""Releases of megatron-core, and diagnostic out which one a project uses.
 
 A project says so in its lock file, in a vendored copy of megatron-core, or in its requirements. What is
 found there is used only where ``--from`` and ``--to`` leave something open.
@@ -235,7 +235,7 @@ class _Folder(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Findings:
+class _Diagnostics:
     """What was learnt on the way to a folder's pin."""
 
     problems: list[_Problem] = field(default_factory=list)
@@ -252,14 +252,14 @@ def _read_folder(folder: Path) -> _Folder:
             names = {entry.name for entry in entries}
     except OSError:
         return _Folder(None, (), False)
-    findings = _Findings()
+    diagnostics = _Diagnostics()
     pin: Pin | None = None
     for path, reader in _pin_files(folder, names):
-        pin = _read_tree(path, findings) if reader is _read_package_info else _read_file(path, reader, findings)
+        pin = _read_tree(path, diagnostics) if reader is _read_package_info else _read_file(path, reader, diagnostics)
         if pin is not None:
             break
-    unclear = next(iter(findings.unclear), None)
-    return _Folder(pin, tuple(findings.problems), ".git" in names, unclear)
+    unclear = next(iter(diagnostics.unclear), None)
+    return _Folder(pin, tuple(diagnostics.problems), ".git" in names, unclear)
 
 
 def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, _Reader]]:
@@ -306,9 +306,9 @@ def _environment_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, _R
             yield core / "package_info.py", _read_package_info
 
 
-def _read_tree(path: Path, findings: _Findings) -> Pin | None:
+def _read_tree(path: Path, diagnostics: _Diagnostics) -> Pin | None:
     """Return the release of a source tree: that of its settings, which its number must fit."""
-    pin = _read_file(path, _read_package_info, findings)
+    pin = _read_file(path, _read_package_info, diagnostics)
     if pin is None or (found := features(path.parent)) is None:
         return pin
     oldest, newest = found
@@ -318,8 +318,8 @@ def _read_tree(path: Path, findings: _Findings) -> Pin | None:
     return Pin(path, pin.line, f"{pin.text}, which has the settings of {release}", release, release)
 
 
-def _read_file(path: Path, reader: _Reader, findings: _Findings) -> Pin | None:
-    problems = findings.problems
+def _read_file(path: Path, reader: _Reader, diagnostics: _Diagnostics) -> Pin | None:
+    problems = diagnostics.problems
     try:
         data = read_bytes(path, MAX_GENERATED)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -340,15 +340,15 @@ def _read_file(path: Path, reader: _Reader, findings: _Findings) -> Pin | None:
     for mention in mentions:
         # A source tree is what is installed, whatever range a requirement beside it admits.
         if mention.local and (core := core_in(path.parent / mention.local)) is not None:
-            return _read_tree(core / "package_info.py", findings)
-    return _combine(path, mentions, findings)
+            return _read_tree(core / "package_info.py", diagnostics)
+    return _combine(path, mentions, diagnostics)
 
 
-def _usable(path: Path, mention: _Mention, findings: _Findings) -> bool:
-    """Whether a mention names releases; what is to be said of it goes to ``findings``."""
+def _usable(path: Path, mention: _Mention, diagnostics: _Diagnostics) -> bool:
+    """Whether a mention names releases; what is to be said of it goes to ``diagnostics``."""
     problem = ""
     if mention.how and not mention.admitted:
-        findings.unclear.append(_Unclear(path, mention.line, mention.how))
+        diagnostics.unclear.append(_Unclear(path, mention.line, mention.how))
     elif mention.how:
         problem = f"{mention.text} is the number of {mention.how}, which can have the settings of another release"
     elif mention.newer:
@@ -358,14 +358,14 @@ def _usable(path: Path, mention: _Mention, findings: _Findings) -> bool:
     elif not mention.admitted:
         problem = f"{mention.text} admits no known release ({_RANGE}); it is ignored"
     if problem:
-        findings.problems.append(_Problem(path, mention.line, problem))
+        diagnostics.problems.append(_Problem(path, mention.line, problem))
     return bool(mention.admitted)
 
 
-def _combine(path: Path, mentions: list[_Mention], findings: _Findings) -> Pin | None:
+def _combine(path: Path, mentions: list[_Mention], diagnostics: _Diagnostics) -> Pin | None:
     """Return what all requirements of a file admit together, or the first one where they disagree."""
-    problems = findings.problems
-    usable = [(each, each.admitted or frozenset()) for each in mentions if _usable(path, each, findings)]
+    problems = diagnostics.problems
+    usable = [(each, each.admitted or frozenset()) for each in mentions if _usable(path, each, diagnostics)]
     if not usable:
         return None
     chosen, common = usable[0]

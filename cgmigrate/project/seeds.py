@@ -18,11 +18,11 @@ _WORDS = (
 
 
 TRIGGERS: tuple[bytes, ...] = tuple(word.encode() for word in _WORDS)
-"""A file that holds none of these cannot hold a finding, unless it asks for some to be left out."""
+"""A file that holds none of these cannot hold a diagnostic, unless it asks for some to be left out."""
 
 
 REQUEST = b"cgmigrate:"
-"""In a comment, the beginning of a request to leave findings out, which is told where there are none."""
+"""In a comment, the beginning of a request to leave diagnostics out, which is told where there are none."""
 
 
 # UTF-32-LE starts with UTF-16-LE's mark, so it must come first.

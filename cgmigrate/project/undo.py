@@ -28,7 +28,7 @@ COMPLETE = "complete"
 class Journal:
     """The record of one run; begins with the first file that is about to be written."""
 
-    trouble: str = ""
+    input_error: str = ""
     """Why the run cannot be undone as a whole, empty when it can."""
     recorded: int = 0
     """Files that can be restored."""
@@ -47,7 +47,7 @@ class Journal:
 
     def _record(self, path: str, before: bytes, after: bytes) -> None:
         # Never fails: fixing matters more than undoing.
-        if self.trouble:
+        if self.input_error:
             return
         try:
             if self._folder is None:
@@ -59,7 +59,7 @@ class Journal:
                 file.write(json.dumps(entry) + "\n")
             self.recorded += 1
         except OSError as error:
-            self.trouble = f"{error.strerror or error} ({error.filename or self._folder})"
+            self.input_error = f"{error.strerror or error} ({error.filename or self._folder})"
             if self._folder is not None:
                 # Removing a file needs no space on a disk that may be full.
                 with suppress(OSError):
@@ -67,7 +67,7 @@ class Journal:
 
     def _withdraw(self) -> None:
         """Remove the last entry: its file was not written."""
-        if self._folder is not None and not self.trouble:
+        if self._folder is not None and not self.input_error:
             with suppress(OSError):
                 entries = self._folder / ENTRIES
                 entries.write_bytes(b"".join(lines_of(self._folder)[:-1]))

@@ -1,4 +1,4 @@
-"""Reports: findings in the forms that people and programs read.
+"""Reports: diagnostics in the forms that people and programs read.
 
 Each format is a module with ``render(report) -> str``. What they share is here: places as editors count them,
 paths as repositories name them, and fingerprints that stay when lines move.
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from cgmigrate.text.words import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.run import Checked
-    from cgmigrate.project.discovery import Trouble
+    from cgmigrate.project.discovery import InputError
     from cgmigrate.text.edits import Edit
 
 
@@ -41,14 +41,14 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """One finding and where it is.
+    """One diagnostic and where it is.
 
     ``path`` is the file as the user named it, ``in_repository`` its path from the root of the repository
     with ``/`` between folders, or None for a file outside of it. ``text`` is the file's. ``end`` is exclusive.
-    ``identity`` is what tells the finding from every other, in words.
+    ``identity`` is what tells the diagnostic from every other, in words.
     """
 
-    finding: Finding
+    diagnostic: Diagnostic
     path: str
     in_repository: str | None
     text: str
@@ -66,52 +66,52 @@ class Reported:
 
     @property
     def fingerprint(self) -> str:
-        """A name of the finding for good: it holds no line number, and no two findings of a report share one."""
+        """A name of the diagnostic for good: it holds no line number, and no two diagnostics of a report share one."""
         import hashlib
 
         return hashlib.sha256("\0".join(self.identity).encode()).hexdigest()[:32]
 
     @property
     def applied(self) -> bool:
-        """Whether `cgmigrate fix` settles the finding without being asked twice."""
-        return self.finding.safety == "safe"
+        """Whether `cgmigrate fix` settles the diagnostic without being asked twice."""
+        return self.diagnostic.applicability == "safe"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run. ``files`` counts those that were looked at; ``rules`` holds all that the findings name."""
+    """A whole run. ``files`` counts those that were looked at; ``rules`` holds all that the diagnostics name."""
 
     files: int
-    findings: Sequence[Reported] = ()
+    diagnostics: Sequence[Reported] = ()
     rules: Mapping[str, Rule] = field(default_factory=dict)
-    troubles: Sequence[Trouble] = ()
+    input_errors: Sequence[InputError] = ()
     notes: Sequence[str] = ()
 
     @property
     def failed(self) -> bool:
         """Whether something that the user named could not be looked at."""
-        return any(trouble.missing for trouble in self.troubles)
+        return any(input_error.missing for input_error in self.input_errors)
 
     @property
-    def files_with_findings(self) -> int:
-        """How many files the findings are in."""
-        return len({reported.path for reported in self.findings})
+    def files_with_diagnostics(self) -> int:
+        """How many files the diagnostics are in."""
+        return len({reported.path for reported in self.diagnostics})
 
     def count(self, severity: str) -> int:
-        """How many findings have a severity."""
-        return sum(reported.finding.severity == severity for reported in self.findings)
+        """How many diagnostics have a severity."""
+        return sum(reported.diagnostic.severity == severity for reported in self.diagnostics)
 
     def summary(self, by_place: bool = False) -> str:
         """The run in a sentence; ``by_place`` counts several codes for one fix of one setting once."""
         from cgmigrate.report.folding import folded
 
-        found = folded(self.findings) if by_place else self.findings
+        found = folded(self.diagnostics) if by_place else self.diagnostics
         seen = counted(self.files, "file")
-        if not self.findings:
+        if not self.diagnostics:
             return f"Checked {seen}: nothing found."
         fixable = sum(reported.applied for reported in found)
         held = f", {fixable} of them ([*]) fixed by `cgmigrate fix`" if fixable else ""
-        return f"Found {counted(len(found), 'finding')} in {self.files_with_findings} of {seen}{held}."
+        return f"Found {counted(len(found), 'diagnostic')} in {self.files_with_diagnostics} of {seen}{held}."
 
 
 def renderer(name: str) -> Callable[[Report], str]:
@@ -127,8 +127,8 @@ def place(text: str, offset: int) -> Place:
     return Place(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
 
-def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bool = False) -> tuple[Reported, ...]:
-    """Some of the findings of a file, as a report has them.
+def reported(checked: Checked, wanted: Sequence[Diagnostic], root: str, written: bool = False) -> tuple[Reported, ...]:
+    """Some of the diagnostics of a file, as a report has them.
 
     ``root`` is the folder that repository paths start from. Where the file's rewrite was ``written``, places are
     those of the text that it has now.
@@ -142,21 +142,21 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
     chosen = set(wanted)
     identities = _identities(checked)
     result = []
-    for finding in checked.findings:
-        if finding not in chosen:
+    for diagnostic in checked.diagnostics:
+        if diagnostic not in chosen:
             continue
-        start, end = (moved(offset, edits) for offset in (finding.span.start, finding.span.end))
+        start, end = (moved(offset, edits) for offset in (diagnostic.span.start, diagnostic.span.end))
         result.append(
             Reported(
-                finding,
+                diagnostic,
                 readable(checked.path),
                 inside,
                 text,
                 place(text, start),
                 place(text, max(start, end)),
-                (inside or readable(checked.path), *identities[id(finding)]),
+                (inside or readable(checked.path), *identities[id(diagnostic)]),
                 # The edits of a fix were made for the text as it was.
-                () if after is not None else tuple(_replacement(text, edit) for edit in finding.edits),
+                () if after is not None else tuple(_replacement(text, edit) for edit in diagnostic.edits),
                 checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
             )
         )
@@ -164,20 +164,20 @@ def reported(checked: Checked, wanted: Sequence[Finding], root: str, written: bo
 
 
 def _identities(checked: Checked) -> dict[int, tuple[str, str, str]]:
-    """Rule, words and number among its like of each finding, by ``id``; one that a comment leaves out counts, too."""
+    """Rule, words and number among its like of each diagnostic, by ``id``; suppressed ones count, too."""
     seen: Counter[tuple[str, str]] = Counter()
     result = {}
-    for finding in sorted((*checked.findings, *checked.hidden), key=lambda finding: finding.span.start):
-        about = (finding.rule, " ".join(checked.text[finding.span.start : finding.span.end].split()))
+    for diagnostic in sorted((*checked.diagnostics, *checked.hidden), key=lambda diagnostic: diagnostic.span.start):
+        about = (diagnostic.rule, " ".join(checked.text[diagnostic.span.start : diagnostic.span.end].split()))
         seen[about] += 1
-        result[id(finding)] = (*about, str(seen[about]))
+        result[id(diagnostic)] = (*about, str(seen[about]))
     return result
 
 
-def alone(path: str, text: str, finding: Finding) -> Reported:
-    """One finding of a text, as it is shown beside a question."""
-    start, end = place(text, finding.span.start), place(text, max(finding.span.start, finding.span.end))
-    return Reported(finding, readable(path), None, text, start, end, ())
+def alone(path: str, text: str, diagnostic: Diagnostic) -> Reported:
+    """One diagnostic of a text, as it is shown beside a question."""
+    start, end = place(text, diagnostic.span.start), place(text, max(diagnostic.span.start, diagnostic.span.end))
+    return Reported(diagnostic, readable(path), None, text, start, end, ())
 
 
 def _replacement(text: str, edit: Edit) -> Replacement:

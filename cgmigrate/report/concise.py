@@ -1,4 +1,4 @@
-"""One line a finding, as compilers write it and editors read it: ``path:line:column: CODE [*] message``."""
+"""One line a diagnostic, as compilers write it and editors read it: ``path:line:column: CODE [*] message``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from cgmigrate.report.text import Style, headline, plain
 
 
 def render(report: Report) -> str:
-    """All findings, a line each."""
-    return "".join(map(one, folded(report.findings)))
+    """All diagnostics, a line each."""
+    return "".join(map(one, folded(report.diagnostics)))
 
 
 def one(reported: Reported, style: Style = plain) -> str:
-    """One finding as a line, also where the reader's own words have several."""
+    """One diagnostic as a line, also where the reader's own words have several."""
     return " ".join(headline(reported, style).split("\n")) + "\n"

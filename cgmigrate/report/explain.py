@@ -45,7 +45,7 @@ def _kinds_of_fix(rule: Rule) -> tuple[bool, bool]:
     if rule.cases:
         fixes = [case.fix for case in rule.cases if case.fix]
         return any(not fix.unsafe for fix in fixes), any(fix.unsafe for fix in fixes)
-    # Its finding and its fix are worked out in code: the examples, which are tests, tell.
+    # Its diagnostic and its fix are worked out in code: the examples, which are tests, tell.
     return any("after" in e for e in rule.examples), any("unsafe-after" in e for e in rule.examples)
 
 

@@ -1,4 +1,4 @@
-"""Findings about one setting that one fix settles are one place for a person: shown and counted once."""
+"""Diagnostics about one setting that one fix settles are one place for a person: shown and counted once."""
 
 from __future__ import annotations
 
@@ -7,37 +7,39 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Finding
+    from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.report import Reported
 
 
-def places_of(findings: Iterable[Finding]) -> int:
-    """How many places the findings of one file are, where those with the same fix count once."""
-    return len({_place(finding) for finding in findings})
+def places_of(diagnostics: Iterable[Diagnostic]) -> int:
+    """How many places the diagnostics of one file are, where those with the same fix count once."""
+    return len({_place(diagnostic) for diagnostic in diagnostics})
 
 
 def folded(found: Sequence[Reported]) -> list[Reported]:
-    """Findings as a person reads them: several codes for the same fix of one setting are one."""
+    """Diagnostics as a person reads them: several codes for the same fix of one setting are one."""
     groups: dict[object, list[Reported]] = {}
     for reported in found:
-        groups.setdefault((reported.path, _place(reported.finding)), []).append(reported)
+        groups.setdefault((reported.path, _place(reported.diagnostic)), []).append(reported)
     return [_as_one(group) for group in groups.values()]
 
 
-def _place(finding: Finding) -> object:
-    # Findings without a fix differ in what a person has to do.
-    return (finding.site, finding.span, finding.fix, finding.safety) if finding.fix else finding
+def _place(diagnostic: Diagnostic) -> object:
+    # Diagnostics without a fix differ in what a person has to do.
+    return (
+        (diagnostic.site, diagnostic.span, diagnostic.fix, diagnostic.applicability) if diagnostic.fix else diagnostic
+    )
 
 
 def _as_one(group: Sequence[Reported]) -> Reported:
     if len(group) == 1:
         return group[0]
-    findings = [reported.finding for reported in group]
+    diagnostics = [reported.diagnostic for reported in group]
     together = replace(
-        findings[0],
-        rule=", ".join(dict.fromkeys(finding.rule for finding in findings)),
-        message="; ".join(dict.fromkeys(finding.message for finding in findings)),
-        because="; ".join(dict.fromkeys(finding.because for finding in findings if finding.because)),
-        notes=tuple(dict.fromkeys(note for finding in findings for note in finding.notes)),
+        diagnostics[0],
+        rule=", ".join(dict.fromkeys(diagnostic.rule for diagnostic in diagnostics)),
+        message="; ".join(dict.fromkeys(diagnostic.message for diagnostic in diagnostics)),
+        because="; ".join(dict.fromkeys(diagnostic.because for diagnostic in diagnostics if diagnostic.because)),
+        notes=tuple(dict.fromkeys(note for diagnostic in diagnostics for note in diagnostic.notes)),
     )
-    return replace(group[0], finding=together)
+    return replace(group[0], diagnostic=together)

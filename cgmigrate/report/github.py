@@ -15,30 +15,30 @@ SHOWN = 10
 
 
 def render(report: Report) -> str:
-    """The summary and a command for each finding; nothing when there is none."""
-    if not report.findings:
+    """The summary and a command for each diagnostic; nothing when there is none."""
+    if not report.diagnostics:
         return ""
     summary = report.summary()
     if max(report.count("error"), report.count("warning")) > SHOWN:
         summary += f" GitHub shows {SHOWN} errors and {SHOWN} warnings of a step; the log has them all."
     first = f"::notice title=cgmigrate::{_data(summary)}\n"
-    return first + "".join(map(_command, report.findings))
+    return first + "".join(map(_command, report.diagnostics))
 
 
 def _command(reported: Reported) -> str:
-    finding, start, end = reported.finding, reported.start, reported.end
-    properties = {"title": f"cgmigrate ({finding.rule})", "file": reported.named, "line": start.line}
+    diagnostic, start, end = reported.diagnostic, reported.start, reported.end
+    properties = {"title": f"cgmigrate ({diagnostic.rule})", "file": reported.named, "line": start.line}
     if start.line == end.line:
-        # GitHub takes columns only where a finding stays in its line.
+        # GitHub takes columns only where a diagnostic stays in its line.
         properties |= {"col": start.column, "endLine": end.line, "endColumn": end.column}
     else:
         properties |= {"endLine": end.line}
     # The log shows a command's message only, so it says the place again.
     said = [headline(reported)]
-    if finding.fix:
-        said.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {finding.fix}")
-    said += [f"{label}: {text}" for label, text in finding.reasons]
-    level = "error" if finding.severity == "error" else "warning"
+    if diagnostic.fix:
+        said.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix}")
+    said += [f"{label}: {text}" for label, text in diagnostic.reasons]
+    level = "error" if diagnostic.severity == "error" else "warning"
     told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{level} {told}::{_data(chr(10).join(said))}\n"
 

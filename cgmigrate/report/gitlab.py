@@ -16,21 +16,21 @@ _SEVERITY = {"error": "major", "warning": "minor"}
 
 def render(report: Report) -> str:
     """The array, indented."""
-    issues = [_issue(reported) for reported in report.findings]
+    issues = [_issue(reported) for reported in report.diagnostics]
     return in_json(json.dumps(issues, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _issue(reported: Reported) -> dict[str, Any]:
-    finding, start, end = reported.finding, reported.start, reported.end
+    diagnostic, start, end = reported.diagnostic, reported.start, reported.end
     # GitLab shows neither the name of the check nor anything but this line.
-    said = [f"{finding.rule}: {finding.message}"]
-    said += [f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {finding.fix}"] if finding.fix else []
-    said += [f"{label}: {text}" for label, text in finding.reasons]
+    said = [f"{diagnostic.rule}: {diagnostic.message}"]
+    said += [f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix}"] if diagnostic.fix else []
+    said += [f"{label}: {text}" for label, text in diagnostic.reasons]
     return {
         "description": " | ".join(said),
-        "check_name": finding.rule,
+        "check_name": diagnostic.rule,
         "fingerprint": reported.fingerprint,
-        "severity": _SEVERITY[finding.severity],
+        "severity": _SEVERITY[diagnostic.severity],
         "location": {
             "path": reported.named,
             "lines": {"begin": start.line, "end": end.line},

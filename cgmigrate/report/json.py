@@ -17,51 +17,51 @@ VERSION = 1
 
 def render(report: Report) -> str:
     """The document, indented, in the order that a person reads it."""
-    releases = dict.fromkeys(reported.releases for reported in report.findings if reported.releases)
+    releases = dict.fromkeys(reported.releases for reported in report.diagnostics if reported.releases)
     document = {
         "version": VERSION,
         "tool": {"name": "cgmigrate", "version": __version__},
         "releases": [{"from": source, "to": target} for source, target in releases],
         "summary": {
             "files": report.files,
-            "files_with_findings": report.files_with_findings,
-            "findings": len(report.findings),
+            "files_with_findings": report.files_with_diagnostics,
+            "findings": len(report.diagnostics),
             "errors": report.count("error"),
             "warnings": report.count("warning"),
-            "fixable": sum(reported.applied for reported in report.findings),
+            "fixable": sum(reported.applied for reported in report.diagnostics),
         },
-        "findings": [as_data(reported, report) for reported in report.findings],
-        "troubles": [{"path": t.path, "reason": t.reason, "error": t.missing} for t in report.troubles],
+        "findings": [as_data(reported, report) for reported in report.diagnostics],
+        "troubles": [{"path": t.path, "reason": t.reason, "error": t.missing} for t in report.input_errors],
         "notes": list(report.notes),
     }
     return in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 def as_data(reported: Reported, report: Report) -> dict[str, Any]:
-    """One finding as plain data; ``fix`` is null where a person has to decide."""
-    finding = reported.finding
+    """One diagnostic as plain data; ``fix`` is null where a person has to decide."""
+    diagnostic = reported.diagnostic
     source, target = reported.releases or (None, None)
     return {
         "path": reported.path,
         **_from(reported.start),
         **_to(reported.end),
-        "rule": finding.rule,
-        "name": report.rules[finding.rule].name,
-        "severity": finding.severity,
-        "message": finding.message,
+        "rule": diagnostic.rule,
+        "name": report.rules[diagnostic.rule].name,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
         "fix": {
-            "safety": finding.safety,
-            "description": finding.fix,
+            "safety": diagnostic.applicability,
+            "description": diagnostic.fix,
             "edits": [{**_from(r.start), **_to(r.end), "text": r.text} for r in reported.replacements],
         }
-        if finding.safety
+        if diagnostic.applicability
         else None,
-        "because": finding.because,
-        "blocked_by": finding.blocked_by,
-        "help": finding.help,
+        "because": diagnostic.because,
+        "blocked_by": diagnostic.blocked_by,
+        "help": diagnostic.help,
         # One text for readers of the first form of version 1, which had no fields of their own for these.
-        "reason": "; ".join(text for _, text in finding.reasons),
-        "notes": list(finding.notes),
+        "reason": "; ".join(text for _, text in diagnostic.reasons),
+        "notes": list(diagnostic.notes),
         "from": source,
         "to": target,
         "fingerprint": reported.fingerprint,

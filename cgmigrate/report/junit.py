@@ -1,4 +1,4 @@
-"""JUnit XML as Jenkins and GitLab read it: a suite for each file with findings, a failed case for each finding.
+"""JUnit XML as Jenkins and GitLab read it: a suite for each file with diagnostics, a failed case for each diagnostic.
 
 A report without cases fails in many pipelines, so a clean run is one suite with one case that passes. A path that
 could not be looked at is a case with an error, so that a run that saw nothing does not look clean.
@@ -18,20 +18,20 @@ from cgmigrate.report.text import one
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:
-    from cgmigrate.project.discovery import Trouble
+    from cgmigrate.project.discovery import InputError
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: Report) -> str:
     """The document."""
-    suites = [_suite(path, list(found)) for path, found in groupby(report.findings, lambda r: r.named)]
-    unseen = [trouble for trouble in report.troubles if trouble.missing]
+    suites = [_suite(path, list(found)) for path, found in groupby(report.diagnostics, lambda r: r.named)]
+    unseen = [input_error for input_error in report.input_errors if input_error.missing]
     if unseen:
         suites.append(_unseen(unseen))
     if not suites:
         suites = [_counts("testsuite", "cgmigrate", 1, 0, 0)]
-        ElementTree.SubElement(suites[0], "testcase", name="No findings", classname="cgmigrate")
+        ElementTree.SubElement(suites[0], "testcase", name="No diagnostics", classname="cgmigrate")
     total = [sum(int(suite.attrib[key]) for suite in suites) for key in ("tests", "failures", "errors")]
     root = _counts("testsuites", "cgmigrate", *total)
     root.extend(suites)
@@ -49,24 +49,24 @@ def _suite(path: str, found: Sequence[Reported]) -> ElementTree.Element:
     suite.set("package", "org.cgmigrate")
     seen: Counter[str] = Counter()
     for reported in found:
-        rule = reported.finding.rule
+        rule = reported.diagnostic.rule
         seen[rule] += 1
         # GitLab keeps only the first of the cases that share a name.
         name = rule if seen[rule] == 1 else f"{rule} ({seen[rule]})"
         classname = in_line(re.sub(r"\.\w+$", "", path))
         case = ElementTree.SubElement(suite, "testcase", name=f"org.cgmigrate.{name}", classname=_legal(classname))
         place = f"line {reported.start.line}, column {reported.start.column}"
-        message = _legal(f"{place}, {reported.finding.message}")
-        failure = ElementTree.SubElement(case, "failure", type=reported.finding.severity, message=message)
+        message = _legal(f"{place}, {reported.diagnostic.message}")
+        failure = ElementTree.SubElement(case, "failure", type=reported.diagnostic.severity, message=message)
         failure.text = _legal(one(reported).rstrip("\n"))
     return suite
 
 
-def _unseen(troubles: Sequence[Trouble]) -> ElementTree.Element:
-    suite = _counts("testsuite", "paths that could not be looked at", len(troubles), 0, len(troubles))
-    for trouble in troubles:
-        case = ElementTree.SubElement(suite, "testcase", name=_legal(in_line(trouble.path)), classname="cgmigrate")
-        ElementTree.SubElement(case, "error", type="error", message=_legal(trouble.reason))
+def _unseen(input_errors: Sequence[InputError]) -> ElementTree.Element:
+    suite = _counts("testsuite", "paths that could not be looked at", len(input_errors), 0, len(input_errors))
+    for input_error in input_errors:
+        case = ElementTree.SubElement(suite, "testcase", name=_legal(in_line(input_error.path)), classname="cgmigrate")
+        ElementTree.SubElement(case, "error", type="error", message=_legal(input_error.reason))
     return suite
 
 

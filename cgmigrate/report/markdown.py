@@ -17,36 +17,38 @@ _SIGN = {"error": "❌", "warning": "⚠️"}
 
 
 def render(report: Report) -> str:
-    """A heading, the run in a sentence, and a row a finding."""
+    """A heading, the run in a sentence, and a row a diagnostic."""
     head = f"### cgmigrate\n\n{report.summary().replace('[*]', '🔧')}\n"
-    head += "".join(f"\n- could not look at {_code(t.path)}: {_cell(t.reason)}" for t in report.troubles if t.missing)
+    head += "".join(
+        f"\n- could not look at {_code(t.path)}: {_cell(t.reason)}" for t in report.input_errors if t.missing
+    )
     head = head.rstrip("\n") + "\n"
-    if not report.findings:
+    if not report.diagnostics:
         return head
     rows: list[str] = []
     room = LONGEST - len(head)
-    for reported in report.findings:
+    for reported in report.diagnostics:
         row = _row(reported)
         room -= len(row)
         if room < 0:
             break
         rows.append(row)
-    left = len(report.findings) - len(rows)
+    left = len(report.diagnostics) - len(rows)
     return head + "\n" + _HEAD + "".join(rows) + (f"\n… and {left} more.\n" if left else "")
 
 
 def _row(reported: Reported) -> str:
-    finding = reported.finding
+    diagnostic = reported.diagnostic
     then = []
-    if finding.fix:
-        then.append(finding.fix if reported.applied else f"with `--unsafe-fixes`: {finding.fix}")
-    then += [f"{label}: {text}" for label, text in finding.reasons]
+    if diagnostic.fix:
+        then.append(diagnostic.fix if reported.applied else f"with `--unsafe-fixes`: {diagnostic.fix}")
+    then += [f"{label}: {text}" for label, text in diagnostic.reasons]
     mark = "🔧 " if reported.applied else ""
     cells = [
-        _SIGN[finding.severity],
+        _SIGN[diagnostic.severity],
         _place(reported),
-        finding.rule,
-        _cell(finding.message),
+        diagnostic.rule,
+        _cell(diagnostic.message),
         mark + "<br>".join(map(_cell, then)),
     ]
     return "| " + " | ".join(cells) + " |\n"

@@ -1,6 +1,6 @@
 """SARIF 2.1.0, as GitHub's code scanning and editors read it.
 
-Paths are relative to the root of the repository, since GitHub shows no finding whose file it cannot match. Of the
+Paths are relative to the root of the repository, since GitHub shows no diagnostic whose file it cannot match. Of the
 fixes only those that `cgmigrate fix` applies by itself are given: a reader of SARIF may apply what it is given.
 """
 
@@ -20,7 +20,7 @@ from cgmigrate.text.escaping import in_json
 
 if TYPE_CHECKING:
     from cgmigrate.lint.rules import Rule
-    from cgmigrate.project.discovery import Trouble
+    from cgmigrate.project.discovery import InputError
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"
@@ -28,14 +28,14 @@ _ROOT = "%SRCROOT%"
 
 def render(report: Report) -> str:
     """The document, with a single run."""
-    codes = sorted({reported.finding.rule for reported in report.findings})
+    codes = sorted({reported.diagnostic.rule for reported in report.diagnostics})
     driver = {"name": "cgmigrate", "version": __version__, "semanticVersion": __version__}
     run = {
         "tool": {"driver": {**driver, "rules": [_rule(report.rules[code]) for code in codes]}},
         "invocations": [_invocation(report)],
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository"}}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(reported, codes) for reported in report.findings],
+        "results": [_result(reported, codes) for reported in report.diagnostics],
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
@@ -59,27 +59,27 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _invocation(report: Report) -> dict[str, Any]:
     invocation: dict[str, Any] = {"executionSuccessful": not report.failed}
-    if report.troubles:
-        invocation["toolExecutionNotifications"] = [_notification(trouble) for trouble in report.troubles]
+    if report.input_errors:
+        invocation["toolExecutionNotifications"] = [_notification(input_error) for input_error in report.input_errors]
     return invocation
 
 
-def _notification(trouble: Trouble) -> dict[str, Any]:
+def _notification(input_error: InputError) -> dict[str, Any]:
     return {
-        "level": "error" if trouble.missing else "warning",
-        "message": {"text": f"{trouble.path}: {trouble.reason}"},
+        "level": "error" if input_error.missing else "warning",
+        "message": {"text": f"{input_error.path}: {input_error.reason}"},
     }
 
 
 def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
-    finding, file = reported.finding, _file(reported)
-    said = [finding.message]
-    said += [f"{label.capitalize()}: {text}" for label, text in finding.reasons]
-    said += [f"Note: {note}" for note in finding.notes]
+    diagnostic, file = reported.diagnostic, _file(reported)
+    said = [diagnostic.message]
+    said += [f"{label.capitalize()}: {text}" for label, text in diagnostic.reasons]
+    said += [f"Note: {note}" for note in diagnostic.notes]
     result = {
-        "ruleId": finding.rule,
-        "ruleIndex": codes.index(finding.rule),
-        "level": finding.severity,
+        "ruleId": diagnostic.rule,
+        "ruleIndex": codes.index(diagnostic.rule),
+        "level": diagnostic.severity,
         "message": {"text": "\n".join(said)},
         "locations": [{"physicalLocation": {"artifactLocation": file, "region": _region(reported)}}],
         "partialFingerprints": {"cgmigrate/v1": reported.fingerprint},
@@ -90,7 +90,7 @@ def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
             for r in reported.replacements
         ]
         change = {"artifactLocation": file, "replacements": replacements}
-        result["fixes"] = [{"description": {"text": finding.fix}, "artifactChanges": [change]}]
+        result["fixes"] = [{"description": {"text": diagnostic.fix}, "artifactChanges": [change]}]
     return result
 
 

@@ -1,4 +1,4 @@
-"""How many findings each rule has, the most frequent first."""
+"""How many diagnostics each rule has, the most frequent first."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cgmigrate.report import Report
 
 def render(report: Report) -> str:
     """A line a rule: count, code, whether `cgmigrate fix` settles some, name."""
-    counts = Counter(reported.finding.rule for reported in report.findings)
-    fixable = {reported.finding.rule for reported in report.findings if reported.applied}
+    counts = Counter(reported.diagnostic.rule for reported in report.diagnostics)
+    fixable = {reported.diagnostic.rule for reported in report.diagnostics if reported.applied}
     lines = [
         f"{count:>5}  {code}  {'[*]' if code in fixable else '   '}  {report.rules[code].name}\n"
         for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,4 +1,4 @@
-"""Findings for a person: where, what, the line with the part underlined, and the fix in short."""
+"""Diagnostics for a person: where, what, the line with the part underlined, and the fix in short."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ def plain(text: str, kind: str) -> str:
 
 
 def render(report: Report) -> str:
-    """All findings, an empty line after each."""
-    return "".join(map(one, folded(report.findings)))
+    """All diagnostics, an empty line after each."""
+    return "".join(map(one, folded(report.diagnostics)))
 
 
 def one(reported: Reported, style: Style = plain) -> str:
-    """One finding as lines of text, with an empty line at the end."""
-    finding = reported.finding
+    """One diagnostic as lines of text, with an empty line at the end."""
+    diagnostic = reported.diagnostic
     out = [headline(reported, style), *_excerpt(reported, style)]
-    if finding.fix:
-        label = "fix" if finding.safety == SAFE else "fix with --unsafe-fixes"
-        out.append(f"    {style(label, 'fix')}: {in_text(finding.fix)}")
-    out += [f"    {style(label, 'decide')}: {in_text(text)}" for label, text in finding.reasons]
-    out += [f"    {style('note', 'note')}: {in_text(note)}" for note in finding.notes]
+    if diagnostic.fix:
+        label = "fix" if diagnostic.applicability == SAFE else "fix with --unsafe-fixes"
+        out.append(f"    {style(label, 'fix')}: {in_text(diagnostic.fix)}")
+    out += [f"    {style(label, 'decide')}: {in_text(text)}" for label, text in diagnostic.reasons]
+    out += [f"    {style('note', 'note')}: {in_text(note)}" for note in diagnostic.notes]
     return "\n".join(out) + "\n\n"
 
 
 def headline(reported: Reported, style: Style = plain) -> str:
     """Where, which rule, whether `cgmigrate fix` settles it, and what is wrong."""
-    finding, at = reported.finding, reported.start
-    mark = " [*]" if finding.safety == SAFE else ""
+    diagnostic, at = reported.diagnostic, reported.start
+    mark = " [*]" if diagnostic.applicability == SAFE else ""
     place = f"{style(in_line(reported.path), 'path')}:{at.line}:{at.column}"
-    return f"{place}: {style(finding.rule, 'rule')}{mark} {in_text(finding.message)}"
+    return f"{place}: {style(diagnostic.rule, 'rule')}{mark} {in_text(diagnostic.message)}"
 
 
 def _excerpt(reported: Reported, style: Style) -> list[str]:

@@ -1,6 +1,6 @@
 """What is said where the program itself fails: one line, never a traceback.
 
-A file that is too deep to be examined is a finding (CG013). Any other error of the program concerns one file where
+A file that is too deep to be examined is a diagnostic (CG013). Any other error of the program concerns one file where
 that is possible, so that the others are still examined and reported.
 """
 

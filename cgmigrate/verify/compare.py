@@ -37,7 +37,7 @@ from typing import Any
 from cgmigrate.megatron.capture import captured
 from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, SPLIT_IN, Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
-from cgmigrate.megatron.types import Capture, Effective, in_words
+from cgmigrate.megatron.types import Capture, ResolvedConfiguration, in_words
 from cgmigrate.project.pins import parse_release
 from cgmigrate.verify.arms import (
     DONE,
@@ -214,9 +214,9 @@ def capture_in(result: Result) -> Capture | None:
     return found if isinstance(found, Capture) else None
 
 
-def validated(fields: Mapping[str, Any], release: Release) -> Effective:
+def validated(fields: Mapping[str, Any], release: Release) -> ResolvedConfiguration:
     """The CUDA-graph fields of a validated TransformerConfig, in the terms of ``cgmigrate.capture``."""
-    state = Effective(
+    state = ResolvedConfiguration(
         impl=str(fields.get(IMPL) or "none"), enable=bool(fields.get(ENABLE)), external=bool(fields.get(EXTERNAL))
     )
     if release < SCOPE_LIST_SINCE:

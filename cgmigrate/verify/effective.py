@@ -53,7 +53,7 @@ from cgmigrate.megatron.capture import capture_of, captured, given_to_config
 from cgmigrate.megatron.command_line import words_of
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, MODULES, Settings
-from cgmigrate.megatron.types import Capture, Effective, Reader, Rejected, in_words
+from cgmigrate.megatron.types import Capture, Reader, Rejected, ResolvedConfiguration, in_words
 from cgmigrate.text.words import counted
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated, with_changes
 from cgmigrate.verify.deciding import assumed_beside, deciding
@@ -108,7 +108,7 @@ class Reading:
     version: str
     outcome: str
     reason: str = ""
-    effective: Effective | None = None
+    effective: ResolvedConfiguration | None = None
     warnings: tuple[str, ...] = ()
     left_out: str = ""
     """Which of the request's fields had to be left out, and why."""

@@ -84,13 +84,13 @@ class PlanError(Exception):
     """What was asked cannot be planned; the message says why."""
 
 
-def cases_of(asked: Asked, trouble: list[str], notes: list[str] | None = None) -> Iterator[Case]:
+def cases_of(asked: Asked, input_error: list[str], notes: list[str] | None = None) -> Iterator[Case]:
     """Every site in the files that migration changes, or should have changed.
 
     ``trouble`` takes what cannot be read, ``notes`` what is left out.
     """
     from cgmigrate.project.cascade import Configurations
-    from cgmigrate.project.discovery import Trouble
+    from cgmigrate.project.discovery import InputError
 
     paths, lines = _split_lines(asked.paths)
     if asked.after and len(paths) != 1:
@@ -101,14 +101,14 @@ def cases_of(asked: Asked, trouble: list[str], notes: list[str] | None = None) -
     looked_at = False
     run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(asked.exclude)))
     for item in run:
-        if isinstance(item, Trouble):
-            trouble.append(f"{item.path}: {item.reason}")
+        if isinstance(item, InputError):
+            input_error.append(f"{item.path}: {item.reason}")
             continue
-        if unread := [finding for finding in item.findings if finding.rule in UNREADABLE]:
-            trouble.append(f"{item.path}: {unread[0].message}")
+        if unread := [diagnostic for diagnostic in item.diagnostics if diagnostic.rule in UNREADABLE]:
+            input_error.append(f"{item.path}: {unread[0].message}")
             continue
         looked_at = True
-        if notes is not None and any(finding.rule == OWNER_UNKNOWN for finding in item.findings):
+        if notes is not None and any(diagnostic.rule == OWNER_UNKNOWN for diagnostic in item.diagnostics):
             notes.append(f"{item.path}: settings whose owner cannot be told are left out ({OWNER_UNKNOWN})")
         found = list(_cases_of_file(item, run, asked.after))
         for wanted in (here := lines.pop(os.path.abspath(item.path), ())):
@@ -118,10 +118,10 @@ def cases_of(asked: Asked, trouble: list[str], notes: list[str] | None = None) -
             yield from at[-1:]
         if not here:
             yield from (case for case, _, _ in found)
-    if (asked.after and not looked_at) and not trouble:
+    if (asked.after and not looked_at) and not input_error:
         raise PlanError(f"{paths[0]} holds no settings that --after could be compared with")
     for path, rest in lines.items():
-        if not trouble:
+        if not input_error:
             raise PlanError(f"{path}:{rest[0]}: no settings that change stand there")
 
 

@@ -57,7 +57,7 @@ class Outcome:
     config: list[ConfigVerdict] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
     results: dict[str, Result] = field(default_factory=dict)
-    trouble: list[str] = field(default_factory=list)
+    input_error: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     script: str = ""
 
@@ -114,7 +114,7 @@ def _packing(text: str) -> Packing | None:
 def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:
     """Do what was asked; ``tell`` gets progress lines. Raises VerifyError, MCoreError or PlanError."""
     outcome = Outcome()
-    cases = list(cases_of(wanted.asked, outcome.trouble, outcome.notes))
+    cases = list(cases_of(wanted.asked, outcome.input_error, outcome.notes))
     if not cases:
         check_values(wanted.mcore)
         return outcome

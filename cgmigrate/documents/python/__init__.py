@@ -147,17 +147,17 @@ class PythonDocument:
 
     # --- writing ----------------------------------------------------------------------------
 
-    def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
-        """Return the edits that give each site the wanted own settings; see ``documents.Document``.
+    def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
+        """Return the edits that give each site the rewrites own settings; see ``documents.Document``.
 
         An index behind the sites' is that of a problem, which is then rewritten, too.
         """
-        if not wanted:
+        if not rewrites:
             # A file that could not be read has no source, and is never rewritten.
             return []
         result: list[Edit] = []
         dropped = []
-        for index, after in sorted(wanted.items()):
+        for index, after in sorted(rewrites.items()):
             if index >= len(self.sites):
                 result += self._fixes[index]
                 continue
@@ -168,30 +168,30 @@ class PythonDocument:
         try:
             return result + import_edits(self._source, self._names, result)
         except (SyntaxError, OverlapError) as error:
-            raise CannotEditError(min(wanted), f"the result is not valid Python ({error})") from error
+            raise CannotEditError(min(rewrites), f"the result is not valid Python ({error})") from error
 
-    def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
-        """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
+    def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
+        """Read the edited text again; return what differs beyond ``rewrites``, empty when nothing."""
         if edited == self._checked:
             return ""
         again = PythonDocument(edited, self._path, sites_only=True)
         if again.problems and again.problems[0].rule in ("CG009", "CG013"):
             return f"it would no longer be read: {again.problems[0].message}"
-        expected = ((site.path, wanted.get(site.index, site.own)) for site in self.sites)
+        expected = ((site.path, rewrites.get(site.index, site.own)) for site in self.sites)
         if _in_order(expected) != _in_order((site.path, site.own) for site in again.sites):
             return "a site would not have the settings that it should"
-        readings = [edit for index in wanted if index >= len(self.sites) for edit in self._fixes[index]]
+        readings = [edit for index in rewrites if index >= len(self.sites) for edit in self._fixes[index]]
         before = Source(apply(self.text, readings)) if readings else self._source
         if not same_rest(before, again._source):
             return "something else in the file would be read differently"
         self._checked, self._again = edited, again
         return ""
 
-    def quotes(self, wanted: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
+    def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
         """How settings read in the text that was checked last; see ``documents.Document``."""
         from cgmigrate.documents.quoting import quotes_of
 
-        return quotes_of(self, self._again, wanted) if self._again else {}
+        return quotes_of(self, self._again, rewrites) if self._again else {}
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """A setting as it would be written at a site; see ``documents.Document``."""

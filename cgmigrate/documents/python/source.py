@@ -26,7 +26,7 @@ _NAMES = re.compile(
 )
 
 _CORES = ("uda_graph", "udaGraph", "uda-graph")
-"""Every name holds one of these; finding them is fifty times cheaper than running a pattern over the text."""
+"""Every name holds one of these; diagnostic them is fifty times cheaper than running a pattern over the text."""
 _REACH = 40
 """Characters before and behind a core that can belong to a name, its dashes and its quotes."""
 

@@ -21,7 +21,7 @@ _TAIL = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r?\n)")
 
 
 class SiteWriter:
-    """Turns the settings wanted of one site into edits."""
+    """Turns the settings rewrites of one site into edits."""
 
     def __init__(self, index: int, place: Place, source: Source, names: Names) -> None:
         self.index, self.place, self.source, self.names = index, place, source, names
@@ -104,12 +104,12 @@ class SiteWriter:
         return [Edit(end - len(local), end, module_class_like(local, self.names))]
 
     def _without_items(self, node: ast.List, kept: Sequence[object]) -> list[Edit]:
-        wanted, gone = list(kept), []
+        rewrites, gone = list(kept), []
         result: list[Edit] = []
         for at, element in enumerate(node.elts):
             value = element.value if isinstance(element, ast.Constant) else enum_member(element, self.names)
-            if value in wanted:
-                wanted.remove(value)
+            if value in rewrites:
+                rewrites.remove(value)
                 result += self._with_new_class(element)
             else:
                 gone.append(at)

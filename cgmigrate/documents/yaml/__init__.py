@@ -20,7 +20,7 @@ from cgmigrate.documents.sites import CannotEditError, Problem, Site, Written
 from cgmigrate.documents.yaml.comparing import Comparison
 from cgmigrate.documents.yaml.planning import SiteEditor
 from cgmigrate.documents.yaml.reading import command_lines, defaults_of, top_level_words, unreadable
-from cgmigrate.documents.yaml.tree import Node, Uses, closing_order, merges_in, parse_tree, trouble_of_merge
+from cgmigrate.documents.yaml.tree import Node, Uses, closing_order, input_error_of_merge, merges_in, parse_tree
 from cgmigrate.documents.yaml.values import Place, neighbours_of, prefixes_of, settings_in, value_of, yaml_text
 from cgmigrate.documents.yaml.writing import Lines, Writer
 from cgmigrate.megatron.settings import Settings
@@ -78,7 +78,7 @@ class YamlDocument:
         found: dict[tuple[int, str], int] = {}
         for mapping in sorted((node for node in closing if id(node) in prefixes), key=lambda node: node.outer):
             pairs = settings_in(mapping)
-            fixed = uses.trouble(mapping) or (trouble_of_merge(mapping) if id(mapping) in merged else "")
+            fixed = uses.input_error(mapping) or (input_error_of_merge(mapping) if id(mapping) in merged else "")
             for prefix in prefixes[id(mapping)]:
                 place, index = Place(mapping, prefix), len(self._places)
                 found[id(mapping), prefix] = index
@@ -127,35 +127,35 @@ class YamlDocument:
         """See ``documents.Document``; files that are merged with this one are ``builds_on``."""
         return ""
 
-    def edits(self, wanted: Mapping[int, Settings]) -> list[Edit]:
-        """Return the edits that give each site the wanted own settings; see ``documents.Document``."""
+    def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
+        """Return the edits that give each site the rewrites own settings; see ``documents.Document``."""
         self._lines = self._lines or Lines(self.text)
         writer = Writer(self._lines)
-        for index, after in sorted(wanted.items()):
+        for index, after in sorted(rewrites.items()):
             SiteEditor(writer, self.sites[index], self._places[index]).write(after)
         result = sorted(writer.finish(), key=lambda edit: (edit.start, edit.end))
         if any(left.end > right.start for left, right in pairwise(result)):
-            raise CannotEditError(min(wanted), "two changes concern the same text")
+            raise CannotEditError(min(rewrites), "two changes concern the same text")
         return result
 
-    def check(self, edited: str, wanted: Mapping[int, Settings]) -> str:
-        """Read the edited text again; return what differs beyond ``wanted``, empty when nothing."""
+    def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
+        """Read the edited text again; return what differs beyond ``rewrites``, empty when nothing."""
         again = self._again = YamlDocument(edited)
         known = Counter(problem.rule for problem in self.problems)
         for problem in again.problems:
             known[problem.rule] -= 1
             if known[problem.rule] < 0:
                 return f"it would no longer be read: {problem.message}"
-        at = Comparison(self, again, self._places, wanted).first_difference()
+        at = Comparison(self, again, self._places, rewrites).first_difference()
         if at is None:
             return ""
         return f"something else in the file would be read differently (line {self.text.count(chr(10), 0, at) + 1})"
 
-    def quotes(self, wanted: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
+    def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
         """How settings read in the text that was checked last; see ``documents.Document``."""
         from cgmigrate.documents.quoting import quotes_of
 
-        return quotes_of(self, self._again, wanted) if self._again else {}
+        return quotes_of(self, self._again, rewrites) if self._again else {}
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """A setting as it would be written at a site; see ``documents.Document``."""

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 class Comparison:
     """Two readings side by side, with everything in them: keys, values and their types, tags, anchors, aliases.
 
-    Only the settings of the sites in ``wanted`` may differ, and they must be what is wanted.
+    Only the settings of the sites in ``rewrites`` may differ, and they must be what is wanted.
     """
 
     def __init__(
-        self, before: YamlDocument, after: YamlDocument, places: Sequence[Place], wanted: Mapping[int, Settings]
+        self, before: YamlDocument, after: YamlDocument, places: Sequence[Place], rewrites: Mapping[int, Settings]
     ) -> None:
-        self.before, self.after, self.places, self.wanted = before, after, places, wanted
+        self.before, self.after, self.places, self.rewrites = before, after, places, rewrites
         self.touched: dict[int, list[int]] = {}
-        for index in wanted:
+        for index in rewrites:
             self.touched.setdefault(id(places[index].mapping), []).append(index)
 
     def first_difference(self) -> int | None:
@@ -65,7 +65,7 @@ class Comparison:
         return result
 
     def _settings(self, index: int, found: Sequence[tuple[str, Node, Node]]) -> list[tuple[Node, Node]] | None:
-        own, after, place = self.before.sites[index].own, self.wanted[index], self.places[index]
+        own, after, place = self.before.sites[index].own, self.rewrites[index], self.places[index]
         now = {name: (key, value) for name, key, value in found}
         if len(now) != len(found) or now.keys() != after.keys():
             return None if after or found else []

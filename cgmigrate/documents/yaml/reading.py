@@ -38,7 +38,7 @@ def top_level_words(root: Node) -> list[tuple[str, str]]:
 
 
 def unreadable(text: str, error: Exception) -> Problem:
-    """The finding for a file that YAML cannot be read from: where the parser stopped, and why."""
+    """The diagnostic for a file that YAML cannot be read from: where the parser stopped, and why."""
     template = _TEMPLATE.search(text)
     at = _position_of(text, error)
     reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)

@@ -237,7 +237,7 @@ def contains(outer: Node, inner: Node) -> bool:
     return outer.outer <= inner.outer and inner.end <= outer.end
 
 
-def trouble_of_merge(mapping: Node) -> str:
+def input_error_of_merge(mapping: Node) -> str:
     """Why readers would refuse what the mapping merges, empty when they would not."""
     for source in _merge_sources(mapping):
         if source.target.kind != "map":
@@ -316,7 +316,7 @@ class Uses:
         """The other paths at which a node is used."""
         return tuple(dict.fromkeys(path.names() if path else () for path in self._others.get(id(node), ())))
 
-    def trouble(self, node: Node) -> str:
+    def input_error(self, node: Node) -> str:
         """Why not all paths are known, empty when they are."""
         if id(node) not in self._crowded:
             return ""

@@ -1,0 +1,168 @@
+"""Whatever has no fix says what to write, and no word stands for two things."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rule_tests import _context, _document
+from cgmigrate.lint.rules import load
+from cgmigrate.lint.run import Checked, Run
+from cgmigrate.project.options import Options
+from tests.support.paths import ROOT
+
+IMPORTS = "from megatron.core.transformer.enums import CudaGraphScope\n"
+
+
+def without_help(diagnostics: object) -> list[Diagnostic]:
+    return [diagnostic for diagnostic in diagnostics if not diagnostic.fix and not diagnostic.help]
+
+
+def check(path: Path, text: str) -> list[Diagnostic]:
+    path.write_text(text)
+    (checked,) = Run([str(path)], Options())
+    assert isinstance(checked, Checked)
+    return list(checked.diagnostics)
+
+
+def test_what_has_no_fix_has_help(corpus: Path) -> None:
+    seen = 0
+    for checked in Run([str(ROOT / "examples"), str(ROOT / "tests/fixtures"), str(corpus)], Options()):
+        if isinstance(checked, Checked):
+            seen += len(checked.diagnostics)
+            assert without_help(checked.diagnostics) == [], checked.path
+    assert seen > 80
+
+
+@pytest.mark.parametrize(("impl", "offered"), [("transformer_engine", True), ("local", False)])
+def test_an_unsafe_fix_is_named_only_where_there_is_one(tmp_path: Path, impl: str, offered: bool) -> None:
+    """Megatron-Bridge refuses `local` with modules, so that no option rewrites the scope there."""
+    text = f"defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: {impl}\n    cuda_graph_scope: [attn]\n"
+    diagnostics = check(tmp_path / "a.yaml", text)
+    (merged,) = (diagnostic for diagnostic in diagnostics if diagnostic.rule == "CG004")
+    assert ("--unsafe-fixes" in merged.help, any(diagnostic.fix for diagnostic in diagnostics)) == (offered, offered)
+
+
+@pytest.mark.parametrize("code", list(load()))
+def test_what_a_rule_reports_without_a_fix_has_help(code: str) -> None:
+    rules = load()
+    for example in rules[code].examples:
+        found = examine(_document(example, example["before"]), _context(example, rules)).diagnostics
+        assert without_help(found) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.yaml", "x: [\ncuda_graph_scope: 1\n"),
+        ("a.yaml", "x: {{ y }}\nz: {%\ncuda_graph_scope: 1\n"),
+        ("a.yaml", "# cgmigrate: ignore\nmodel: {cuda_graph_scope: x}\n"),
+        ("a.yaml", "# cgmigrate: ignore[CG999] x\nmodel: {cuda_graph_scope: x}\n"),
+        ("a.yaml", "model: &a {enable_cuda_graph: true}\nb: *a\n"),
+        ("a.yaml", "megatron_cfg:\n  cuda_graph_impl: ${x}\n  cuda_graph_scope: full_iteration\n"),
+        ("a.yaml", "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: &s full_iteration\nx: *s\n"),
+        ("a.py", "x = (\ncuda_graph_scope = 1\n"),
+        ("a.py", IMPORTS + "x = CudaGraphScope\n"),
+        ("a.py", IMPORTS + "def f(cfg):\n    cfg.cuda_graph_scope += ['attn']\n"),
+        ("a.py", IMPORTS + "def f(cfg):\n    if hasattr(cfg, 'x'):\n        cfg.enable_cuda_graph = True\n"),
+        (
+            "a.py",
+            IMPORTS + "def f(cfg, x):\n    if x:\n        cfg.enable_cuda_graph = True\n    cfg.cuda_graph_scope = x\n",
+        ),
+        ("a.py", IMPORTS + "def f(cfg):\n    for i in cfg.y:\n        cfg.enable_cuda_graph = i\n"),
+    ],
+)
+def test_what_cannot_be_read_or_rewritten_has_help(tmp_path: Path, name: str, text: str) -> None:
+    found = check(tmp_path / name, text)
+    assert found
+    assert without_help(found) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "help_text"),
+    [
+        ("a.yaml", "enable_cuda_graph: true\n", "write `cuda_graph_impl: local`"),
+        ("a.yaml", "enable_cuda_graph: false\n", "delete it: false is what holds without it"),
+        (
+            "a.py",
+            "import megatron.core\nx = Engine(external_cuda_graph=True)\n",
+            'write `cuda_graph_impl="transformer_engine"`',
+        ),
+        (
+            "a.py",
+            'import megatron.core\nx = Engine(cuda_graph_scope=["attn"])\n',
+            'write `cuda_graph_modules=["attn"]`',
+        ),
+        (
+            "a.py",
+            'import megatron.core\nx = Engine(cuda_graph_impl="local", cuda_graph_scope="full_iteration")\n',
+            'write `cuda_graph_impl="full_iteration"` and delete it',
+        ),
+        (
+            "a.py",
+            "import megatron.core\nx = Engine(external_cuda_graph=flag)\n",
+            'write `cuda_graph_impl="transformer_engine" if flag else "none"`',
+        ),
+    ],
+)
+def test_settings_of_unknown_owners_have_advice_of_their_own(
+    tmp_path: Path, name: str, text: str, help_text: str
+) -> None:
+    found = [diagnostic for diagnostic in check(tmp_path / name, text) if diagnostic.rule == "CG006"]
+    assert [diagnostic.help for diagnostic in found] == [f"if it is megatron-core's, {help_text}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "help_text"),
+    [
+        ("--enable-cuda-graph", "write `--cuda-graph-impl local`"),
+        ("--external-cuda-graph", "write `--cuda-graph-impl transformer_engine`"),
+        ("model.enable_cuda_graph=true", "write `model.cuda_graph_impl=local`"),
+        ("model.external_cuda_graph=true", "write `model.cuda_graph_impl=transformer_engine`"),
+    ],
+)
+def test_an_old_name_in_a_command_line_has_its_new_form(tmp_path: Path, text: str, help_text: str) -> None:
+    (diagnostic,) = check(tmp_path / "a.yaml", f"script: python train.py {text} --x 1\n")
+    assert (diagnostic.rule, diagnostic.help) == ("CG011", help_text)
+
+
+def test_an_old_scope_in_a_command_line_has_its_three_new_forms(tmp_path: Path) -> None:
+    (diagnostic,) = check(tmp_path / "a.yaml", "script: python train.py model.cuda_graph_scope=[attn]\n")
+    for form in ("cuda_graph_impl=full_iteration", "inference_cuda_graph_scope=block", "cuda_graph_modules=[attn]"):
+        assert f"`model.{form}`" in diagnostic.help
+
+
+@pytest.mark.parametrize(
+    ("member", "help_text"),
+    [
+        ("attn", "write `CudaGraphModule.attn`"),
+        ("full_iteration", 'write "full_iteration" as the value of `cuda_graph_impl`'),
+    ],
+)
+def test_a_member_of_the_old_enum_has_its_new_form(tmp_path: Path, member: str, help_text: str) -> None:
+    found = check(tmp_path / "a.py", f"{IMPORTS}print(CudaGraphScope.{member})\n")
+    assert [(diagnostic.rule, diagnostic.help) for diagnostic in found] == [("CG606", help_text)]
+
+
+def test_a_fix_that_waits_for_another_diagnostic_says_which(tmp_path: Path) -> None:
+    text = "defaults: base\nmodel:\n  cuda_graph_modules: []\n  enable_cuda_graph: true\n"
+    merged, diagnostic = check(tmp_path / "a.yaml", text)
+    assert (merged.rule, diagnostic.rule) == ("CG004", "CG101")
+    assert diagnostic.because == f"{merged.message} (CG004 on line 4)"
+    refused = check(
+        tmp_path / "a.py",
+        "from megatron.bridge.training.config import GPTModelProvider\n"
+        'x = GPTModelProvider(cuda_graph_impl="local", cuda_graph_scope=["attn"])\n',
+    )
+    assert [(one.rule, one.blocked_by) for one in refused] == [("CG501", ""), ("CG106", "CG501 on line 2")]
+    assert refused[0].help == refused[1].help
+    assert '`cuda_graph_impl="transformer_engine"`' in refused[0].help
+
+
+def test_what_the_reader_would_refuse_is_not_advised(tmp_path: Path) -> None:
+    (diagnostic,) = check(tmp_path / "a.yaml", "policy:\n  megatron_cfg:\n    enable_cuda_graph: true\n")
+    assert "would refuse the result" in diagnostic.blocked_by
+    assert diagnostic.help.startswith("write `cuda_graph_impl: transformer_engine` for graphs of layers in training")

@@ -1,0 +1,161 @@
+# ruff: noqa: E501 - source text on one line reads better than split
+"""Code that reads, defines or lists the old names."""
+
+from __future__ import annotations
+
+import pytest
+
+from cgmigrate.lint import rules
+from tests.support.python_tools import HEADER, check_fixed, check_noop, run
+
+ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
+BOTH = HEADER + ENUMS
+MODULE = HEADER + ENUMS.replace("Scope", "Module")
+
+EXAMPLES = [
+    (rule.id, example) for rule in rules.load().values() for example in rule.examples if example["syntax"] == "python"
+]
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES)
+def test_examples_of_the_rules(rule: str, example: dict[str, str]) -> None:
+    result = run(example["before"], source=example.get("from", "0.17"), target=example.get("to", "0.19"))
+    assert rule in result.rules
+    expected = example.get("after", example.get("unsafe-after"))
+    after = result.after.lstrip("\n") if expected else result.after
+    assert after == (expected or example["before"])
+    assert run(result.after).after == result.after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'scope = getattr(config, "cuda_graph_scope", [])\n',
+        'if config.cuda_graph_scope != "full_iteration":\n    pass\n',
+        "if not config.cuda_graph_scope:\n    pass\n",
+        "first = config.cuda_graph_scope[0]\n",
+        "if config.enable_cuda_graph:\n    pass\n",
+        "from megatron.training import get_args\nargs = get_args()\nassert not args.external_cuda_graph\n",
+        'names = ["cuda_graph_scope", "hidden_size"]\n',
+        'config["cuda_graph_scope"] = []\n',
+        "class Mine(TransformerConfig):\n    cuda_graph_scope: str = 'full'\n",
+        "def build(enable_cuda_graph=False):\n    pass\n",
+        'parser.add_argument("--enable-cuda-graph", action="store_true")\n',
+        "config.cuda_graph_scope += ['attn']\n",
+    ],
+)
+def test_what_is_only_told(text: str) -> None:
+    result = check_noop(text)
+    assert len(result.examined.diagnostics) == 1, result.told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('x = config.cuda_graph_scope != "full_iteration"', "always true"),
+        ('x = config.cuda_graph_scope == "full"', "always false"),
+        ("x = config.cuda_graph_scope[0]", "TypeError"),
+        ('x = "attn" in config.cuda_graph_scope', "TypeError"),
+        ('x = config.cuda_graph_scope.split(",")', "AttributeError"),
+        ('x = getattr(config, "cuda_graph_scope", [])', "not its default"),
+    ],
+)
+def test_what_an_expression_evaluates_to(text: str, told: str) -> None:
+    assert told in check_noop(text).told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class Engine:\n    def f(self):\n        return self.enable_cuda_graph\n",
+        "enable_cuda_graph = impl == 'local'\nprint(enable_cuda_graph)\n",
+        "x = sampler.enable_cuda_graph\n",
+        "x = args.cuda_graph_scope\n",
+    ],
+)
+def test_names_of_the_files_own(text: str) -> None:
+    result = check_noop(text)
+    assert not result.examined.diagnostics and result.examined.left_alone
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            'x = c.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in c.cuda_graph_scope\n',
+            'x = c.cuda_graph_impl == "full_iteration"\n',
+        ),
+        (
+            "x = CudaGraphScope.full_iteration in c.cuda_graph_scope and c.cuda_graph_impl == 'local' and y\n",
+            "x = c.cuda_graph_impl == 'full_iteration' and y\n",
+        ),
+        (
+            'x = c.cuda_graph_impl == "local" and y and CudaGraphScope.full_iteration not in c.cuda_graph_scope\n',
+            'x = c.cuda_graph_impl == "local" and y\n',
+        ),
+        (
+            'if (\n    c.cuda_graph_impl == "local"\n    and CudaGraphScope.full_iteration in c.cuda_graph_scope\n):\n    f()\n',
+            'if c.cuda_graph_impl == "full_iteration":\n    f()\n',
+        ),
+    ],
+)
+def test_full_iteration(before: str, after: str) -> None:
+    before, after = (text.replace("c.cuda", "self.config.cuda") for text in (before, after))
+    check_fixed(before, after, header=BOTH, after_header=HEADER)
+
+
+def test_full_iteration_alone_was_also_true_under_none() -> None:
+    result = check_noop("x = CudaGraphScope.full_iteration in config.cuda_graph_scope\n", header=BOTH)
+    assert "nothing was captured" in result.told
+    check_fixed(
+        "x = CudaGraphScope.full_iteration in config.cuda_graph_scope\n",
+        'x = config.cuda_graph_impl == "full_iteration"\n',
+        header=BOTH,
+        after_header=HEADER,
+        unsafe=True,
+    )
+
+
+def test_modules() -> None:
+    check_fixed(
+        "x = CudaGraphScope.attn in config.cuda_graph_scope or CudaGraphScope.mlp not in config.cuda_graph_scope\n",
+        "x = CudaGraphModule.attn in config.cuda_graph_modules or CudaGraphModule.mlp not in config.cuda_graph_modules\n",
+        header=BOTH,
+        after_header=MODULE,
+    )
+
+
+def test_the_objects_must_be_the_same() -> None:
+    result = check_noop(
+        'x = a.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in config.cuda_graph_scope\n', header=BOTH
+    )
+    assert result.rules == ["CG601"]
+
+
+def test_guarded_code_is_left() -> None:
+    result = check_noop(
+        'if hasattr(config, "cuda_graph_scope") and CudaGraphScope.attn in config.cuda_graph_scope:\n    pass\n',
+        header=BOTH,
+    )
+    assert "several releases" in result.told
+
+
+def test_an_own_copy_of_the_scope_is_told() -> None:
+    result = check_noop(
+        "class Engine:\n    def f(self):\n        return CudaGraphScope.attn in self.cuda_graph_scope\n", header=BOTH
+    )
+    assert "copy" in result.told
+
+
+def test_code_that_runs_on_0_18_is_rewritten_on_request() -> None:
+    text = 'x = config.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in config.cuda_graph_scope\n'
+    check_noop(text, header=BOTH, source="0.18")
+    assert not check_noop(text, header=BOTH, source="0.15", target="0.17").examined.diagnostics
+
+
+def test_an_expression_is_not_rewritten_by_halves() -> None:
+    before = "if not config.cuda_graph_scope or CudaGraphScope.attn in config.cuda_graph_scope:\n    f()\n"
+    result = check_noop(before, header=BOTH)
+    assert "has to change with it" in result.told and "not empty" in result.told
+    after = "if not config.cuda_graph_modules or CudaGraphModule.attn in config.cuda_graph_modules:\n    f()\n"
+    check_fixed(before, after, header=BOTH, after_header=MODULE, unsafe=True)

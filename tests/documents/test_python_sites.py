@@ -1,0 +1,719 @@
+# ruff: noqa: E501 - source text on one line reads better than split
+"""Python files: real text in, real text out. No-op cases first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.text.edits import apply
+from tests.support.python_tools import HEADER, check_fixed, check_noop, run
+
+ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
+BOTH = HEADER + ENUMS
+CORE = ("megatron/core/package_info.py", "megatron/core/transformer/transformer_config.py")
+TRAINING = tuple(f"megatron/training/{name}.py" for name in ("arguments", "training", "global_vars"))
+BRIDGE = "from megatron.bridge.recipes.common import _pretrain_common\n"
+
+# --- nothing to do ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'config = TransformerConfig(cuda_graph_impl="local", cuda_graph_modules=["attn"])',
+        'cfg.model.inference_cuda_graph_scope = "block"',
+        'cfg.model.vision_cuda_graph_scope = "full"',
+        "cfg.enable_cuda_graphs = True",
+        "self._enable_cuda_graph = True",
+        'VALID_CUDA_GRAPH_SCOPES = ["full"]',
+        'print("set cuda_graph_scope to full")',
+        '"""enable_cuda_graph is old."""',
+        "# cfg.enable_cuda_graph = True",
+        "parser.add_argument('--inference-cuda-graph-scope')",
+        "from megatron.core.transformer.enums import InferenceCudaGraphScope",
+    ],
+)
+def test_other_names_are_no_settings(text: str) -> None:
+    assert not check_noop(text).examined.diagnostics
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from megatron.core.distributed.fsdp.fully_shard import fully_shard\nfully_shard(module, enable_cuda_graph=True)",
+        "engine = DynamicInferenceEngine(controller, enable_cuda_graph=True)",
+        "import deepspeed\nengine = deepspeed.init_inference(model, enable_cuda_graph=True)",
+    ],
+)
+def test_the_keyword_of_something_else_is_left_alone(text: str) -> None:
+    result = check_noop(text)
+    assert not result.examined.safe and result.rules in ([], ["CG006"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sglang\nargs = ServerArgs(enable_cuda_graph=True)\n",
+        "class Params:\n    enable_cuda_graph: bool = True\n\n    def f(self):\n        return self.enable_cuda_graph\n",
+        'options = {"enable_cuda_graph": True}\nx = options.get("enable_cuda_graph")\n',
+        "import onnxruntime\no.enable_cuda_graph = True\n",
+    ],
+)
+def test_a_file_without_megatron_has_no_diagnostics(text: str) -> None:
+    result = check_noop(text, header="")
+    assert not result.examined.diagnostics
+    assert result.examined.left_alone
+
+
+def test_an_unknown_callee_is_told() -> None:
+    result = check_noop('base = WorkloadBaseConfig(cuda_graph_impl="none", cuda_graph_scope=["full_iteration"])')
+    assert set(result.rules) == {"CG006"}
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "theirs"),
+    [
+        (CORE, "megatron/core/models/gpt.py", True),
+        (CORE, "vendor/renamed/models/gpt.py", True),
+        (CORE, "megatron/training/arguments.py", True),
+        (CORE, "megatron/rl/inference/utils.py", True),
+        (TRAINING, "megatron/training/arguments.py", True),
+        (CORE, "megatron/bridge/models/gpt.py", False),
+        (CORE, "pretrain_gpt.py", False),
+        # A project's own code that uses these words.
+        ((), "backends/megatron/core/engine.py", False),
+        ((), "megatron/training/arguments.py", False),
+        (("backends/megatron/core/package_info.py",), "backends/megatron/core/engine.py", False),
+    ],
+)
+def test_megatron_core_is_recognised_by_its_files(
+    tmp_path: Path, files: tuple[str, ...], path: str, theirs: bool
+) -> None:
+    for name in files:
+        name = name.replace("megatron/core", "vendor/renamed") if path.startswith("vendor") else name
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    text = "from megatron.core.transformer import TransformerConfig\n\nTransformerConfig(enable_cuda_graph=True)\n"
+    result = run(text, path=str(tmp_path / path))
+    assert [owner for _, owner in result.examined.left_alone if owner.startswith("megatron-core itself")] == (
+        ["megatron-core itself, which defines these names: upgrade it instead"] if theirs else []
+    )
+    assert bool(result.examined.diagnostics) is not theirs
+
+
+def test_a_package_named_megatron_inside_another_is_not_megatrons(tmp_path: Path) -> None:
+    path = tmp_path / "backends/megatron/core/engine.py"
+    path.parent.mkdir(parents=True)
+    text = "options.enable_cuda_graph = True\n"
+    assert PythonDocument(text, str(path)).top_level == ["megatron.core"]
+    (tmp_path / "backends/__init__.py").touch()
+    assert PythonDocument(text, str(path)).top_level == []
+
+
+def test_computed_values_are_told() -> None:
+    result = check_noop("config = TransformerConfig(enable_cuda_graph=flag, cuda_graph_scope=args.scope)")
+    assert result.rules.count("CG003") == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'if hasattr(cfg.model, "cuda_graph_modules"):\n    cfg.model.cuda_graph_scope = "full"\n',
+        'try:\n    cfg.model.cuda_graph_scope = "full"\nexcept AttributeError:\n    pass\n',
+        'if Version(megatron.core.__version__) < Version("0.18"):\n    cfg.model.cuda_graph_scope = "full"\n',
+        'c = TransformerConfig(cuda_graph_scope="attn") if is_mcore_min_version("0.18") else None\n',
+    ],
+)
+def test_code_for_several_releases_is_left_and_told(text: str) -> None:
+    result = check_noop(text)
+    assert result.examined.diagnostics
+    assert "several releases" in result.told or "another release" in result.told
+
+
+def test_targets_before_the_split_change_nothing() -> None:
+    assert check_noop('config.cuda_graph_scope = ["attn"]', target="0.17").examined.diagnostics == []
+
+
+# --- keyword arguments ------------------------------------------------------------------------------
+
+
+def test_keywords_of_a_config() -> None:
+    check_fixed(
+        'config = TransformerConfig(num_layers=2, enable_cuda_graph=True, cuda_graph_scope="attn,mlp")\n',
+        'config = TransformerConfig(num_layers=2, cuda_graph_impl="local", cuda_graph_modules="attn,mlp")\n',
+    )
+
+
+def test_a_keyword_goes_with_its_line_and_comment() -> None:
+    check_fixed(
+        """\
+        config = TransformerConfig(
+            num_layers=2,
+            enable_cuda_graph=False,  # not yet
+            hidden_size=8,  # small
+        )
+        """,
+        """\
+        config = TransformerConfig(
+            num_layers=2,
+            hidden_size=8,  # small
+        )
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("TransformerConfig(enable_cuda_graph=False)", "TransformerConfig()"),
+        ("TransformerConfig(enable_cuda_graph=False,)", "TransformerConfig()"),
+        ("TransformerConfig(2, enable_cuda_graph=False)", "TransformerConfig(2)"),
+        ("TransformerConfig(2, enable_cuda_graph=False,)", "TransformerConfig(2,)"),
+        ("TransformerConfig(enable_cuda_graph=False, hidden_size=8)", "TransformerConfig(hidden_size=8)"),
+        (
+            "TransformerConfig(\n    2, enable_cuda_graph=False, external_cuda_graph=False,\n    hidden_size=8)",
+            "TransformerConfig(\n    2,\n    hidden_size=8)",
+        ),
+        ("TransformerConfig(\n    2,  # two\n    enable_cuda_graph=False)", "TransformerConfig(\n    2,  # two\n    )"),
+        ("TransformerConfig(**kw, enable_cuda_graph=False)", "TransformerConfig(**kw)"),
+        ("TransformerConfig(enable_cuda_graph=False, **kw)", "TransformerConfig(**kw)"),
+    ],
+)
+def test_a_keyword_goes_with_its_comma(before: str, after: str) -> None:
+    check_fixed(before + "\n", after + "\n")
+
+
+def test_a_keyword_is_added_in_the_layout_of_the_call() -> None:
+    check_fixed(
+        """\
+        config = TransformerConfig(
+            cuda_graph_impl="local",
+            cuda_graph_scope=["attn", "full_iteration_inference"],
+            hidden_size=8,
+        )
+        """,
+        """\
+        config = TransformerConfig(
+            cuda_graph_impl="local",
+            cuda_graph_modules=["attn"],
+            inference_cuda_graph_scope="block",
+            hidden_size=8,
+        )
+        """,
+    )
+    check_fixed(
+        "c = TransformerConfig(cuda_graph_impl='local', cuda_graph_scope='attn,full_iteration_inference', x=1)\n",
+        "c = TransformerConfig(cuda_graph_impl='local', cuda_graph_modules='attn', "
+        "inference_cuda_graph_scope='block', x=1)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "callee"),
+    [
+        ("from megatron.core.transformer import TransformerConfig as TC\n", "TC"),
+        ("import megatron.core.transformer as t\n", "t.TransformerConfig"),
+        ("from megatron.core import transformer\n", "transformer.MLATransformerConfig"),
+        ("from megatron.bridge.models import GPTModelProvider\n", "GPTModelProvider"),
+        ("from nemo.collections import llm\n", "llm.Llama2Config70B"),
+        ("from megatron.core.transformer import TransformerConfig\nclass Mine(TransformerConfig): ...\n", "Mine"),
+    ],
+)
+def test_callees_that_are_configurations(header: str, callee: str) -> None:
+    check_fixed(
+        f'c = {callee}(cuda_graph_impl="transformer_engine", cuda_graph_scope=["attn"])\n',
+        f'c = {callee}(cuda_graph_impl="transformer_engine", cuda_graph_modules=["attn"])\n',
+        header=header,
+    )
+
+
+def test_partial_and_run_config() -> None:
+    check_fixed(
+        "make = partial(TransformerConfig, external_cuda_graph=True)\n",
+        'make = partial(TransformerConfig, cuda_graph_impl="transformer_engine")\n',
+        header=HEADER + "from functools import partial\n",
+    )
+    check_fixed(
+        "c = run.Config(llm.GPTConfig, external_cuda_graph=False, hidden=1)\n",
+        "c = run.Config(llm.GPTConfig, hidden=1)\n",
+        header="import nemo_run as run\nfrom nemo.collections import llm\n",
+    )
+
+
+# --- dicts ------------------------------------------------------------------------------------------
+
+
+def test_a_dict_that_is_spread_into_a_config() -> None:
+    check_fixed(
+        "c = TransformerConfig(**{'enable_cuda_graph': True, 'cuda_graph_scope': 'full_iteration', 'x': 1})\n",
+        "c = TransformerConfig(**{'cuda_graph_impl': 'full_iteration', 'x': 1})\n",
+    )
+    check_fixed(
+        "c = TransformerConfig(**dict(external_cuda_graph=True, cuda_graph_scope=['attn']))\n",
+        "c = TransformerConfig(**dict(cuda_graph_impl='transformer_engine', cuda_graph_modules=['attn']))\n",
+    )
+
+
+def test_a_dict_that_is_only_ever_spread_into_a_config() -> None:
+    check_fixed(
+        'kw = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}\nc = TransformerConfig(**kw)\n',
+        'kw = {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn"]}\nc = TransformerConfig(**kw)\n',
+    )
+    check_noop(
+        'kw = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}\nkw.pop("x")\nc = TransformerConfig(**kw)\n'
+    )
+
+
+def test_a_dict_of_nobody_known_is_told() -> None:
+    assert check_noop('options = {"enable_cuda_graph": True}').rules == ["CG006"]
+    assert check_noop('options = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}').rules == ["CG006"]
+
+
+def test_computed_values_of_new_names_are_no_news() -> None:
+    assert check_noop("config.cuda_graph_impl = args.impl\nconfig.cuda_graph_modules = other.modules").rules == []
+
+
+# --- runs of assignments ----------------------------------------------------------------------------
+
+
+def test_a_pair_becomes_a_pair() -> None:
+    check_fixed(
+        """\
+        def recipe():
+            cfg = _pretrain_common()
+            # CUDA Graph
+            cfg.model.cuda_graph_impl = "none"
+            cfg.model.cuda_graph_scope = "full"  # "attn" another day
+            cfg.model.cuda_graph_warmup_steps = 3
+            return cfg
+        """,
+        """\
+        def recipe():
+            cfg = _pretrain_common()
+            # CUDA Graph
+            cfg.model.cuda_graph_impl = "none"
+            cfg.model.cuda_graph_modules = []  # "attn" another day
+            cfg.model.cuda_graph_warmup_steps = 3
+            return cfg
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_none_with_full_iteration_stays_off() -> None:
+    check_fixed(
+        """\
+        cfg.model.cuda_graph_impl = "none"
+        cfg.model.cuda_graph_scope = ["full_iteration"]
+        """,
+        """\
+        cfg.model.cuda_graph_impl = "none"
+        cfg.model.cuda_graph_modules = []
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_local_with_full_iteration() -> None:
+    check_fixed(
+        """\
+        cfg.model.cuda_graph_impl = "local"
+        print(cfg)
+        cfg.model.cuda_graph_scope = ["full_iteration"]
+        """,
+        """\
+        cfg.model.cuda_graph_impl = "full_iteration"
+        print(cfg)
+        cfg.model.cuda_graph_modules = []
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_a_statement_that_goes_leaves_pass() -> None:
+    text = "if x:\n    cfg.model.external_cuda_graph = False  # off\nif y:\n    f()\n    cfg.b.external_cuda_graph = False  # off\n"
+    document = PythonDocument(text)
+    assert apply(text, document.edits({0: {}, 1: {}})) == "if x:\n    pass  # off\nif y:\n    f()\n"
+
+
+def test_half_of_a_pair_is_not_guessed() -> None:
+    assert "elsewhere" in check_noop('cfg.model.cuda_graph_scope = "full"', header=BRIDGE).told
+    assert "elsewhere" in check_noop('cfg.model.cuda_graph_scope = ["full_iteration"]', header=BRIDGE).told
+    assert "elsewhere" in check_noop("cfg.model.enable_cuda_graph = False", header=BRIDGE).told
+
+
+def test_modules_alone_are_renamed() -> None:
+    check_fixed('cfg.model.cuda_graph_scope = ["attn"]\n', 'cfg.model.cuda_graph_modules = ["attn"]\n', header=BRIDGE)
+
+
+def test_objects_that_are_bound_anew_are_others() -> None:
+    check_noop(
+        """\
+        cfg.model.cuda_graph_impl = "local"
+        cfg = other()
+        cfg.model.cuda_graph_scope = ["full_iteration"]
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_different_objects_are_different_sites() -> None:
+    check_fixed(
+        """\
+        a.model.cuda_graph_impl = "transformer_engine"
+        b.model.cuda_graph_impl = "local"
+        a.model.cuda_graph_scope = ["attn"]
+        b.model.cuda_graph_scope = ["full_iteration"]
+        """,
+        """\
+        a.model.cuda_graph_impl = "transformer_engine"
+        b.model.cuda_graph_impl = "full_iteration"
+        a.model.cuda_graph_modules = ["attn"]
+        b.model.cuda_graph_modules = []
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_a_branch_builds_on_what_surely_ran() -> None:
+    check_fixed(
+        """\
+        cfg.model.cuda_graph_impl = "local"
+        cfg.model.cuda_graph_scope = ["full_iteration"]
+        if moe:
+            cfg.model.cuda_graph_impl = "transformer_engine"
+            cfg.model.cuda_graph_scope = ["moe_router"]
+        """,
+        """\
+        cfg.model.cuda_graph_impl = "full_iteration"
+        cfg.model.cuda_graph_modules = []
+        if moe:
+            cfg.model.cuda_graph_impl = "transformer_engine"
+            cfg.model.cuda_graph_modules = ["moe_router"]
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_a_half_overridden_pair_is_completed() -> None:
+    check_fixed(
+        """\
+        config.cuda_graph_impl = "local"
+        config.cuda_graph_scope = ["full_iteration"]
+        if layers:
+            config.cuda_graph_scope = ["attn"]
+        """,
+        """\
+        config.cuda_graph_impl = "full_iteration"
+        config.cuda_graph_modules = []
+        if layers:
+            config.cuda_graph_modules = ["attn"]
+            config.cuda_graph_impl = "local"
+        """,
+    )
+
+
+def test_after_a_branch_nothing_is_known() -> None:
+    check_noop(
+        """\
+        cfg.model.cuda_graph_impl = "none"
+        if x:
+            cfg.model.cuda_graph_impl = "local"
+        cfg.model.cuda_graph_scope = ["full_iteration"]
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_a_branch_that_returns_changes_nothing_behind_it() -> None:
+    check_fixed(
+        """\
+        def f(cfg, x):
+            cfg.model.cuda_graph_impl = "none"
+            if x:
+                cfg.model.cuda_graph_impl = "transformer_engine"
+                return cfg
+            cfg.model.cuda_graph_scope = ["full_iteration"]
+            return cfg
+        """,
+        """\
+        def f(cfg, x):
+            cfg.model.cuda_graph_impl = "none"
+            if x:
+                cfg.model.cuda_graph_impl = "transformer_engine"
+                return cfg
+            cfg.model.cuda_graph_modules = []
+            return cfg
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_a_setting_assigned_twice_is_told() -> None:
+    result = check_noop(
+        'cfg.model.cuda_graph_impl = "transformer_engine"\n'
+        'cfg.model.cuda_graph_scope = "full"\ncfg.model.cuda_graph_scope = ["attn"]\n',
+        header=BRIDGE,
+    )
+    assert "assigned twice" in result.told
+
+
+def test_one_undecided_statement_holds_all_of_its_object() -> None:
+    result = check_noop(
+        """\
+        cfg.model.cuda_graph_impl = "transformer_engine"
+        cfg.model.cuda_graph_scope = ["attn"]
+        if args.scope:
+            cfg.model.cuda_graph_scope = args.scope
+        """,
+        header=BRIDGE,
+    )
+    assert "CG003" in result.rules
+
+
+def test_setattr() -> None:
+    check_fixed(
+        'setattr(cfg.model, "cuda_graph_impl", "transformer_engine")\nsetattr(cfg.model, "cuda_graph_scope", ["attn"])\n',
+        'setattr(cfg.model, "cuda_graph_impl", "transformer_engine")\nsetattr(cfg.model, "cuda_graph_modules", ["attn"])\n',
+        header=BRIDGE,
+    )
+
+
+def test_a_built_object_is_not_changed_silently() -> None:
+    result = check_noop(
+        'config = TransformerConfig(hidden_size=8)\nconfig.cuda_graph_scope = ["attn"]\n',
+    )
+    assert "silently ignored" in result.told
+    result = check_noop("config = TransformerConfig(hidden_size=8)\nconfig.enable_cuda_graph = True\n")
+    assert "built" in result.told
+
+
+def test_a_built_object_gets_enum_members() -> None:
+    check_fixed(
+        "config = TransformerConfig(hidden_size=8)\nconfig.cuda_graph_scope = [CudaGraphScope.attn]\n",
+        "config = TransformerConfig(hidden_size=8)\nconfig.cuda_graph_modules = [CudaGraphModule.attn]\n",
+        header=BOTH,
+        after_header=BOTH.replace("CudaGraphScope", "CudaGraphModule"),
+    )
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        'if "full_iteration" in cfg.model.cuda_graph_scope:',
+        "if cfg.model.cuda_graph_scope:",
+        "if CudaGraphScope.attn in cfg.model.cuda_graph_scope:",
+    ],
+)
+def test_what_is_read_back_is_held(read: str) -> None:
+    result = check_noop(
+        f"""\
+        def f(cfg):
+            cfg.model.cuda_graph_impl = "local"
+            cfg.model.cuda_graph_scope = ["full_iteration"]
+            {read}
+                cfg.rerun_state_machine.check_for_nan_in_loss = False
+        """,
+        header=BRIDGE + ENUMS,
+    )
+    assert "change together" in result.told
+
+
+def test_what_is_read_before_or_elsewhere_is_not() -> None:
+    check_fixed(
+        """\
+        def f(cfg):
+            print(cfg.model.cuda_graph_scope)
+            cfg.model.cuda_graph_impl = "none"
+            cfg.model.cuda_graph_scope = "full"
+
+        def g(cfg):
+            print(cfg.model.cuda_graph_scope)
+        """,
+        """\
+        def f(cfg):
+            print(cfg.model.cuda_graph_scope)
+            cfg.model.cuda_graph_impl = "none"
+            cfg.model.cuda_graph_modules = []
+
+        def g(cfg):
+            print(cfg.model.cuda_graph_scope)
+        """,
+        header=BRIDGE,
+    )
+
+
+def test_a_class_of_the_file_may_have_defaults_of_its_own() -> None:
+    result = check_noop(
+        """\
+        class Mine(TransformerConfig):
+            cuda_graph_scope: str = "attn"
+
+        config = Mine(cuda_graph_scope="full")
+        """
+    )
+    assert "elsewhere" in result.told
+
+
+def test_a_name_that_is_bound_again_is_nobodys() -> None:
+    check_noop(
+        'TransformerConfig = make()\nc = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=["attn"])\n'
+    )
+
+
+def test_an_object_made_by_another_system() -> None:
+    result = check_noop(
+        "config = deepspeed.inference.DeepSpeedInferenceConfig()\nconfig.enable_cuda_graph = True\n",
+        header=HEADER + "import deepspeed\n",
+    )
+    assert not result.examined.diagnostics
+
+
+# --- enum members and imports -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "after"),
+    [
+        (
+            "from megatron.core.transformer.enums import AttnBackend, CudaGraphScope, ModelType\n",
+            "from megatron.core.transformer.enums import AttnBackend, CudaGraphModule, ModelType\n",
+        ),
+        (
+            "from megatron.core.transformer.enums import (\n    AttnBackend,\n    CudaGraphScope,\n)\n",
+            "from megatron.core.transformer.enums import (\n    AttnBackend,\n    CudaGraphModule,\n)\n",
+        ),
+        (
+            "from megatron.core.transformer.enums import CudaGraphModule, CudaGraphScope\n",
+            "from megatron.core.transformer.enums import CudaGraphModule\n",
+        ),
+    ],
+)
+def test_the_import_follows(header: str, after: str) -> None:
+    check_fixed(
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn, CudaGraphScope.mlp])\n',
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_modules=[CudaGraphModule.attn, CudaGraphModule.mlp])\n',
+        header=HEADER + header,
+        after_header=HEADER + after,
+    )
+
+
+def test_the_import_of_a_full_iteration_goes() -> None:
+    check_fixed(
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.full_iteration])\n',
+        'c = TransformerConfig(cuda_graph_impl="full_iteration")\n',
+        header=BOTH,
+        after_header=HEADER,
+    )
+
+
+def test_the_comment_of_an_import_goes_with_its_name() -> None:
+    enums = "from megatron.core.transformer.enums import (\n    AttnMaskType,\n{})\n"
+    check_fixed(
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.full_iteration])\n',
+        'c = TransformerConfig(cuda_graph_impl="full_iteration")\n',
+        header=HEADER + enums.format("    CudaGraphScope,  # graphs\n"),
+        after_header=HEADER + enums.format(""),
+    )
+
+
+def test_both_classes_where_the_old_one_is_still_used() -> None:
+    check_fixed(
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn])\nprint(list(CudaGraphScope))\n',
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_modules=[CudaGraphModule.attn])\nprint(list(CudaGraphScope))\n',
+        header=BOTH,
+        after_header=BOTH.replace("CudaGraphScope", "CudaGraphModule, CudaGraphScope"),
+    )
+
+
+def test_an_alias_and_a_module() -> None:
+    check_fixed(
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CGS.attn])\n',
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_modules=[CudaGraphModule.attn])\n',
+        header=HEADER + "from megatron.core.transformer.enums import CudaGraphScope as CGS\n",
+        after_header=HEADER + "from megatron.core.transformer.enums import CudaGraphModule\n",
+    )
+    check_fixed(
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[enums.CudaGraphScope.attn])\n',
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_modules=[enums.CudaGraphModule.attn])\n',
+        header=HEADER + "from megatron.core.transformer import enums\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "try:\n    from megatron.core.transformer.enums import CudaGraphScope\nexcept ImportError:\n    CudaGraphScope = None\n",
+        "from .compat import CudaGraphScope\n",
+        "from enum import Enum\nclass CudaGraphScope(Enum):\n    attn = 1\n",
+    ],
+)
+def test_other_classes_of_that_name_are_left(header: str) -> None:
+    result = check_noop(
+        'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn])\n',
+        header=HEADER + header,
+    )
+    assert "CG003" in result.rules
+
+
+# --- lists of words ---------------------------------------------------------------------------------
+
+
+def test_flags() -> None:
+    check_fixed(
+        'argv = ["--bf16", "--enable-cuda-graph", "--cuda-graph-scope", "attn", "mlp", "--x"]\n',
+        'argv = ["--bf16", "--cuda-graph-impl", "local", "--cuda-graph-modules", "attn", "mlp", "--x"]\n',
+        header="",
+    )
+    check_fixed(
+        """\
+        argv = [
+            "--cuda-graph-impl", "local",
+            "--cuda-graph-scope", "full_iteration",
+            "--bf16",
+        ]
+        """,
+        """\
+        argv = [
+            "--cuda-graph-impl", "full_iteration",
+            "--bf16",
+        ]
+        """,
+        header="",
+    )
+
+
+def test_flags_with_computed_words_are_told() -> None:
+    assert "CG003" in check_noop('argv = ["--cuda-graph-scope", scope]', header="").rules
+
+
+def test_override_strings() -> None:
+    check_fixed(
+        'overrides = ["model.cuda_graph_impl=local", "++model.cuda_graph_scope=[full_iteration]", "x=1"]\n',
+        'overrides = ["model.cuda_graph_impl=full_iteration", "++model.cuda_graph_modules=[]", "x=1"]\n',
+        header=BRIDGE,
+    )
+
+
+def test_a_file_that_does_not_parse() -> None:
+    result = check_noop("def (:\n  enable_cuda_graph = 1")
+    assert result.rules == ["CG009"]
+
+
+def test_text_before_a_setting_may_be_wide() -> None:
+    check_fixed(
+        'print("größe 🚀"); x = "ä"\nc = TransformerConfig("ü", cuda_graph_impl="local", cuda_graph_scope="full", y="é")\n',
+        'print("größe 🚀"); x = "ä"\nc = TransformerConfig("ü", cuda_graph_impl="local", cuda_graph_modules=[], y="é")\n',
+    )
+
+
+def test_line_ends_are_kept() -> None:
+    text = (
+        HEADER
+        + 'a.config.cuda_graph_impl = "local"\na.config.cuda_graph_scope = ["attn", "full_iteration_inference"]\n'
+    )
+    crlf = run(text.replace("\n", "\r\n")).after
+    assert crlf.replace("\r\n", "\n") == run(text).after and crlf.count("\n") == crlf.count("\r\n")

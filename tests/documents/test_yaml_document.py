@@ -1,0 +1,872 @@
+"""YAML documents: which settings are read from a text, and what becomes of the text when they change."""
+
+from __future__ import annotations
+
+import time
+from textwrap import dedent
+
+import pytest
+import yaml
+
+from cgmigrate.documents.sites import CannotEditError, Site
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.megatron.settings import Settings, Undecided
+from cgmigrate.text.edits import apply, decode, encode
+from tests.support.paths import ROOT
+
+FIXTURES = ROOT / "tests" / "fixtures" / "yaml"
+
+SCOPE, MODULES, IMPL = "cuda_graph_scope", "cuda_graph_modules", "cuda_graph_impl"
+ENABLE, EXTERNAL, INFERENCE = "enable_cuda_graph", "external_cuda_graph", "inference_cuda_graph_scope"
+UNDECIDED = object()
+
+
+def text_of(source: str) -> str:
+    return dedent(source).removeprefix("\n")
+
+
+def sites(source: str) -> list[Site]:
+    document = YamlDocument(text_of(source))
+    assert not [problem for problem in document.problems if problem.rule != "CG005"]
+    return document.sites
+
+
+def own(source: str) -> dict[str, object]:
+    """The settings of the only site of a text; undecided ones without their reasons."""
+    (site,) = sites(source)
+    return {name: UNDECIDED if isinstance(value, Undecided) else value for name, value in site.own.items()}
+
+
+def rewritten(text: str, wanted: dict[int, Settings]) -> str:
+    document = YamlDocument(text)
+    result = apply(text, document.edits(wanted))
+    assert document.check(result, wanted) == ""
+    again = YamlDocument(result)
+    assert again.edits({}) == []
+    return result
+
+
+def assert_rewritten(before: str, after: str, *wanted: Settings) -> None:
+    """The sites of a text, in order, get these settings of their own."""
+    assert rewritten(text_of(before), dict(enumerate(wanted))) == text_of(after)
+
+
+def without(name: str, site: Site) -> Settings:
+    return {other: value for other, value in site.own.items() if other != name}
+
+
+def assert_removed(name: str, before: str, after: str) -> None:
+    """A setting goes from every site that has it."""
+    found = sites(before)
+    assert_rewritten(before, after, *(without(name, site) for site in found))
+
+
+def assert_refused(source: str, wanted: Settings, reason: str) -> None:
+    with pytest.raises(CannotEditError, match=reason):
+        YamlDocument(text_of(source)).edits({0: wanted})
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+class TestWhatIsASetting:
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "cuda_graph_scope: attn",
+            "'cuda_graph_scope': attn",
+            '"cuda_graph_scope": attn',
+            '"cuda_graph\\x5fscope": attn',
+            "--cuda-graph-scope: attn",
+            "cuda_graph_scope : attn",
+            "cuda_graph_scope:\tattn",
+            "cuda_graph_scope:    # here\n  attn",
+            "? cuda_graph_scope\n: attn",
+            "!!str cuda_graph_scope: attn",
+            "&k cuda_graph_scope: attn",
+            "{cuda_graph_scope: attn}",
+            '{"cuda_graph_scope":"attn"}',
+            "{\n  # here\n  cuda_graph_scope: # there\n    attn\n}",
+            "[cuda_graph_scope: attn]",
+            "- cuda_graph_scope: attn",
+            "- - cuda_graph_scope: attn",
+            "--- {cuda_graph_scope: attn}",
+            "%YAML 1.1\n---\ncuda_graph_scope: attn\n...",
+            "a: [{b: {cuda_graph_scope: attn}}]",
+            "!custom {cuda_graph_scope: attn}",
+            "cuda_graph_scope: attn",
+            "😀: größer\rcuda_graph_scope: attn",
+            "x: 1\u2028cuda_graph_scope: attn",
+            "# x\x85cuda_graph_scope: attn",
+            "\ufeffcuda_graph_scope: attn",
+        ],
+    )
+    def test_in_every_form(self, line: str) -> None:
+        (site,) = YamlDocument(line).sites
+        assert site.own == {SCOPE: "attn"}
+        (written,) = site.written
+        assert line[written.span.start : written.span.end].startswith(("cuda", "'cuda", '"cuda', "--cuda"))
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "enable_cuda_graphs: true",
+            "vision_cuda_graph_scope: attn",
+            "_enable_cuda_graph: true",
+            "cuda_graph_scopes: attn",
+            "--cuda_graph_scope: a,b",
+            "cuda-graph-scope: attn",
+            "CUDA_GRAPH_SCOPE: attn",
+            "x: cuda_graph_scope",
+            "# cuda_graph_scope: attn",
+            "x: |\n  cuda_graph_scope: attn",
+            "x: 'cuda_graph_scope: attn'",
+            "[cuda_graph_scope]",
+            "cuda_graph_scope:attn",
+            "a sentence. cuda_graph_scope: attn",
+            "x: {{ cuda_graph_scope }}",
+        ],
+    )
+    def test_other_names_and_places_are_not(self, line: str) -> None:
+        assert not YamlDocument(line).sites
+
+    def test_an_alias_as_key_is_read_but_not_edited(self) -> None:
+        text = "k: &k cuda_graph_scope\nm:\n  *k : attn\n"
+        assert own(text) == {SCOPE: "attn"}
+        assert_refused(text, {}, "the key is an alias")
+
+    def test_dotted_keys_are_sites_by_prefix(self) -> None:
+        first, second = sites("a.cuda_graph_scope: attn\nb.c.cuda_graph_scope: mlp\na.cuda_graph_impl: local\n")
+        assert (first.path, first.own) == (("a",), {SCOPE: "attn", IMPL: "local"})
+        assert (second.path, second.own) == (("b", "c"), {SCOPE: "mlp"})
+
+    def test_neighbours_have_the_same_prefix(self) -> None:
+        first, second = sites("a.enable_cuda_graph: true\na.x: 1\nb.kernel_inject: true\nb.enable_cuda_graph: true\n")
+        assert first.neighbours == {"a.x": 1}
+        assert second.neighbours == {"b.kernel_inject": True}
+
+    def test_neighbours_are_also_those_with_lists_and_mappings(self) -> None:
+        (site,) = sites("enable_cuda_graph: true\nbatch_sizes: [1]\nkv_cache_config: {x: 1}\n")
+        assert list(site.neighbours) == ["batch_sizes", "kv_cache_config"]
+
+    def test_neighbours_come_through_merges(self) -> None:
+        _, site = sites("a: &a {kernel_inject: true, enable_cuda_graph: true}\nb: {<<: *a, enable_cuda_graph: false}\n")
+        assert site.neighbours == {"kernel_inject": True}
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "true",
+            "True",
+            "TRUE",
+            "yes",
+            "Yes",
+            "YES",
+            "on",
+            "On",
+            "ON",
+            "false",
+            "False",
+            "FALSE",
+            "no",
+            "No",
+            "NO",
+            "off",
+            "Off",
+            "OFF",
+            "1",
+            "0",
+            "!!bool yes",
+            "~",
+            "null",
+            "",
+        ],
+    )
+    def test_booleans_are_those_of_yaml_1_1(self, value: str) -> None:
+        line = f"enable_cuda_graph: {value}"
+        assert own(line) == {ENABLE: bool(yaml.safe_load(line)[ENABLE])}
+
+    @pytest.mark.parametrize("value", ["y", "n", "tRUE", "'true'", '"0"', "'no'", "2", "1.0", "maybe", "!!str true"])
+    def test_what_is_no_boolean_stays_undecided(self, value: str) -> None:
+        assert own(f"enable_cuda_graph: {value}") == {ENABLE: UNDECIDED}
+
+    def test_text_of_a_flag_is_what_the_command_line_gets(self) -> None:
+        assert own('--enable-cuda-graph: "true"') == {ENABLE: True}
+        assert own("--enable-cuda-graph:") == {ENABLE: True}
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "attn",
+            "'attn'",
+            '"attn,mlp"',
+            "attn mlp",
+            "'[attn mlp]'",
+            "[attn, mlp]",
+            "[]",
+            "null",
+            "",
+            "''",
+            "attn\n  mlp",
+            "\n- attn\n- mlp",
+            "\n  - attn\n  # and\n  - 'mlp'",
+            "[attn, # first\n  mlp,]",
+            "! attn",
+            "!!str attn",
+            "|\n  attn",
+            ">-\n  attn\n  mlp",
+            "!!seq [attn]",
+            "!<tag:yaml.org,2002:str> attn",
+        ],
+    )
+    def test_names_are_read_as_pyyaml_does(self, value: str) -> None:
+        line = f"cuda_graph_scope: {value}"
+        assert own(line) == yaml.safe_load(line)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "${x}",
+            "'${oc.env:SCOPE,full}'",
+            "{{ x }}",
+            "'{{ x }}'",
+            "[attn, '${x}']",
+            "$SCOPE",
+            "!join [a, b]",
+            "!x attn",
+            "[attn, 1]",
+            "[[attn]]",
+            "{a: b}",
+            "3",
+            "2024-01-01",
+            "=",
+            "[!x attn]",
+            "!!int x",
+            "!!float ''",
+        ],
+    )
+    def test_what_reading_cannot_decide(self, value: str) -> None:
+        assert own(f"cuda_graph_scope: {value}") == {SCOPE: UNDECIDED}
+
+    def test_aliases_are_followed(self) -> None:
+        text = "t: &t yes\nl: &l [attn, *n]\n".replace("[attn, *n]", "[attn]")
+        assert own(text + "m: {enable_cuda_graph: *t, cuda_graph_scope: *l}\n") == {ENABLE: True, SCOPE: ["attn"]}
+
+    def test_an_alias_of_what_holds_it_is_undecided(self) -> None:
+        assert own("m: &m {cuda_graph_scope: *m}") == {SCOPE: UNDECIDED}
+        assert own("cuda_graph_scope: &s [attn, *s]") == {SCOPE: UNDECIDED}
+
+    def test_a_setting_written_twice_is_told_and_not_edited(self) -> None:
+        document = YamlDocument("m:\n  cuda_graph_scope: attn\n  cuda_graph_scope: mlp\n")
+        assert [problem.rule for problem in document.problems] == ["CG005"]
+        assert "line 2; YAML keeps the last" in document.problems[0].message
+        assert document.sites[0].own == {SCOPE: "mlp"}
+        assert document.sites[0].fixed_in_place
+
+    def test_as_flag_and_as_name_is_twice_as_well(self) -> None:
+        document = YamlDocument("--cuda-graph-scope: attn\ncuda_graph_scope: mlp\n")
+        assert "written as `--cuda-graph-scope` on line 1" in document.problems[0].message
+
+
+class TestMerging:
+    def test_of_one_list_the_first_wins(self) -> None:
+        *_, child = sites("a: &a {cuda_graph_scope: attn}\nb: &b {cuda_graph_scope: mlp}\nc: {<<: [*a, *b]}\n")
+        assert child.inherits == (0, 1)
+        assert yaml.safe_load("a: &a {s: 1}\nb: &b {s: 2}\nc: {<<: [*a, *b]}")["c"] == {"s": 1}
+
+    def test_of_several_merge_keys_the_last_wins(self) -> None:
+        *_, child = sites("a: &a {cuda_graph_scope: attn}\nb: &b {cuda_graph_scope: mlp}\nc:\n  <<: *a\n  <<: *b\n")
+        assert child.inherits == (1, 0)
+        assert yaml.safe_load("a: &a {s: 1}\nb: &b {s: 2}\nc:\n  <<: *a\n  <<: *b\n")["c"] == {"s": 2}
+
+    def test_an_alias_of_a_list_of_mappings(self) -> None:
+        *_, child = sites("a: &a {cuda_graph_scope: attn}\nl: &l [*a]\nc: {<<: *l}\n")
+        assert child.inherits == (0,)
+
+    def test_a_mapping_written_in_place_is_part_of_the_outer_path(self) -> None:
+        outer, inner = sites("m: {<<: {cuda_graph_scope: attn}, x: 1}\n")
+        assert (outer.path, outer.inherits) == (("m",), (1,))
+        assert inner.path == ("m",)
+
+    def test_a_quoted_merge_key_is_a_name(self) -> None:
+        (site,) = sites("a: &a {cuda_graph_scope: attn}\nb: {'<<': *a}\n")
+        assert site.used_at == (("b", "<<"),)
+
+    def test_dotted_settings_come_through_several_merges(self) -> None:
+        a, b, c, *_ = (
+            site
+            for site in sites(
+                "a: &a {m.cuda_graph_impl: local}\nb: &b {<<: *a}\nc: {<<: *b, m.cuda_graph_scope: full}\n"
+            )
+            if site.path[-1:] == ("m",)
+        )
+        assert (b.inherits, c.inherits) == ((a.index,), (b.index,))
+
+    @pytest.mark.parametrize("text", ["m: &m {cuda_graph_scope: attn, <<: {<<: *m}}", "m: &m {x: &x {<<: *m}, <<: *x}"])
+    def test_a_mapping_that_merges_itself_ends(self, text: str) -> None:
+        found = sites(text)
+        assert any(site.fixed_in_place == "it merges a mapping that holds it" for site in found)
+        indices = {site.index: site.inherits for site in found}
+        assert not any(index in indices[source] for index, sources in indices.items() for source in sources)
+
+    def test_paths_of_aliases_in_what_is_aliased(self) -> None:
+        (site,) = sites("a: &a {cuda_graph_scope: attn}\nb: &b {m: *a}\nc: [[*b]]\nd: *b\n")
+        assert site.path == ("a",)
+        assert set(site.used_at) == {("b", "m"), ("c", "m"), ("d", "m")}
+
+    def test_a_text_used_everywhere_is_not_edited(self) -> None:
+        bomb = "a: &a0 {cuda_graph_scope: full}\n" + "".join(
+            f"b{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12)
+        )
+        started = time.process_time()
+        (site,) = sites(bomb)
+        assert "more than 1,000 places" in site.fixed_in_place
+        assert time.process_time() - started < 2
+
+
+class TestWhatCannotBeRead:
+    @pytest.mark.parametrize(
+        ("text", "at", "rule"),
+        [
+            ("a: *nowhere\n", 3, "CG001"),
+            ("é: \x01\n", 3, "CG001"),
+            ("a: [${x}]\n", 5, "CG001"),
+            ("\ufeffa: [\n", 6, "CG001"),
+            ("{% if x %}\na: 1\n", 0, "CG002"),
+            ("a: \ud800", 3, "CG001"),
+        ],
+    )
+    def test_is_a_problem_with_its_place(self, text: str, at: int, rule: str) -> None:
+        (problem,) = YamlDocument(text).problems
+        assert (problem.rule, problem.span.start) == (rule, at)
+
+    @pytest.mark.parametrize("brackets", ["{a: |}", "[|]"])
+    def test_depth_costs_no_stack(self, brackets: str) -> None:
+        left, right = brackets.split("|")
+        before = left * 1500 + "{x: 1, cuda_graph_scope: full}" + right * 1500
+        assert rewritten(before, {0: {}}) == left * 1500 + "{x: 1}" + right * 1500
+
+    def test_absurd_depth_is_a_problem(self) -> None:
+        (problem,) = YamlDocument("[" * 100_000).problems
+        assert "5,000 levels" in problem.message
+
+
+# --- writing: names and values -----------------------------------------------------------------------
+
+
+class TestRename:
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("cuda_graph_scope: attn  # why", "cuda_graph_modules: attn  # why"),
+            ("'cuda_graph_scope':  'attn' ", "'cuda_graph_modules':  'attn' "),
+            ('{"cuda_graph_scope":"attn"}', '{"cuda_graph_modules":"attn"}'),
+            ("--cuda-graph-scope: '[attn mlp]'", "--cuda-graph-modules: '[attn mlp]'"),
+            ("m.cuda_graph_scope: attn", "m.cuda_graph_modules: attn"),
+            (
+                "cuda_graph_scope:   # parts\n- attn # a\n# b\n- mlp",
+                "cuda_graph_modules:   # parts\n- attn # a\n# b\n- mlp",
+            ),
+            ("cuda_graph_scope: [ attn,\n   mlp ,]", "cuda_graph_modules: [ attn,\n   mlp ,]"),
+            ("cuda_graph_scope: &s attn\nx: *s", "cuda_graph_modules: &s attn\nx: *s"),
+            ("cuda_graph_scope: attn\n  mlp", "cuda_graph_modules: attn\n  mlp"),
+            ("cuda_graph_scope : attn", "cuda_graph_modules : attn"),
+            ("😀: é\u2028cuda_graph_scope: attn\x85z: 1", "😀: é\u2028cuda_graph_modules: attn\x85z: 1"),
+            ("\ufeffcuda_graph_scope: attn", "\ufeffcuda_graph_modules: attn"),
+        ],
+    )
+    def test_keeps_the_value_as_it_is_written(self, before: str, after: str) -> None:
+        (site,) = YamlDocument(before).sites
+        assert rewritten(before, {0: {MODULES: site.own[SCOPE]}}) == after
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("enable_cuda_graph: true # on", "cuda_graph_impl: local # on"),
+            ("'enable_cuda_graph': yes", "'cuda_graph_impl': 'local'"),
+            ('{"enable_cuda_graph":true}', '{"cuda_graph_impl":"local"}'),
+            ("--enable-cuda-graph: true", "--cuda-graph-impl: local"),
+            ("--enable-cuda-graph:  # on", "--cuda-graph-impl: local  # on"),
+            ("enable_cuda_graph:\n  true", "cuda_graph_impl:\n  local"),
+            ("enable_cuda_graph: !!bool yes", "cuda_graph_impl: local"),
+            ("t: &t yes\nm: {enable_cuda_graph: *t}", "t: &t yes\nm: {cuda_graph_impl: local}"),
+        ],
+    )
+    def test_with_a_new_value_in_the_style_of_the_old(self, before: str, after: str) -> None:
+        assert rewritten(before, {0: {IMPL: "local"}}) == after
+
+    def test_a_key_alone_in_a_flow_mapping_gets_a_colon(self) -> None:
+        assert rewritten("{cuda_graph_scope, x: 1}", {0: {MODULES: []}}) == "{cuda_graph_modules: [], x: 1}"
+
+    def test_a_word_that_needs_quotes_gets_them(self) -> None:
+        assert rewritten("{cuda_graph_scope: [a]}", {0: {MODULES: "attn,mlp"}}) == '{cuda_graph_modules: "attn,mlp"}'
+        assert rewritten("cuda_graph_scope: a", {0: {MODULES: "attn,mlp"}}) == "cuda_graph_modules: attn,mlp"
+        assert rewritten("cuda_graph_scope: a", {0: {MODULES: "[attn mlp]"}}) == 'cuda_graph_modules: "[attn mlp]"'
+        assert rewritten("cuda_graph_scope: a", {0: {MODULES: "on"}}) == 'cuda_graph_modules: "on"'
+
+
+class TestLists:
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("[attn, full]", "[attn]"),
+            ("[full, attn]", "[attn]"),
+            ("[ full, attn, ]", "[ attn, ]"),
+            ("[attn, full,]", "[attn,]"),
+            ("['attn',\n  full]", "['attn']"),
+            ("[\n  attn,\n  full\n]", "[\n  attn\n]"),
+            ("[\n  attn,  # a\n  full  # b\n  ]", "[\n  attn  # a\n  ]"),
+            ("[\n  full,  # b\n  # a\n  attn]", "[\n  # a\n  attn]"),
+            ("[attn, # a, b\n  full]", "[attn # a, b\n  ]"),
+            ("\n- attn\n- full", "\n- attn"),
+            ("\n  - full  # b\n  - attn # a\nx: 1", "\n  - attn # a\nx: 1"),
+            ("\n  - attn\n  -   # b - c\n    full\n  # d", "\n  - attn\n  # d"),
+        ],
+    )
+    def test_items_go_and_the_others_stay_as_written(self, before: str, after: str) -> None:
+        key = "cuda_graph_modules: "
+        assert rewritten(key + before, {0: {MODULES: ["attn"]}}) == key + after
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (" [full]", " []"),
+            ("  # parts\n- full\nx: 1", " []  # parts\nx: 1"),
+            ("\n  # whole\n  - full # x", " []"),
+            (" # parts\r\n  - full\r\nx: 1\r\n", " [] # parts\r\nx: 1\r\n"),
+        ],
+    )
+    def test_an_emptied_list_is_written_with_brackets(self, before: str, after: str) -> None:
+        assert rewritten("cuda_graph_modules:" + before, {0: {MODULES: []}}) == "cuda_graph_modules:" + after
+
+    def test_a_list_becomes_a_word(self) -> None:
+        assert_rewritten(
+            """
+            cuda_graph_scope:  # all
+              - full_iteration
+            x: 1
+            """,
+            """
+            inference_cuda_graph_scope: block  # all
+            x: 1
+            """,
+            {INFERENCE: "block"},
+        )
+
+    def test_other_names_replace_the_list(self) -> None:
+        assert rewritten("cuda_graph_modules: ['a', b]", {0: {MODULES: ["mlp"]}}) == "cuda_graph_modules: ['mlp']"
+
+
+# --- writing: pairs that come and go --------------------------------------------------------------------
+
+
+class TestRemove:
+    def test_a_line_with_its_comment(self) -> None:
+        assert_removed(
+            SCOPE,
+            """
+            # the model
+            m:
+              a: 1  # one
+              # cuda_graph_scope: what is captured,
+              # all of it
+              cuda_graph_scope: full  # whole layers
+              # b is two
+              b: 2
+            """,
+            """
+            # the model
+            m:
+              a: 1  # one
+              # b is two
+              b: 2
+            """,
+        )
+
+    @pytest.mark.parametrize(
+        "comment",
+        [
+            "# note",
+            "# a and cuda_graph_scope",
+            "# cuda_graph_scopes",
+            "  # cuda_graph_scope, indented otherwise",
+            "# cuda_graph_scope\n",
+        ],
+    )
+    def test_a_comment_that_is_not_plainly_its_own_stays(self, comment: str) -> None:
+        text = f"a: 1\n{comment}\ncuda_graph_scope: full\nb: 1\n"
+        assert rewritten(text, {0: {}}) == f"a: 1\n{comment}\nb: 1\n".replace("\n\nb", "\n\nb")
+
+    def test_a_line_of_a_text_above_is_no_comment(self) -> None:
+        text = 'a: "x\n# cuda_graph_scope"\ncuda_graph_scope: full\n'
+        assert rewritten(text, {0: {}}) == 'a: "x\n# cuda_graph_scope"\n'
+
+    def test_of_two_blank_lines_that_meet_one_goes(self) -> None:
+        assert rewritten("a: 1\n\ncuda_graph_scope: full\n\nb: 1\n", {0: {}}) == "a: 1\n\nb: 1\n"
+
+    def test_the_last_line_of_a_file_without_final_line_break(self) -> None:
+        assert rewritten("a: 1\r\ncuda_graph_scope: full", {0: {}}) == "a: 1"
+
+    def test_the_last_lines_of_two_sites_without_final_line_break(self) -> None:
+        text = "x: 1\nm:\n  a: 1\n  cuda_graph_scope: full\ncuda_graph_scope: full"
+        assert rewritten(text, {0: {}, 1: {}}) == "x: 1\nm:\n  a: 1"
+
+    def test_the_lines_of_a_block_list(self) -> None:
+        text = "a: 1\ncuda_graph_scope:  # x\n- full\n# still\n- attn # y\n# b\nb: 1\n"
+        assert rewritten(text, {0: {}}) == "a: 1\n# b\nb: 1\n"
+
+    @pytest.mark.parametrize("style", ["|", "|+", ">-"])
+    def test_the_lines_of_a_block_of_text(self, style: str) -> None:
+        assert rewritten(f"a: 1\ncuda_graph_scope: {style}\n  full\n\nb: 1\n", {0: {}}) == "a: 1\n\nb: 1\n"
+
+    def test_behind_a_dash_the_next_pair_moves_up(self) -> None:
+        assert_removed(
+            SCOPE,
+            """
+            - cuda_graph_scope: full  # x
+              a: 1  # one
+              b: 2
+            -   cuda_graph_scope: full
+
+                c: 3
+            - - cuda_graph_scope:
+                - full
+                d: 4
+            """,
+            """
+            - a: 1  # one
+              b: 2
+            -   c: 3
+            - - d: 4
+            """,
+        )
+
+    def test_behind_a_dash_a_comment_on_the_next_pair_stays(self) -> None:
+        assert_removed(
+            SCOPE,
+            """
+            - cuda_graph_scope: full  # x
+              # a is one
+              a: 1
+            """,
+            """
+            -
+              # a is one
+              a: 1
+            """,
+        )
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("{cuda_graph_scope: full, a: 1}", "{a: 1}"),
+            ("{a: 1, cuda_graph_scope: full}", "{a: 1}"),
+            ("{ a: 1, cuda_graph_scope: full, b: 2 }", "{ a: 1, b: 2 }"),
+            ("{ a: 1 , cuda_graph_scope: full , }", "{ a: 1 , }"),
+            ('{"a":1,"cuda_graph_scope":"full"}', '{"a":1}'),
+            ('{"cuda_graph_scope":"full","a":1}', '{"a":1}'),
+            ('{\n  "a": 1,\n  "cuda_graph_scope": "full"\n}', '{\n  "a": 1\n}'),
+            ('{\n  "cuda_graph_scope": ["full",\n "x"],\n  "a": 1\n}', '{\n  "a": 1\n}'),
+            (
+                "{\n  a: 1,  # one\n  cuda_graph_scope: full,  # x\n  # two\n  b: 2\n}",
+                "{\n  a: 1,  # one\n  # two\n  b: 2\n}",
+            ),
+            ("{\n  a: 1,  # one\n  cuda_graph_scope: full  # x\n}", "{\n  a: 1  # one\n}"),
+            ("{\n  a: 1  # one, or\n  , cuda_graph_scope: full\n  , b: 2}", "{\n  a: 1  # one, or\n  , b: 2}"),
+            ("{a: 1,\n cuda_graph_scope: full, # x\n b: 2}", "{a: 1,\n b: 2}"),
+            ("{cuda_graph_scope, a}", "{a}"),
+            ("{cuda_graph_scope: , a: }", "{a: }"),
+            ("{a: '}, # no', cuda_graph_scope: 'full'}", "{a: '}, # no'}"),
+            ("{cuda_graph_scope: full}", "{}"),
+            ("{ # nothing\n  cuda_graph_scope: full\n}", "{ # nothing\n}"),
+            ("[cuda_graph_scope: full, b]", "[{}, b]"),
+        ],
+    )
+    def test_from_a_flow_mapping_with_one_comma(self, before: str, after: str) -> None:
+        assert rewritten(f"é😀: {before}\n", {0: {}}) == f"é😀: {after}\n"
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("m:\n  cuda_graph_scope: full\nx: 1\n", "m: {}\nx: 1\n"),
+            (
+                "m:  # the model\n  # note\n  cuda_graph_scope: full  # x\nx: 1\n",
+                "m: {}  # the model\n  # note\nx: 1\n",
+            ),
+            ("m: &m\n  cuda_graph_scope: full\nx: *m\n", "m: &m\n  {}\nx: *m\n"),
+            ("m: !custom\n  cuda_graph_scope: full", "m: !custom\n  {}"),
+            ("- cuda_graph_scope: full # x\n- 1\n", "- {}\n- 1\n"),
+            ("-\n  cuda_graph_scope: full\n- 1\n", "-\n  {}\n- 1\n"),
+            ("# top\ncuda_graph_scope: full\n", "# top\n{}\n"),
+            ("--- !m\ncuda_graph_scope: full\n--- 2\n", "--- !m\n{}\n--- 2\n"),
+            ("m:\r\n  cuda_graph_scope: full", "m: {}"),
+        ],
+    )
+    def test_what_loses_all_its_pairs_is_an_empty_mapping(self, before: str, after: str) -> None:
+        assert rewritten(before, {0: {}}) == after
+
+    def test_several_prefixes_leave_one_flow_mapping_together(self) -> None:
+        text = "{x: 1, a.cuda_graph_scope: full, b.cuda_graph_scope: full}"
+        assert rewritten(text, {0: {}, 1: {}}) == "{x: 1}"
+        assert rewritten(text.replace("x: 1, ", ""), {0: {}, 1: {}}) == "{}"
+
+
+class TestAdd:
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (
+                "cuda_graph_scope: attn # x\nb: 1\n",
+                "cuda_graph_modules: attn # x\ninference_cuda_graph_scope: block\nb: 1\n",
+            ),
+            ("cuda_graph_scope: attn", "cuda_graph_modules: attn\ninference_cuda_graph_scope: block"),
+            (
+                "- - cuda_graph_scope: attn\r\n    b: 1\r\n",
+                "- - cuda_graph_modules: attn\r\n    inference_cuda_graph_scope: block\r\n    b: 1\r\n",
+            ),
+            (
+                "cuda_graph_scope:\n  - attn # x\n# y\nb: 1",
+                "cuda_graph_modules:\n  - attn # x\ninference_cuda_graph_scope: block\n# y\nb: 1",
+            ),
+            ("--cuda-graph-scope : attn", "--cuda-graph-modules : attn\n--inference-cuda-graph-scope : block"),
+            ("'m.cuda_graph_scope': attn", "'m.cuda_graph_modules': attn\n'm.inference_cuda_graph_scope': block"),
+            ("{cuda_graph_scope: attn}", "{cuda_graph_modules: attn, inference_cuda_graph_scope: block}"),
+            (
+                '{"cuda_graph_scope":"attn","b":1}',
+                '{"cuda_graph_modules":"attn","inference_cuda_graph_scope":"block","b":1}',
+            ),
+            (
+                '{\n  "cuda_graph_scope": "attn"\n}',
+                '{\n  "cuda_graph_modules": "attn",\n  "inference_cuda_graph_scope": "block"\n}',
+            ),
+            (
+                "{\n  cuda_graph_scope: attn, # x\n  b: 1}",
+                "{\n  cuda_graph_modules: attn, # x\n  inference_cuda_graph_scope: block,\n  b: 1}",
+            ),
+        ],
+    )
+    def test_below_or_behind_what_it_replaces_in_its_style(self, before: str, after: str) -> None:
+        (site,) = YamlDocument(before).sites
+        assert rewritten(before, {0: {MODULES: site.own[SCOPE], INFERENCE: "block"}}) == after
+
+    def test_in_the_place_of_what_goes(self) -> None:
+        before = '{\n  "cuda_graph_impl": "local",\n  "enable_cuda_graph": false\n}'
+        after = '{\n  "cuda_graph_impl": "local",\n  "inference_cuda_graph_scope": "block"\n}'
+        assert rewritten(before, {0: {IMPL: "local", INFERENCE: "block"}}) == after
+
+    def test_below_a_list_whose_last_item_goes(self) -> None:
+        assert_rewritten(
+            """
+            cuda_graph_scope:
+              - attn
+              - full_iteration_inference""",
+            """
+            cuda_graph_modules:
+              - attn
+            inference_cuda_graph_scope: block""",
+            {MODULES: ["attn"], INFERENCE: "block"},
+        )
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("text", "wanted", "reason"),
+        [
+            ("enable_cuda_graph: &t true\nx: *t", {IMPL: "local"}, "&t stands on"),
+            ("cuda_graph_modules: [&a attn, mlp]\nx: *a", {MODULES: ["mlp"]}, "&a stands on"),
+            ("&k cuda_graph_scope: attn\nx: *k", {MODULES: "attn"}, "&k stands on"),
+            ("!!str cuda_graph_scope: attn", {MODULES: "attn"}, "anchor or a tag"),
+            ("? cuda_graph_scope\n: attn", {MODULES: "attn"}, r"with `\?`"),
+            ("x: 1\n? cuda_graph_scope\n: attn", {MODULES: "attn"}, r"with `\?`"),
+            ("{x: 1, ? cuda_graph_scope : attn}", {MODULES: "attn"}, r"with `\?`"),
+            ("[? cuda_graph_scope : attn]", {}, r"with `\?`"),
+            ("[cuda_graph_scope: attn]", {MODULES: "attn", INFERENCE: "block"}, "without braces"),
+            ("cuda_graph_scope: |\n  attn", {MODULES: ["mlp"]}, "block of text"),
+            ("cuda_graph_scope:\n  a: b", {MODULES: []}, "a mapping"),
+            ("cuda_graph_scope: !!seq\n- a", {MODULES: []}, "anchor or a tag"),
+            ("cuda_graph_scope: a\ncuda_graph_scope: b", {MODULES: "b"}, "written twice"),
+            ("? x\n: cuda_graph_scope: full\n  y: 1", {}, "shares its line"),
+            ("a: &a {x: 1}\nm: {<<: *a}", {IMPL: "local"}, "only merges others"),
+        ],
+    )
+    def test_say_why(self, text: str, wanted: Settings, reason: str) -> None:
+        assert_refused(text, wanted, reason)
+
+
+class TestBytes:
+    @pytest.mark.parametrize(
+        "case", ["crlf", "bom", "mixed-line-ends", "lone-cr", "rare-line-breaks", "no-final-break"]
+    )
+    def test_are_those_of_the_fixture(self, case: str) -> None:
+        text, bom = decode((FIXTURES / case / "before.yaml").read_bytes())
+        document = YamlDocument(text)
+        wanted = {
+            site.index: {IMPL: "local", MODULES: ["attn"], INFERENCE: "block"} if IMPL in site.own else {}
+            for site in document.sites
+        }
+        assert encode(rewritten(text, wanted), bom) == (FIXTURES / case / "after.yaml").read_bytes()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "m:\n  cuda_graph_impl: local\t# x \n  cuda_graph_modules: [attn]   \n\n\n",
+            "{cuda_graph_scope: attn}",
+            "",
+            "\n",
+            "# nothing",
+            "---\n...\n---\n",
+            "a: &a [*a]\n",
+            "? {a: b}\n: c\n? [x]\n",
+        ],
+    )
+    def test_stay_when_nothing_is_wanted_or_wanted_already(self, text: str) -> None:
+        document = YamlDocument(text)
+        assert document.edits({}) == []
+        assert document.edits({site.index: site.own for site in document.sites}) == []
+        assert document.check(text, {site.index: site.own for site in document.sites}) == ""
+
+
+class TestManySites:
+    @staticmethod
+    def seconds(count: int, line: str) -> float:
+        text = "{\n" + "".join(line.replace("N", str(number)) for number in range(count)) + "}\n"
+        started = time.process_time()
+        document = YamlDocument(text)
+        wanted = {site.index: without(SCOPE, site) for site in document.sites}
+        assert len(wanted) == count
+        edited = apply(text, document.edits(wanted))
+        assert document.check(edited, wanted) == ""
+        assert SCOPE not in edited
+        return time.process_time() - started
+
+    @pytest.mark.parametrize(
+        "line",
+        ["sN: {cuda_graph_impl: local, cuda_graph_scope: full},\n", "pN.cuda_graph_scope: full,\nxN: 1,\n"],
+    )
+    def test_cost_in_proportion(self, line: str) -> None:
+        self.seconds(50, line)
+        # Ten times the sites; a quadratic step would take a hundred times as long.
+        assert self.seconds(5_000, line) < 40 * max(self.seconds(500, line), 0.05)
+
+
+# --- the guard ------------------------------------------------------------------------------------------
+
+GUARDED = text_of(
+    """
+    base: &base {x: 1, y: [a, b]}
+    m:
+      cuda_graph_impl: local
+      cuda_graph_scope: attn  # comment
+      size: 12
+      on: "yes"
+      name: &n text
+      again: *n
+      tagged: !t [1]
+      <<: *base
+    other:
+      cuda_graph_scope: mlp
+    ---
+    second: &n 1
+    third: *n
+    """
+)
+
+
+class TestCheck:
+    WANTED = {0: {IMPL: "local", MODULES: "attn"}}  # noqa: RUF012
+
+    def edited(self) -> tuple[YamlDocument, str]:
+        document = YamlDocument(GUARDED)
+        assert document.sites[0].path == ("m",)
+        return document, apply(GUARDED, document.edits(self.WANTED))
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("size: 12", "size: 13"),
+            ("size: 12", "size: '12'"),
+            ("size: 12", "sise: 12"),
+            ("  size: 12\n", ""),
+            ("size: 12", "size: 12\n  more: 1"),
+            ('on: "yes"', "on: yes"),
+            ("on: ", "'on': "),
+            ("name: &n text", "name: text"),
+            ("name: &n text", "name: &m text"),
+            ("again: *n", "again: text"),
+            ("again: *n", "again: *base"),
+            ("tagged: !t [1]", "tagged: [1]"),
+            ("tagged: !t [1]", "tagged: !u [1]"),
+            ("tagged: !t [1]", "tagged: !t [1, 1]"),
+            ("tagged: !t [1]", "tagged: !t {1: }"),
+            ("  <<: *base\n", ""),
+            ("<<: *base", "'<<': *base"),
+            ("&base {x: 1,", "&base {"),
+            ("y: [a, b]", "y: [b, a]"),
+            ("  size: 12\n  on", "  on"),
+            ("cuda_graph_scope: mlp", "cuda_graph_scope: attn"),
+            ("cuda_graph_scope: mlp", "cuda_graph_modules: mlp"),
+            ("cuda_graph_scope: mlp", "cuda_graph_scope: mlp\n  cuda_graph_impl: local"),
+            ("cuda_graph_impl: local", "cuda_graph_impl: none"),
+            ("cuda_graph_impl: local", "--cuda-graph-impl: local"),
+            ("cuda_graph_modules: attn", "cuda_graph_modules: attn\n  cuda_graph_modules: attn"),
+            ("cuda_graph_modules: attn", "--cuda-graph-modules: attn"),
+            ("cuda_graph_modules: attn", "'cuda_graph_modules': attn"),
+            ("cuda_graph_modules: attn", "cuda_graph_modules: [attn]"),
+            ("cuda_graph_modules: attn", "cuda_graph_modules: &x attn"),
+            ("cuda_graph_modules: attn", "cuda_graph_scope: attn"),
+            ("cuda_graph_modules: attn", "cuda_graph_modules: !x attn"),
+            ("---\n", ""),
+            ("---\n", "--- 1\n---\n"),
+            ("second: &n 1", "second: 1"),
+            ("third: *n", "third: 1"),
+            ("third: *n", "third: *n\n..\n"),
+            ("size: 12", "size: [12"),
+            ("size: 12", "size: *nowhere"),
+        ],
+    )
+    def test_notices_damage(self, old: str, new: str) -> None:
+        document, edited = self.edited()
+        assert edited.count(old) == 1
+        assert document.check(edited, self.WANTED) == ""
+        assert document.check(edited.replace(old, new), self.WANTED) != ""
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("  # comment", ""),
+            ("size: 12", "size:   12 # c"),
+            ("\n", "\r\n"),
+            ('"yes"', "'yes'"),
+            ("[a, b]", "[a, b,]"),
+        ],
+    )
+    def test_lets_pass_what_reads_the_same(self, old: str, new: str) -> None:
+        document, edited = self.edited()
+        assert document.check(edited.replace(old, new), self.WANTED) == ""
+
+    def test_notices_that_a_setting_was_not_changed(self) -> None:
+        assert YamlDocument(GUARDED).check(GUARDED, self.WANTED) != ""
+
+    @pytest.mark.parametrize("value", ["[${a}, 1]", "{a: 1}", "${a}"])
+    def test_notices_another_value_where_none_can_be_decided(self, value: str) -> None:
+        text = f"m:\n  cuda_graph_scope: {value}\n".replace("[${a}, 1]", "['${a}', 1]")
+        document = YamlDocument(text)
+        assert document.sites[0].own
+        wanted = {0: {MODULES: document.sites[0].own[SCOPE]}}
+        edited = apply(text, document.edits(wanted))
+        assert document.check(edited, wanted) == ""
+        assert document.check(edited.replace("a", "b").replace("cudb_grbph", "cuda_graph"), wanted) != ""
+        assert document.check(edited.replace("1", "2"), wanted) != "" or "1" not in edited
+
+    def test_notices_new_input_error_in_a_file_that_had_some(self) -> None:
+        text = "a: {cuda_graph_scope: x, cuda_graph_scope: y}\nb: {cuda_graph_scope: x}\n"
+        document = YamlDocument(text)
+        assert document.check(text, {}) == ""
+        assert document.check(text + "[", {}).startswith("it would no longer be read")
+        assert document.check(text.replace("b: {", "b: {cuda_graph_scope: x, "), {}) != ""
+
+    def test_says_on_which_line(self) -> None:
+        document, edited = self.edited()
+        assert document.check(edited.replace("12", "13"), self.WANTED).endswith("(line 5)")

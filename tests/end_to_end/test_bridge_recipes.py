@@ -1,0 +1,148 @@
+"""Judged by execution: the recipes of a project run before and after a plain ``fix``, as bench/bridge_recipes.py does.
+
+The tree of traps is small and always runs. A released Megatron-Bridge takes a minute (CGMIGRATE_NIGHTLY=1).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("megatron.core.transformer", reason="the judge is the installed megatron-core")
+
+from tests.support.paths import ROOT
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+from bridge_recipes import compare, results_of
+
+RELEASED = ROOT / ".corpus/megatron-bridge-0.6.2"
+RULES = RELEASED / "megatron/bridge/utils/cuda_graph.py"
+IMPORTS = """\
+from dataclasses import dataclass
+
+from megatron.bridge.models.gpt_provider import GPTModelProvider
+from megatron.bridge.training.config import ConfigContainer
+from megatron.bridge.recipes.helpers import base, plain_base, reset
+from megatron.bridge.utils.cuda_graph import cuda_graph_module_names
+
+
+"""
+HELPERS = """\
+from megatron.bridge.models.gpt_provider import GPTModelProvider
+from megatron.bridge.training.config import ConfigContainer
+
+
+def _new():
+    return ConfigContainer(model=GPTModelProvider())
+
+
+def base():
+    cfg = _new()
+    cfg.model.cuda_graph_impl = "transformer_engine"
+    cfg.model.cuda_graph_scope = ["mlp"]
+    return cfg
+
+
+def plain_base():
+    return _new()
+
+
+def reset(cfg):
+    if cfg.model.cuda_graph_impl == "none":
+        cfg.model.cuda_graph_scope = []
+"""
+TE = '    cfg.model.cuda_graph_impl = "transformer_engine"\n    cfg.model.cuda_graph_scope = ["attn"]\n'
+TRAPS = {
+    "helper_in_the_file": (
+        'def common(cfg):\n    if cfg.model.cuda_graph_impl == "none":\n        cfg.model.cuda_graph_scope = []\n\n\n'
+        f"def recipe():\n    cfg = plain_base()\n    common(cfg)\n{TE}    return cfg\n"
+    ),
+    "helper_in_another_file": f"def recipe():\n    cfg = plain_base()\n    reset(cfg)\n{TE}    return cfg\n",
+    "base_recipe_in_another_file": (
+        "def recipe():\n    cfg = base()\n    cfg.model.cuda_graph_scope = ['attn']\n    return cfg\n"
+    ),
+    "alias": (
+        f"def recipe():\n    cfg = base()\n    model = cfg.model\n{TE}"
+        "    model.cuda_graph_scope = ['attn']\n    return cfg\n"
+    ),
+    "changed_by_a_caller": (
+        f"def start():\n    cfg = plain_base()\n{TE}    return cfg\n\n\n"
+        "def recipe():\n    cfg = start()\n    setattr(cfg.model, 'cuda' + '_graph_scope', ['mlp'])\n    return cfg\n"
+    ),
+    "parameter": f"def change(cfg):\n{TE}\n\ndef recipe():\n    cfg = base()\n    change(cfg)\n    return cfg\n",
+    "field_default": (
+        "@dataclass\nclass Provider(GPTModelProvider):\n    cuda_graph_scope: list = ('mlp',)\n\n\n"
+        "def recipe():\n    cfg = ConfigContainer(model=Provider())\n"
+        "    cfg.model = Provider(cuda_graph_impl='transformer_engine', cuda_graph_scope=['attn'])\n    return cfg\n"
+    ),
+    "guard": (
+        "def supports(cfg):\n    return hasattr(cfg, 'cuda_graph_modules')\n\n\n"
+        "def recipe():\n    cfg = plain_base()\n    cfg.model.cuda_graph_impl = 'transformer_engine'\n"
+        "    if supports(cfg):\n        cfg.model.cuda_graph_modules = ['attn']\n"
+        "    else:\n        cfg.model.cuda_graph_scope = ['attn']\n    return cfg\n"
+    ),
+    "read_by_a_helper": (
+        "def use(cfg):\n    cfg.model.use_te_rng_tracker = 'attn' in (cfg.model.cuda_graph_scope or ())\n\n\n"
+        f"def recipe():\n    cfg = plain_base()\n{TE}    use(cfg)\n    return cfg\n"
+    ),
+    "safe": (
+        "def recipe():\n    cfg = ConfigContainer(model=GPTModelProvider())\n"
+        f"{TE}    print(cuda_graph_module_names)\n    return cfg.train\n"
+    ),
+}
+
+
+@pytest.fixture
+def traps(tmp_path: Path) -> Path:
+    if not RULES.exists():
+        pytest.skip("megatron-bridge 0.6.2 is not in .corpus (.ci/run fetches it)")
+    bridge = tmp_path / "before/megatron/bridge"
+    for package in ("recipes", "utils"):
+        (bridge / package).mkdir(parents=True)
+        (bridge / package / "__init__.py").touch()
+    shutil.copy(RULES, bridge / "utils/cuda_graph.py")
+    (bridge / "recipes/helpers.py").write_text(HELPERS)
+    for name, text in TRAPS.items():
+        (bridge / f"recipes/{name}.py").write_text(IMPORTS + text)
+    return tmp_path / "before"
+
+
+def _copy(tree: Path, name: str) -> Path:
+    return Path(shutil.copytree(tree, tree.parent / name))
+
+
+def test_a_plain_fix_breaks_no_recipe(traps: Path, cgmigrate: Callable[..., Any]) -> None:
+    after = _copy(traps, "after")
+    # What each file alone looks like migrated, between others that are not: what this test is to catch.
+    alone = _copy(traps, "alone")
+    cgmigrate("fix", str(after))
+    cgmigrate("fix", "--unsafe-fixes", *(str(path) for path in alone.rglob("recipes/*.py") if path.stem != "helpers"))
+
+    before, plain, partly = results_of(traps, after, alone)
+    found, broken = compare(before, plain), compare(before, partly)
+
+    assert found.executed >= len(TRAPS) - 1
+    assert not found.raises and not found.differs, str(found)
+    changed = {
+        path.stem for path in after.rglob("*.py") if path.read_text() != (traps / path.relative_to(after)).read_text()
+    }
+    assert changed == {"safe"}
+    assert len({name.split(".")[3] for name in (*broken.raises, *broken.differs)}) >= 4, str(broken)
+
+
+@pytest.mark.skipif(not os.environ.get("CGMIGRATE_NIGHTLY"), reason="takes a minute; CGMIGRATE_NIGHTLY=1 runs it")
+def test_the_recipes_of_a_release_run_as_before(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:
+    if not RELEASED.is_dir():
+        pytest.skip(f"{RELEASED} is not there (.ci/run fetches it)")
+    after = Path(shutil.copytree(RELEASED, tmp_path / "after"))
+    cgmigrate("fix", str(after))
+    found = compare(*results_of(RELEASED, after))
+    assert found.executed > 300 and found.capturing > 50
+    assert not found.raises and not found.differs, str(found)

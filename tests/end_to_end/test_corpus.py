@@ -1,0 +1,126 @@
+"""Real configurations: hand-migrated pairs, a clean tree, and legacy files of five ecosystems."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cgmigrate.lint.run import Checked, Run
+from cgmigrate.megatron.releases import LAST_OLD
+from cgmigrate.project.options import Options
+
+PAIRS = [
+    "gpt3_mcore_te_tp2_pp2_ep4_etp1_resume_torch_dist_attn_cudagraph",
+    "gpt3_moe_mcore_te_tp4_ep2_etp2_pp2_scoped_cudagraph",
+    "gpt3_moe_mcore_te_tp4_ep2_etp2_pp2_scoped_cudagraph_1node",
+    "gpt_dynamic_inference_cuda_graphs_pad_tp4_pp1_ep4_16B_logitsmatch",
+    "gpt_dynamic_inference_tp1_pp1_583m_cuda_graphs_fp8_logitsmatch",
+    "gpt_dynamic_inference_tp1_pp1_583m_cuda_graphs_logitsmatch_decode_graphs_only",
+    "gpt_dynamic_inference_tp1_pp1_dp8_583m_throughputtest_zmq",
+    "gpt_static_inference_cuda_graphs_pad_tp4_pp1_ep4_16B_logitsmatch",
+    "hybrid_dynamic_inference_tp1_ep8_nanov3_chunked_prefill",
+    "nemotron3_super_release_gb200",
+    "nemotron3_super_release_gb200_sm",
+]
+LEGACY = re.compile(r"(?<![\w-])(--)?(enable|external)[_-]cuda[_-]graph\b|(?<![\w-])(--)?cuda[_-]graph[_-]scope\b")
+
+
+def checked(path: Path) -> Checked | None:
+    (found,) = list(Run([str(path)], Options())) or [None]
+    assert found is None or isinstance(found, Checked)
+    return found
+
+
+def after(path: Path) -> str:
+    found = checked(path)
+    text = path.read_bytes().decode()
+    return text if found is None or found.after is None else found.after
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_hand_migrated_pair_reads_the_same(corpus: Path, name: str) -> None:
+    hand = yaml.safe_load((corpus / "pairs" / name / "after.yaml").read_text())
+    ours = yaml.safe_load(after(corpus / "pairs" / name / "before.yaml"))
+    if name.startswith("nemotron3_"):
+        # The author of these two left the boolean in place.
+        assert hand["MODEL_ARGS"].pop("--enable-cuda-graph") is True
+        assert ours["MODEL_ARGS"].pop("--cuda-graph-impl") == "local"
+    assert ours == hand
+
+
+def test_all_pairs_are_there(corpus: Path) -> None:
+    assert sorted(path.name for path in (corpus / "pairs").iterdir()) == PAIRS
+
+
+def test_a_migrated_tree_has_no_diagnostic_and_no_change(corpus: Path) -> None:
+    run = Run([str(corpus / "yaml/nemo-rl")], Options())
+    found = [item for item in run if not isinstance(item, Checked) or item.diagnostics or item.after is not None]
+    assert found == []
+    assert run.discovery.files_seen == 295
+
+
+def test_every_legacy_line_has_a_diagnostic_or_a_stated_owner(corpus: Path) -> None:
+    lines = 0
+    for path in sorted(corpus.rglob("*.yaml")):
+        text = path.read_text()
+        if "yaml/nemo-rl/" in str(path) or not LEGACY.search(text):
+            continue
+        found = checked(path)
+        assert found is not None
+        told = {text.count("\n", 0, diagnostic.span.start) + 1 for diagnostic in found.diagnostics}
+        told |= {line for line, _, _ in found.left_alone}
+        for number, line in enumerate(text.split("\n"), 1):
+            if LEGACY.search(line.partition("#")[0]):
+                lines += 1
+                assert number in told, f"{path}:{number}: {line}"
+    assert lines >= 25
+
+
+def test_the_generation_engines_own_key_is_left_alone(corpus: Path) -> None:
+    found = checked(corpus / "yaml/nemo-rl-pr1967/grpo_math_1B_megatron.yaml")
+    assert found is not None
+    assert found.left_alone == ((161, "enable_cuda_graph", "NeMo-RL's generation engine"),)
+    # Its parent may hold the other half of the pair.
+    refused, merged, diagnostic = found.diagnostics
+    assert (refused.rule, merged.rule, diagnostic.rule, diagnostic.applicability) == ("CG501", "CG004", "CG106", "")
+    assert "grpo_math_1B.yaml" in merged.message
+    assert diagnostic.blocked_by == "CG501 on line 101"
+
+
+def test_interpolated_values_are_reported_and_left(corpus: Path) -> None:
+    for name in ("llama31_405b/custom.yaml", "llama2_70b_lora/megatron_gpt_peft_tuning_config.yaml"):
+        found = checked(corpus / "yaml/mlperf-5.0" / name)
+        assert found is not None
+        assert {diagnostic.rule for diagnostic in found.diagnostics} == {"CG003"}
+        assert len(found.diagnostics) == 2
+        assert found.after is None
+
+
+def test_a_serialised_tree_loses_its_false_booleans(corpus: Path) -> None:
+    path = corpus / "yaml/nemo-2.4.0/model.yaml"
+    before, now = path.read_text().split("\n"), after(path).split("\n")
+    gone = [line.strip() for line in before if line not in now]
+    assert gone == ["enable_cuda_graph: false", "external_cuda_graph: false"]
+    assert [line for line in before if line in now] == now
+
+
+def test_a_second_fix_changes_nothing(corpus: Path, tmp_path: Path) -> None:
+    for path in sorted(corpus.rglob("*.yaml")):
+        first = after(path)
+        copy = tmp_path / "copy.yaml"
+        copy.write_bytes(first.encode())
+        assert after(copy) == first, path
+
+
+def test_releases_before_the_split_are_asked_for_by_their_own_meaning(corpus: Path) -> None:
+    """From 0.16, scoped local graphs also served inference; 0.19 cannot capture that, so nothing is written."""
+    path = corpus / "pairs/nemotron3_super_release_gb200/before.yaml"
+    (found,) = Run([str(path)], Options(source=LAST_OLD._replace(minor=16)))
+    assert isinstance(found, Checked)
+    assert found.after is None
+    assert (
+        "captures whole layers (local) in training, whole layers (local) in inference" in found.diagnostics[0].because
+    )

@@ -1,0 +1,134 @@
+"""The documentation: what is generated is current, what is shown is what happens, every link leads somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cgmigrate.lint.rules import Rule, load
+from cgmigrate.megatron.releases import OLDEST
+from tests.support.paths import ROOT
+
+DOCS = ROOT / "docs"
+RULES = load()
+
+
+def run(*command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run with the package of this checkout, whichever is installed."""
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, check=False)
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[name] = loaded  # dataclasses look their module up
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def test_generated_pages_and_shown_output_are_current() -> None:
+    done = run("docs/build.py", "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_page_that_is_out_of_date_is_named(tmp_path: Path) -> None:
+    shutil.copytree(DOCS, tmp_path / "docs")
+    page = tmp_path / "docs/rules/CG101.md"
+    page.write_text(page.read_text().replace("Severity", "Severty"))
+    (tmp_path / "docs/rules/CG999.md").write_text("# CG999\n")
+    guide = tmp_path / "docs/migrate.md"
+    guide.write_text(guide.read_text().replace("nothing found", "something found"))
+    done = run(str(tmp_path / "docs/build.py"), "--check")
+    assert done.returncode == 1
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["CG101.md", "migrate.md", "CG999.md"]
+    assert run(str(tmp_path / "docs/build.py")).returncode == 0
+    assert run(str(tmp_path / "docs/build.py"), "--check").returncode == 0
+    assert page.read_bytes() == (DOCS / "rules/CG101.md").read_bytes()
+
+
+@pytest.mark.parametrize(("page", "statuses"), [("writing-rules", (0, 1, 0, 1, 0, 2)), ("migrate", (1, 1, 1, 1, 0, 0))])
+def test_the_commands_of_a_page_end_as_it_says(page: str, statuses: tuple[int, ...]) -> None:
+    assert module("follow").follow((DOCS / f"{page}.md").read_text(encoding="utf-8")).statuses == statuses
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_the_page_of_a_rule_says_all_that_its_file_says(rule: Rule) -> None:
+    page = (DOCS / f"rules/{rule.id}.md").read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^## (.*?)\n\n(.*?)(?=\n## |\Z)", page, re.M | re.S))
+    assert list(parts) == [
+        *(["What it says"] if rule.cases else []),
+        *("Why", "Fix safety"),
+        *(["Before and after"] if rule.examples else []),
+        "Sources",
+    ]
+    assert page.startswith(f"# {rule.id}: {rule.name}\n\n{rule.summary}.\n\nSeverity: {rule.severity}. ")
+    since = (
+        "Holds for every release"
+        if rule.deprecated_in == OLDEST
+        else f"Deprecated in megatron-core {rule.deprecated_in}"
+    )
+    assert since in page
+    assert parts["Why"].strip() == rule.explanation.strip()
+    assert all(source in parts["Sources"] for source in rule.sources)
+    for case in rule.cases:
+        assert (case.fix.unsafe if case.fix else case.decide) in parts["Fix safety"]
+    texts = [example.get(key, "") for example in rule.examples for key in ("before", "after", "unsafe-after")]
+    assert all(text.rstrip() in parts["Before and after"] for text in texts)
+    assert "{" not in re.sub(r"```.*?```", "", parts.get("What it says", "") + parts["Fix safety"], flags=re.S)
+
+
+def test_every_rule_is_in_both_indexes_once() -> None:
+    for name in ("README", "by-release"):
+        listed = re.findall(r"^\| \[(CG\d+)\]\(\1\.md\)", (DOCS / f"rules/{name}.md").read_text(), re.M)
+        assert sorted(listed) == list(RULES)
+
+
+# --- the site -------------------------------------------------------------------------------------
+
+
+def build(root: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    return run("-m", "mkdocs", "build", "--strict", "--site-dir", str(site), cwd=root)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT, folder)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return folder
+
+
+def test_every_page_is_in_the_navigation_of_the_site(site: Path) -> None:
+    start = (site / "index.html").read_text(encoding="utf-8")
+    for page in DOCS.rglob("*.md"):
+        name = page.relative_to(DOCS).with_name(page.name.replace("README", "index")).with_suffix(".html").as_posix()
+        assert (site / name).exists()
+        assert f'href="{name}"' in start or page.name == "index.md", name
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//', text), page.name
+
+
+def test_a_link_that_leads_nowhere_stops_the_build(tmp_path: Path) -> None:
+    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("rules"))
+    (tmp_path / "docs/rules").mkdir()
+    for name in ("README", "by-release"):
+        (tmp_path / f"docs/rules/{name}.md").write_text("# Rules\n")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    done = build(tmp_path, tmp_path / "site")
+    assert done.returncode == 1
+    assert "'writing-rules.md' contains a link 'rules/CG303.md'" in done.stderr

@@ -1,0 +1,135 @@
+"""YAML fixes that concern other files: code that reads a key by its name, files that the file names."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import write
+
+LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
+READERS = {
+    "an attribute": "scope = cfg.model.cuda_graph_scope\n",
+    "getattr": 'scope = getattr(config, "cuda_graph_scope", None)\n',
+    "a subscript": 'cfg.scope = config["megatron_cfg"]["cuda_graph_scope"]\n',
+    "get": 'scope = config.get("cuda_graph_scope", [])\n',
+    "get of a path": 'scope = OmegaConf.select(config, "model.cuda_graph_scope")\n',
+    "a membership test": 'if "external_cuda_graph" in cfg:\n    pass\n',
+    "a list of names": 'for name in ("cuda_graph_scope", "num_layers"):\n    setattr(cfg, name, config[name])\n',
+    "a set of names": 'ALLOWED = {"cuda_graph_scope", "num_layers"}\n',
+    "a subscript that is set": 'config["model"]["cuda_graph_scope"] = ["mlp"]\n',
+    "a TypedDict": "class Config(TypedDict):\n    cuda_graph_scope: list[str]\n",
+    "a dataclass": "@dataclass\nclass Config:\n    external_cuda_graph: bool = False\n",
+}
+OTHERS = {
+    "an attribute that is set": 'config.model.cuda_graph_scope = ["attn"]\n',
+    "a pair of a name and a value": 'for name, no in (("external_cuda_graph", 0),):\n    setattr(cfg, name, no)\n',
+    "a dict that is made": 'config = {"cuda_graph_scope": ["attn"]}\n',
+    "a docstring": '"""Reads config["cuda_graph_scope"]."""\n',
+    "a new name": 'scope = config["cuda_graph_modules"]\n',
+    "another key": 'scope = config["my_cuda_graph_scope"]\n',
+}
+
+
+def checkout(top: Path) -> None:
+    subprocess.run(["git", "init", "-q"], check=True, cwd=top)
+    subprocess.run(["git", "add", "."], check=True, cwd=top)
+
+
+@pytest.mark.parametrize("code", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("tracked", [True, False])
+def test_a_key_that_code_reads_by_name_is_no_safe_fix(project: Path, cgmigrate, code: str, tracked: bool) -> None:
+    path = write(project / "configs/a.yaml", LEGACY)
+    write(project / "src/setup.py", "import os\n" + code)
+    if tracked:
+        checkout(project)
+    result = cgmigrate("fix", "configs/a.yaml" if tracked else ".")
+    assert (result.exit_code, path.read_text()) == (1, LEGACY)
+    line = 2 + code[: code.find("_cuda_graph") if "external_cuda" in code else code.find("cuda_graph_scope")].count(
+        "\n"
+    )
+    assert f"by its name (src/setup.py:{line}), and has to change together with it" in result.stdout
+    assert cgmigrate("fix", "--unsafe-fixes", "configs/a.yaml").exit_code == 0
+    assert "cuda_graph_impl: transformer_engine" in path.read_text()
+
+
+def test_a_folder_with_a_pin_of_its_own_is_a_project_of_its_own(project: Path, cgmigrate) -> None:
+    own, shared = write(project / "bench/one/a.yaml", LEGACY), write(project / "bench/two/a.yaml", LEGACY)
+    write(project / "bench/one/requirements.txt", "megatron-core>=0.17,<0.20\n")
+    write(project / "src/setup.py", READERS["a subscript"])
+    checkout(project)
+    cgmigrate("fix", ".")
+    assert ("cuda_graph_impl" in own.read_text(), shared.read_text()) == (True, LEGACY)
+    write(project / "bench/one/setup.py", READERS["a subscript"])
+    own.write_text(LEGACY)
+    checkout(project)
+    assert "(bench/one/setup.py:1)" in cgmigrate("fix", ".").stdout
+    assert own.read_text() == LEGACY
+
+
+@pytest.mark.parametrize("code", OTHERS.values(), ids=OTHERS)
+def test_other_code_leaves_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    write(project / "src/setup.py", code)
+    checkout(project)
+    cgmigrate("fix", "a.yaml")
+    assert "cuda_graph_impl: transformer_engine" in path.read_text()
+
+
+def test_megatron_core_itself_is_no_reader(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    core = project / "megatron/core"
+    write(core / "package_info.py", "MAJOR = 0\n")
+    write(core / "transformer/transformer_config.py", "class TransformerConfig:\n    cuda_graph_scope: str\n")
+    checkout(project)
+    cgmigrate("fix", "a.yaml")
+    assert "cuda_graph_impl: transformer_engine" in path.read_text()
+
+
+def test_a_key_that_is_spelled_as_a_flag_is_not_read_by_its_name(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", "MODEL_ARGS:\n  --external-cuda-graph: true\n  --cuda-graph-scope: attn\n")
+    write(project / "setup.py", 'scope = config["cuda_graph_scope"]\n')
+    cgmigrate("fix", ".")
+    assert "--cuda-graph-impl: transformer_engine" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "extends: ../base.yaml",
+        "base_config: base.yml",
+        "base: [a.yaml, b.yaml]",
+        "bases:\n- a.yaml",
+        "extends: common",
+        '{"extends": "base.yaml"}',
+    ],
+)
+def test_a_file_that_names_other_files_is_no_safe_fix(project: Path, cgmigrate, line: str) -> None:
+    text = f"{line}\n{LEGACY}"
+    if line.startswith("{"):
+        text = '{"extends": "base.yaml", "transformer_config": {"external_cuda_graph": true}}\n'
+    path = write(project / "a.yaml", text)
+    write(project / "common.yaml", "x: 1\n")
+    result = cgmigrate("fix", ".")
+    assert (result.exit_code, path.read_text()) == (1, text)
+    assert "CG004" in result.stdout
+
+
+@pytest.mark.parametrize("line", ["extends: nothing", "name: a", "note: see base.yaml for more", "seed: 1"])
+def test_a_file_that_names_no_other_file_is_rewritten(project: Path, cgmigrate, line: str) -> None:
+    path = write(project / "a.yaml", f"{line}\n{LEGACY}")
+    cgmigrate("fix", ".")
+    assert "cuda_graph_impl: transformer_engine" in path.read_text()
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_a_file_that_another_one_extends_is_no_safe_fix(project: Path, cgmigrate, tracked: bool) -> None:
+    path = write(project / "base.yaml", LEGACY)
+    write(project / "runs/a.yaml", "extends: ../base.yaml\nmodel:\n  transformer_config:\n    cuda_graph_impl: none\n")
+    if tracked:
+        checkout(project)
+    result = cgmigrate("fix", "base.yaml" if tracked else ".")
+    assert (result.exit_code, path.read_text()) == (1, LEGACY)
+    assert "base.yaml:3:5: CG010 the file is merged into `runs/a.yaml`" in result.stdout

@@ -1,0 +1,229 @@
+"""A gate on old code: what is known is not reported, what is new is, and what is fixed is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cgmigrate.lint.baseline import Baseline, load, save
+from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.text.spans import Span
+
+LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
+TWO = "a:\n  external_cuda_graph: true\nb:\n  external_cuda_graph: true\n"
+FIXED = "model:\n  cuda_graph_impl: transformer_engine\n  hidden_size: 8\n"
+KNOWN = ("--baseline", "known.json")
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def counts(path: Path) -> dict[str, dict[str, int]]:
+    return json.loads(path.read_text(encoding="utf-8"))["findings"]
+
+
+def test_a_repository_with_1000_legacy_diagnostics(project: Path, cgmigrate) -> None:
+    for number in range(250):
+        text = "".join(f"m{at}:\n  external_cuda_graph: true\n" for at in range(4))
+        write(project / f"conf/d{number % 10}/{number:03}.yaml", text)
+    write(project / "pyproject.toml", '[tool.cgmigrate]\nbaseline = "known.json"\n')
+
+    written = cgmigrate("check", "--write-baseline", ".")
+    assert (written.exit_code, written.stdout) == (0, "")
+    assert written.stderr == "Wrote known.json: 1000 diagnostics in 250 files known from now on.\n"
+    size = (project / "known.json").stat().st_size
+
+    gated = cgmigrate("check", ".")
+    assert (gated.exit_code, gated.stdout) == (0, "")
+    assert gated.stderr == ("Checked 250 files: nothing found.\nnote: 1000 known diagnostics of known.json not shown\n")
+
+    write(project / "conf/new.yaml", LEGACY)
+    new = cgmigrate("check", ".")
+    assert new.exit_code == 1
+    assert new.stdout.count("CG102") == 1 and new.stdout.startswith("conf/new.yaml:2:3: CG102")
+    (project / "conf/new.yaml").unlink()
+
+    files = sorted((project / "conf").rglob("*.yaml"))
+    files[0].write_text("clean: true\n")
+    files[1].unlink()
+    files[2].write_text(files[2].read_text().replace("external_cuda_graph: true", "x: 1", 2))
+    told = cgmigrate("check", ".")
+    assert told.exit_code == 0
+    assert "note: known.json still counts what is fixed (take it out with --prune-baseline):" in told.stderr
+    assert "  conf/d0/000.yaml: 4 CG102\n  conf/d0/010.yaml: 4 CG102\n  conf/d0/020.yaml: 2 CG102\n" in told.stderr
+
+    pruned = cgmigrate("check", "--prune-baseline", ".")
+    assert pruned.exit_code == 0
+    assert "Pruned known.json: 10 fixed, 990 diagnostics in 248 files left." in pruned.stderr
+    assert (project / "known.json").stat().st_size < size
+    again = cgmigrate("check", ".")
+    assert (again.exit_code, "still counts" in again.stderr) == (0, False)
+    # What was fixed and comes back is new.
+    files[2].write_text("".join(f"m{at}:\n  external_cuda_graph: true\n" for at in range(4)))
+    assert cgmigrate("check", ".").exit_code == 1
+
+
+def test_where_there_are_more_than_known_all_of_that_rule_are_shown(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", TWO + "c:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n")
+    cgmigrate("check", "--write-baseline", *KNOWN, ".")
+    path.write_text("# lines\n# move\n" + path.read_text())
+    assert cgmigrate("check", *KNOWN, ".").exit_code == 0
+    path.write_text(path.read_text() + "d:\n  external_cuda_graph: true\n")
+    result = cgmigrate("check", *KNOWN, ".")
+    assert (result.exit_code, result.stdout.count(" CG102 "), result.stdout.count(" CG106 ")) == (1, 3 + 3, 0)
+    note = "note: the baseline knows 2 of the 3 CG102 in this file; which are new cannot be told"
+    assert result.stdout.count(note) == 3
+
+
+def test_the_file_is_sorted_and_the_same_wherever_it_is_written_from(
+    project: Path, cgmigrate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("z.yaml", "sub/b.yaml", "sub/a.yaml"):
+        write(project / name, LEGACY)
+    cgmigrate("check", "--write-baseline", "--baseline", "sub/known.json", ".")
+    text = (project / "sub/known.json").read_text()
+    assert text == (
+        '{\n  "findings": {\n    "../z.yaml": {\n      "CG102": 1\n    },\n    "a.yaml": {\n      "CG102": 1\n    },\n'
+        '    "b.yaml": {\n      "CG102": 1\n    }\n  },\n  "version": 1\n}\n'
+    )
+    monkeypatch.chdir(project / "sub")
+    assert cgmigrate("check", "--baseline", "known.json", str(project)).exit_code == 0
+    cgmigrate("check", "--write-baseline", "--baseline", "known.json", str(project))
+    assert (project / "sub/known.json").read_text() == text
+
+
+def test_a_run_over_some_files_or_rules_says_nothing_of_the_others(project: Path, cgmigrate) -> None:
+    write(project / "a.yaml", LEGACY)
+    write(project / "b.yaml", LEGACY + "  cuda_graph_scope: attn\n")
+    cgmigrate("check", "--write-baseline", *KNOWN, ".")
+    everything = counts(project / "known.json")
+    assert everything == {"a.yaml": {"CG102": 1}, "b.yaml": {"CG102": 1, "CG106": 1}}
+    for words in (["a.yaml"], ["--select", "CG1", "a.yaml"], ["--select", "CG106", "."], ["--ignore", "CG106", "."]):
+        result = cgmigrate("check", *KNOWN, "--prune-baseline", *words)
+        assert (result.exit_code, counts(project / "known.json")) == (0, everything), words
+        assert "nothing to prune" in result.stderr
+    write(project / "a.yaml", FIXED)
+    cgmigrate("check", *KNOWN, "--write-baseline", "--select", "CG102", "b.yaml")
+    assert counts(project / "known.json") == everything
+    cgmigrate("check", *KNOWN, "--write-baseline", "a.yaml")
+    assert counts(project / "known.json") == {"b.yaml": {"CG102": 1, "CG106": 1}}
+
+
+def test_a_file_that_is_excluded_now_is_pruned(project: Path, cgmigrate) -> None:
+    write(project / "old/a.yaml", LEGACY)
+    cgmigrate("check", "--write-baseline", *KNOWN, ".")
+    write(project / "cgmigrate.toml", 'extend-exclude = ["old/"]\n')
+    cgmigrate("check", "--prune-baseline", *KNOWN, ".")
+    assert counts(project / "known.json") == {}
+
+
+def test_fix_rewrites_what_is_known_and_asks_about_what_is_new_only(project: Path, cgmigrate) -> None:
+    undecided = "model:\n  cuda_graph_impl: graphs\n"
+    sound = write(project / "a.yaml", LEGACY)
+    write(project / "b.yaml", undecided)
+    cgmigrate("check", "--write-baseline", *KNOWN, ".")
+    result = cgmigrate("fix", *KNOWN, ".")
+    assert (result.exit_code, result.stdout, sound.read_text()) == (0, "", FIXED)
+    write(project / "c.yaml", undecided)
+    result = cgmigrate("fix", *KNOWN, ".")
+    assert (result.exit_code, result.stdout.startswith("c.yaml:2:3: CG206")) == (1, True)
+
+
+def test_what_is_known_gets_no_comment(project: Path, cgmigrate) -> None:
+    old = write(project / "a.yaml", LEGACY)
+    cgmigrate("check", "--write-baseline", *KNOWN, ".")
+    new = write(project / "b.yaml", LEGACY)
+    assert cgmigrate("check", *KNOWN, "--add-ignore", ".").exit_code == 0
+    assert (old.read_text(), "cgmigrate: ignore[CG102]" in new.read_text()) == (LEGACY, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "known.json: there is no such baseline; --write-baseline makes it"),
+        ("<<<<<<< ours\n{}\n", "not valid JSON (Expecting value: line 1 column 1 (char 0)); after a merge conflict"),
+        ("[]", "not a baseline of version 1"),
+        ('{"version": 2, "findings": {}}', "not a baseline of version 1"),
+        ('{"version": 1}', "`diagnostics` is not a table of files"),
+        ('{"version": 1, "findings": {"a.yaml": {"CG102": "1"}}}', "`diagnostics` is not a table of files"),
+        ('{"version": 1, "findings": {"a.yaml": {"CG102": -1}}}', "numbers above 0"),
+    ],
+)
+def test_a_baseline_that_cannot_be_used_is_an_error(project: Path, cgmigrate, content: str | None, told: str) -> None:
+    write(project / "a.yaml", LEGACY)
+    if content is not None:
+        write(project / "known.json", content)
+    result = cgmigrate("check", *KNOWN, ".")
+    assert (result.exit_code, result.stdout, told in result.stderr) == (2, "", True), result.stderr
+
+
+def test_usage(project: Path, cgmigrate) -> None:
+    write(project / "a.yaml", LEGACY)
+    assert "which baseline? give --baseline FILE" in cgmigrate("check", "--write-baseline", ".").stderr
+    assert cgmigrate("check", "--prune-baseline", ".").exit_code == 2
+    assert cgmigrate("check", *KNOWN, "--write-baseline", "--prune-baseline", ".").exit_code == 2
+    assert cgmigrate("check", "--write-baseline", "--baseline", "nowhere/known.json", ".").exit_code == 2
+
+
+COUNTS = st.dictionaries(
+    st.sampled_from(["a.yaml", "b/c.py", "d.yml"]),
+    st.dictionaries(st.sampled_from(["CG101", "CG102", "CG301"]), st.integers(1, 4), min_size=1),
+)
+
+
+def part(baseline: Baseline, now: dict[str, dict[str, int]]) -> list[Diagnostic]:
+    """What is shown of so many diagnostics."""
+    shown: list[Diagnostic] = []
+    for name, rules in now.items():
+        diagnostics = [
+            Diagnostic(rule, "warning", Span(at, at + 1), "") for rule, n in rules.items() for at in range(n)
+        ]
+        new, known = baseline.part(baseline.file_of(name), diagnostics)
+        assert len(new) + len(known) == len(diagnostics)
+        shown += new
+    return shown
+
+
+@given(COUNTS, COUNTS)
+def test_what_is_shown_is_where_there_are_more_than_known(known, now) -> None:
+    baseline = Baseline("known.json", known)
+    shown = {(diagnostic.rule) for diagnostic in part(baseline, now)}
+    more = {rule for name, rules in now.items() for rule, n in rules.items() if n > known.get(name, {}).get(rule, 0)}
+    assert shown == more
+
+
+@given(COUNTS, COUNTS)
+def test_pruning_shrinks_and_writing_settles(tmp_path_factory, known, now) -> None:
+    baseline = Baseline("known.json", known)
+    part(baseline, now)
+    pruned = Baseline("known.json", baseline.pruned(baseline.fixed(lambda name, rule: True)))
+    assert all(n <= known[name][rule] for name, rules in pruned.known.items() for rule, n in rules.items())
+    assert len(part(pruned, now)) == len(part(baseline, now)), "pruning hides nothing and shows nothing"
+    assert pruned.fixed(lambda name, rule: True) == {}
+    path = str(tmp_path_factory.mktemp("known") / "known.json")
+    save(path, baseline.renewed(lambda name, rule: True))
+    assert load(path).known == now
+    assert part(Baseline("known.json", load(path).known), now) == []
+
+
+@pytest.mark.parametrize("words", [("fix",), ("check", "--add-ignore")])
+def test_what_is_left_when_the_new_is_settled_is_what_was_known(
+    project: Path, cgmigrate, words: tuple[str, ...]
+) -> None:
+    undecided = "a:\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
+    path = write(project / "a.yaml", undecided)
+    cgmigrate("check", "--write-baseline", "--baseline", "known.json", ".")
+    path.write_text(undecided + "b:\n  external_cuda_graph: true\n")
+    assert cgmigrate("check", "--baseline", "known.json", ".").exit_code == 1
+    result = cgmigrate(*words, "--baseline", "known.json", ".")
+    again = cgmigrate("check", "--baseline", "known.json", ".")
+    assert (result.exit_code, result.stdout, again.exit_code) == (0, "", 0)
+    # After both CG102 have a comment, none is left of the one that is known.
+    assert ("still counts" in result.stderr, "still counts" in again.stderr) == (len(words) == 2, len(words) == 2)

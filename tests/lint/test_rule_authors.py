@@ -1,0 +1,201 @@
+"""Rules of a team's own: `cgmigrate rules test`, and the page that shows how to write them."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.data import rules_folder
+from cgmigrate.megatron.settings import FIELDS
+from tests.support.paths import ROOT
+
+PAGE = (ROOT / "docs/writing-rules.md").read_text(encoding="utf-8")
+
+GOOD = """\
+id: TEAM001
+name: idle-modules
+summary: "Modules are named where nothing is captured; here the list goes"
+fields: [cuda_graph_modules]
+when:
+  cuda_graph_impl: none
+  cuda_graph_modules: {has: attn}
+message: "`{cuda_graph_modules}` does nothing under `none`"
+fix:
+  remove: [cuda_graph_modules]
+explanation: In our configurations `none` is meant, so the list of modules goes.
+sources: [our runbook]
+examples:
+  - syntax: yaml
+    before: |
+      model:
+        cuda_graph_impl: none
+        cuda_graph_modules: [attn]
+        hidden_size: 4096
+    after: |
+      model:
+        cuda_graph_impl: none
+        hidden_size: 4096
+"""
+
+
+@pytest.fixture
+def team(project: Path) -> Path:
+    (project / "team").mkdir()
+    return project / "team"
+
+
+def test_rules_that_hold(team: Path, cgmigrate) -> None:
+    (team / "a.yaml").write_text(GOOD)
+    result = cgmigrate("rules", "test", "team")
+    assert result.stdout == "ok    TEAM001 idle-modules (1 example)\n"
+    assert result.stderr == "Tested 1 rule, 1 example: all hold.\n"
+    assert result.exit_code == 0
+
+
+def test_without_a_folder_the_rules_that_ship_are_tested(project: Path, cgmigrate) -> None:
+    result = cgmigrate("rules", "test")
+    shipped = load().values()
+    examples = sum(len(rule.examples) for rule in shipped)
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [["ok", rule.id] for rule in shipped]
+    assert result.stderr == f"Tested {len(shipped)} rules, {examples} examples: all hold.\n"
+    assert result.exit_code == 0
+
+
+def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> None:
+    (team / "a.yaml").write_text(GOOD.replace("    after: |\n      model:", "    after: |\n      modell:"))
+    result = cgmigrate("rules", "test", "team")
+    assert result.stdout == (
+        "FAIL  TEAM001 idle-modules\n"
+        "  team/a.yaml:14: example 1: `fix` does not give `after` (- what the example says, + what comes out):\n"
+        "      -modell:\n"
+        "      +model:\n"
+        "         cuda_graph_impl: none\n"
+        "         hidden_size: 4096\n"
+    )
+    assert result.stderr == "Tested 1 rule, 1 example: 1 rule failed.\n"
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "told"),
+    [
+        # What is captured would change.
+        (
+            "  remove: [cuda_graph_modules]",
+            "  set: {cuda_graph_impl: local}",
+            "TEAM001 is not fixed; because: megatron-core 0.19 captures nothing in training, nothing in inference; "
+            "after the rewrite 0.19 would capture whole layers (local) in training",
+        ),
+        # megatron-core would stop.
+        (
+            "  remove: [cuda_graph_modules]",
+            "  set: {cuda_graph_modules: [engine]}",
+            "TEAM001 is not fixed; blocked by: TransformerConfig (0.19) would refuse the result",
+        ),
+        ("  - syntax: yaml", "  - reported: false\n    syntax: yaml", "TEAM001 is reported, and `reported: false`"),
+        ("{has: attn}", "{has: mlp}", "TEAM001 is not reported; reported is CG303"),
+        (
+            "does nothing under",
+            "of {file} does nothing under",
+            "nothing fills in `{file}`; there are enable_cuda_graph, ",
+        ),
+        ("id: TEAM001", "id: CG901", "a.yaml:1: CG901: codes that begin with CG are cgmigrate's own"),
+        ("id: TEAM001", "id: CG101", "a.yaml:1: CG101 is already defined in "),
+        ("name: idle-modules", "name: Idle", "a.yaml:2: name: 'Idle' does not have the form"),
+        ("when:\n", "when: [\n", "not valid YAML"),
+    ],
+)
+def test_what_is_wrong_is_told(team: Path, cgmigrate, wrong: str, right: str, told: str) -> None:
+    assert wrong in GOOD
+    (team / "a.yaml").write_text(GOOD.replace(wrong, right, 1))
+    (team / "b.yaml").write_text(GOOD.replace("TEAM001", "TEAM002").replace("has: attn", "has: moe"))
+    result = cgmigrate("rules", "test", "team")
+    assert told in result.stdout and result.exit_code == 1
+    assert "b.yaml:14: example 1: " in result.stdout, "the other rule is tested, too"
+
+
+def test_an_unsafe_fix_needs_an_unsafe_example(team: Path, cgmigrate) -> None:
+    unsafe = GOOD.replace("  remove: [cuda_graph_modules]\n", '  set: {cuda_graph_impl: local}\n  unsafe: "on"\n')
+    unsafe = unsafe[: unsafe.index("    after")]
+    after = "model:\n  cuda_graph_impl: local\n  cuda_graph_modules: [attn]\n  hidden_size: 4096\n"
+    (team / "a.yaml").write_text(unsafe)
+    assert "`fix --unsafe-fixes` does not give `unsafe-after`" in cgmigrate("rules", "test", "team").stdout
+    (team / "a.yaml").write_text(unsafe + "    unsafe-after: |\n" + textwrap.indent(after, " " * 6))
+    assert cgmigrate("rules", "test", "team").exit_code == 0
+
+
+def test_an_example_that_is_not_megatrons_says_whose_it_is(team: Path, cgmigrate) -> None:
+    rule = GOOD.replace("cuda_graph_modules", "enable_cuda_graph").replace("  cuda_graph_impl: none\n", "", 1)
+    rule = rule.replace("{has: attn}", "true").replace("[attn]", "true").replace("        cuda_graph_impl: none\n", "")
+    (team / "a.yaml").write_text(rule.replace("      model:", "      mcore_generation_config:"))
+    assert (
+        "example 1: TEAM001 is not reported; the settings are left alone, since they belong to NeMo-RL"
+        in cgmigrate("rules", "test", "team").stdout
+    )
+
+
+def test_a_rule_without_an_example_fails(team: Path, cgmigrate) -> None:
+    (team / "a.yaml").write_text(GOOD[: GOOD.index("examples:")])
+    result = cgmigrate("rules", "test", "team")
+    assert "no example shows what TEAM001 does" in result.stdout and result.exit_code == 1
+
+
+def test_a_code_that_is_taken_twice_is_told(team: Path, cgmigrate) -> None:
+    (team / "a.yaml").write_text(GOOD)
+    (team / "b.yaml").write_text(GOOD)
+    result = cgmigrate("rules", "test", "team")
+    assert "team/b.yaml:1: TEAM001 is already defined in team/a.yaml" in result.stdout
+    assert "ok    TEAM001" in result.stdout and result.exit_code == 1
+
+
+def test_a_file_that_check_would_not_read_is_told(team: Path, cgmigrate) -> None:
+    (team / "a.yaml").write_text(GOOD)
+    (team / "b.yml").write_text(GOOD)
+    result = cgmigrate("rules", "test", "team")
+    assert "team/b.yml:1: not read, since rules are named *.yaml" in result.stdout and result.exit_code == 1
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["missing", "empty"])
+def test_a_folder_that_cannot_be_used_is_status_2(project: Path, cgmigrate, made: bool) -> None:
+    if made:
+        (project / "team").mkdir()
+    result = cgmigrate("rules", "test", "team")
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr.startswith("Error: team: no")
+
+
+def test_rules_are_still_listed(team: Path, cgmigrate) -> None:
+    (team / "a.yaml").write_text(GOOD)
+    assert cgmigrate("rules").stdout == cgmigrate("rules", "list").stdout
+    own = cgmigrate("rules", "--rules", "team").stdout
+    assert "TEAM001  idle-modules " in own
+    assert own == cgmigrate("rules", "list", "--rules", "team").stdout
+    assert own == cgmigrate("rules", "--rules", "team", "list").stdout
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def test_the_page_names_all_that_the_schema_knows() -> None:
+    schema = json.loads((rules_folder() / "schema.json").read_text())
+    reference = PAGE.split("## Everything that a rule can say")[1]
+    keys, tests = (re.findall(r"^\| (`.*?) \|", table, re.M) for table in reference.split("| test |"))
+    assert [key.strip("`") for key in keys] == [
+        *("id", "name", "summary", "severity", "deprecated-in", "replacement-available-in"),
+        *("fields", "when", "message", "fix", "decide", "help", "cases", "explanation", "sources", "examples"),
+    ]
+    assert {key.strip("`") for key in keys} == set(schema["properties"])
+    conditions = schema["$defs"]["condition"]["oneOf"][1]["properties"]
+    assert set(re.findall(r"{([a-z-]+):", " ".join(tests))) == set(conditions)
+    prose = reference.split("| test |")[1]
+    named = {
+        *schema["$defs"]["when"]["properties"].keys() - set(FIELDS),
+        *schema["$defs"]["fix"]["properties"],
+        *schema["properties"]["examples"]["items"]["properties"],
+    }
+    assert {name for name in named if not re.search(rf"`{name}(: false)?`", prose)} == set()

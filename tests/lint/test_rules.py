@@ -1,0 +1,143 @@
+"""Rules: the schema, the examples of every rule, and clear errors for a rule that is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rule_tests import failures_of
+from cgmigrate.lint.rules import load, read
+from cgmigrate.megatron.data import RuleError, load_yaml, rules_folder
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.settings import FIELDS
+from tests.support.paths import ROOT
+
+RULES = load()
+OWNERS = ecosystems.load()
+EXAMPLES = [(rule.id, number, example) for rule in RULES.values() for number, example in enumerate(rule.examples)]
+
+
+@pytest.mark.parametrize("path", sorted(rules_folder().glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_rule_that_ships_fits_the_schema_and_its_file_name(path: Path) -> None:
+    rule = read(path, checked=True)
+    assert path.stem == f"{rule.id}-{rule.name}"
+
+
+@pytest.mark.parametrize("path", sorted((rules_folder() / "ecosystems").glob("*.yaml")), ids=lambda path: path.stem)
+def test_an_ecosystem_fits_its_schema(path: Path) -> None:
+    schema = json.loads((rules_folder() / "ecosystems/schema.json").read_text())
+    jsonschema.validate(load_yaml(path.read_text(), str(path)), schema)
+
+
+def test_ids_and_names_are_distinct_and_every_rule_but_those_about_files_has_an_example() -> None:
+    names = [rule.name for rule in RULES.values()]
+    assert len(set(names)) == len(names)
+    about_files = {"CG001", "CG002", "CG007", "CG008", "CG009", "CG010", "CG012", "CG013"}
+    assert {rule.id for rule in RULES.values() if not rule.examples} == about_files
+
+
+@pytest.mark.parametrize(("rule", "number", "example"), EXAMPLES, ids=[f"{i}-{n}" for i, n, _ in EXAMPLES])
+def test_an_example_is_what_happens(rule: str, number: int, example: dict) -> None:
+    assert failures_of(RULES[rule], example, RULES) == []
+
+
+def test_of_an_example_that_is_not_reported_nothing_else_is_said_either(project: Path, cgmigrate) -> None:
+    quiet = [example for _, _, example in EXAMPLES if not example.get("reported", True)]
+    assert quiet
+    for example in quiet:
+        Path("a.yaml").write_text(example["before"])
+        assert cgmigrate("check", "a.yaml").exit_code == 0
+
+
+def test_every_rejection_code_has_a_rule() -> None:
+    import re
+
+    source = "".join(path.read_text() for path in (ROOT / "cgmigrate/megatron").glob("*.py"))
+    codes = set(re.findall(r'Rejected\(\s*"([a-z-]+)"', source)) | {"bad-impl", "bad-value"}
+    told: set[str] = set()
+    for rule in RULES.values():
+        for case in rule.cases:
+            wanted = case.when.get("rejected", [])
+            told |= {wanted} if isinstance(wanted, str) else set(wanted)
+    assert codes == told
+
+
+def test_conditions_and_fixes_name_settings_only() -> None:
+    for rule in RULES.values():
+        for case in rule.cases:
+            if case.fix:
+                assert {*case.fix.set, *case.fix.remove, *case.fix.rename, *case.fix.drop} <= set(FIELDS)
+
+
+GOOD = """\
+id: TEAM001
+name: our-rule
+summary: we do not use graphs in inference
+fields: [inference_cuda_graph_scope]
+when:
+  inference_cuda_graph_scope: block
+message: our servers run eagerly
+explanation: The servers of this team run without graphs, so the block scope is a mistake here.
+sources: [the team's runbook]
+"""
+
+
+def load_text(tmp_path: Path, text: str) -> dict:
+    (tmp_path / "rule.yaml").write_text(text)
+    return load([tmp_path])
+
+
+def test_a_team_adds_its_own_rules(tmp_path: Path) -> None:
+    rules = load_text(tmp_path, GOOD)
+    document = YamlDocument("megatron_cfg:\n  cuda_graph_impl: local\n  inference_cuda_graph_scope: block\n")
+    (diagnostic,) = examine(document, Context(LAST_OLD, NEWEST, rules, OWNERS)).diagnostics
+    assert (diagnostic.rule, diagnostic.message) == ("TEAM001", "our servers run eagerly")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "line", "told"),
+    [
+        (
+            "fields: [inference_cuda_graph_scope]",
+            "fields: [inference_scope]",
+            4,
+            "'inference_scope' is not one of enable_",
+        ),
+        ("id: TEAM001", "id: team-1", 1, "does not have the form"),
+        ("  inference_cuda_graph_scope: block", "  inference_scope: block", 5, "'inference_scope' was unexpected"),
+        ("message: our", "mesage: our", 1, "'mesage' was unexpected"),
+        ("summary: we do not use graphs in inference\n", "", 1, "'summary' is a required property"),
+        ("  inference_cuda_graph_scope: block", "  inference_cuda_graph_scope: {contains: block}", 6, "contains"),
+        ("when:\n  inf", "when: [\n  inf", 7, "not valid YAML"),
+        ("message: our servers", "message: our {machine}", 7, "nothing fills in `{machine}`"),
+        ("message: our servers", "message: as {reason} says, our", 7, "`{reason}` quotes a refusal"),
+        ("sources: [the team's runbook]", "sources: []", 9, "where the facts come from"),
+        ("message: our", "severity: fatal\nmessage: our", 7, "'fatal' is not one of error, warning"),
+    ],
+)
+def test_a_wrong_rule_is_told_with_file_line_and_what_is_expected(
+    tmp_path: Path, wrong: str, right: str, line: int, told: str
+) -> None:
+    assert wrong in GOOD
+    with pytest.raises(RuleError) as error:
+        load_text(tmp_path, GOOD.replace(wrong, right, 1))
+    message = str(error.value)
+    assert message.startswith(f"{tmp_path / 'rule.yaml'}:{line}: "), message
+    assert told in message
+
+
+def test_an_id_that_is_taken_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="CG101 is already defined in"):
+        load_text(tmp_path, GOOD.replace("TEAM001", "CG101"))
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="not a folder of rules"):
+        load([tmp_path / "nowhere"])

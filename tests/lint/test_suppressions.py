@@ -1,0 +1,411 @@
+"""Comments that leave diagnostics out: where they count, what is told of those that do nothing, and writing them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.syntax import Syntax
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.lint.ignoring import add_ignores
+from cgmigrate.lint.run import Run
+from cgmigrate.project.discovery import Source
+from cgmigrate.project.options import Options
+
+HEAD = "from megatron.core.transformer import TransformerConfig\n"
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def found(result) -> list[tuple[int, str]]:
+    """(line, rule) of every diagnostic printed."""
+    return [(int(line), rule) for line, rule in re.findall(r"^\S+?:(\d+):\d+: (\w+)", result.stdout, re.MULTILINE)]
+
+
+# --- where a comment counts ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n",
+        "m:\n  external_cuda_graph: true  # cgmigrate: ignore[cg102] our fork knows it\n",
+        "m:\n  external_cuda_graph: true  # keep  # cgmigrate:ignore [CG1]\n",
+        "m: {external_cuda_graph: true, cuda_graph_scope: attn}  # cgmigrate: ignore[CG102 CG106,]  \n",
+        "m:\n  # cgmigrate: ignore[CG102]\n  external_cuda_graph: true\n",
+        "m:\n  # cgmigrate: ignore[CG102]\n  # and more is to be said\n  external_cuda_graph: true\n",
+        "m: {external_cuda_graph: true}  # cgmigrate: ignore[CG102]\n",
+        "m:\n  external_cuda_graph:  # cgmigrate: ignore[CG102]\n    true\n",
+        "m:\n  external_cuda_graph:\n    true  # cgmigrate: ignore[CG102]\n",
+        "m:\n  cuda_graph_impl: local\n  cuda_graph_scope:\n    # cgmigrate: ignore[CG106]\n    - attn\n    - mlp\n",
+        "m:\n  cuda_graph_impl: local\n  cuda_graph_scope: [\n    attn,\n  ]  # cgmigrate: ignore[CG106]\n",
+        "m:\r\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\r\n",
+        "\ufeffm:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n",
+        "run: |  # cgmigrate: ignore[CG011]\n  # words\n  train --cuda-graph-scope full\n",
+        "# cgmigrate: ignore[CG011]\nrun: |\n  train \\\n  --cuda-graph-scope full\n",
+        "# cgmigrate: ignore-file\nm:\n  external_cuda_graph: true\n",
+        "m:\n  external_cuda_graph: true\n# cgmigrate: ignore-file[CG1] one day\n",
+        "# cgmigrate: ignore-file\n{% if x %}\nexternal_cuda_graph: true\n{% endif %}\n",
+        "# cgmigrate: ignore-file[CG001]\na: [1\nexternal_cuda_graph: true\n",
+        b"# cgmigrate: ignore-file\n# M\xfcller\nenable_cuda_graph: true\n",
+    ],
+)
+def test_in_yaml(project: Path, cgmigrate, text: str | bytes) -> None:
+    path = write(project / "a.yaml", text)
+    before = path.read_bytes()
+    result = cgmigrate("check", "a.yaml")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert re.match(r"Checked 1 file: nothing found \([12] left out by comments\)\.\n", result.stderr)
+    assert (cgmigrate("fix", "--unsafe-fixes", "a.yaml").exit_code, path.read_bytes()) == (0, before)
+    # Without the comment there is something.
+    write(path, before.replace(b"cgmigrate:", b"nobody:"))
+    assert cgmigrate("check", "a.yaml").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TransformerConfig(external_cuda_graph=True)  # cgmigrate: ignore[CG102]\n",
+        "TransformerConfig(\n    external_cuda_graph=True,  # noqa: E501 # cgmigrate: ignore[CG102]\n)\n",
+        "TransformerConfig(\n    # cgmigrate: ignore[CG102]\n    external_cuda_graph=True,\n)\n",
+        "config = TransformerConfig()\nconfig.external_cuda_graph = \\\n    True  # cgmigrate: ignore[CG102]\n",
+        'c = TransformerConfig()\nx = """\n""" + getattr(c, "cuda_graph_scope")  # cgmigrate: ignore[CG6]\n',
+        'c = TransformerConfig()\n# cgmigrate: ignore[CG6]\nx = """\n""" + getattr(c, "cuda_graph_scope")\n',
+        'c = TransformerConfig()\n# cgmigrate: ignore[CG6]\nx = f"""\n{1}\n""" + getattr(c, "cuda_graph_scope")\n',
+        "# cgmigrate: ignore-file\nTransformerConfig(external_cuda_graph=True)\n",
+        "# cgmigrate: ignore-file\nTransformerConfig(external_cuda_graph=True\n",
+    ],
+)
+def test_in_python(project: Path, cgmigrate, text: str) -> None:
+    path = write(project / "a.py", HEAD + text)
+    result = cgmigrate("check", "a.py")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (cgmigrate("fix", "--unsafe-fixes", "a.py").exit_code, path.read_text()) == (0, HEAD + text)
+    write(path, (HEAD + text).replace("cgmigrate:", "nobody:"))
+    assert cgmigrate("check", "a.py").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        # At the end of the line before, it is about that line.
+        ("m:\n  num_layers: 2  # cgmigrate: ignore[CG102]\n  external_cuda_graph: true\n", 3),
+        ("m:\n  # cgmigrate: ignore[CG102]\n\n  external_cuda_graph: true\n", 4),
+        ("m:\n  external_cuda_graph: true\n  # cgmigrate: ignore[CG102]\n", 2),
+        ("m:\n  external_cuda_graph: true  # see cgmigrate: ignore[CG102]\n", 2),
+        ('m:\n  external_cuda_graph: true\n  x: "# cgmigrate: ignore-file"\n', 2),
+        ("m:\n  external_cuda_graph: true\n  x: |\n    # cgmigrate: ignore-file\n    y\n", 2),
+        ("m:\n  external_cuda_graph: true\n  x: a#cgmigrate:ignore-file\n", 2),
+        ('m: {x: "\n  # cgmigrate: ignore[CG102]\n  ", external_cuda_graph: true}\n', 3),
+    ],
+)
+def test_what_is_no_comment_or_stands_elsewhere_does_not_count(project: Path, cgmigrate, text: str, line: int) -> None:
+    write(project / "a.yaml", text)
+    assert (line, "CG102") in found(cgmigrate("check", "a.yaml"))
+
+
+def test_a_string_in_python_is_no_comment(project: Path, cgmigrate) -> None:
+    call = 'TransformerConfig(external_cuda_graph=True, s="# cgmigrate: ignore[CG1]")\n'
+    text = 'x = """\n# cgmigrate: ignore-file\n"""\n' + call
+    write(project / "a.py", HEAD + text)
+    assert found(cgmigrate("check", "a.py")) == [(5, "CG102")]
+
+
+# --- fixes ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_rewritten_together_stays_together(project: Path, cgmigrate) -> None:
+    text = (
+        "one:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n  cuda_graph_scope: attn\n"
+        "two:\n  external_cuda_graph: true\n"
+    )
+    path = write(project / "a.yaml", text)
+    result = cgmigrate("fix", "a.yaml")
+    assert path.read_text() == text.replace(
+        "two:\n  external_cuda_graph: true", "two:\n  cuda_graph_impl: transformer_engine"
+    )
+    assert found(result) == [(3, "CG106")]
+    assert (
+        "blocked by: CG102 on line 2, which a comment suppresses and which has to change together with it"
+        in result.stdout
+    )
+
+
+def test_sites_that_share_an_anchor_stay_together(project: Path, cgmigrate) -> None:
+    text = "a: &a\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\nb:\n  <<: *a\n  cuda_graph_scope: attn\n"
+    path = write(project / "a.yaml", text)
+    assert (cgmigrate("fix", "a.yaml").exit_code, path.read_text()) == (1, text)
+
+
+def test_an_override_stays_with_what_it_is_laid_over(project: Path, cgmigrate) -> None:
+    text = (
+        "trainer: {}\nexp_manager: {}\nmodel:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n"
+        "  overwritten_attributes:\n    external_cuda_graph: false\n"
+    )
+    path = write(project / "a.yaml", text)
+    assert (cgmigrate("fix", "--unsafe-fixes", "a.yaml").exit_code, path.read_text()) == (1, text)
+
+
+def test_values_with_conditions_are_held_back_too(project: Path, cgmigrate) -> None:
+    call = "TransformerConfig(enable_cuda_graph=True if x else False){}\n"
+    text = HEAD + call.format("  # cgmigrate: ignore[CG101]") + call.format("")
+    path = write(project / "a.py", text)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == text[: -len(call.format(""))] + (
+        'TransformerConfig(cuda_graph_impl="local" if x else "none")\n'
+    )
+
+
+def test_a_remark_that_is_ignored_does_not_hold_a_fix_back(project: Path, cgmigrate) -> None:
+    text = "m:\n  cuda_graph_impl: none\n  cuda_graph_scope: [attn]  # cgmigrate: ignore[CG303]\n"
+    path = write(project / "a.yaml", text)
+    assert {rule for _, rule in found(cgmigrate("check", "a.yaml"))} == {"CG106"}
+    cgmigrate("fix", "a.yaml")
+    assert path.read_text() == text.replace("cuda_graph_scope", "cuda_graph_modules")
+
+
+def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> None:
+    head = HEAD + "from megatron.core.transformer.enums import CudaGraphScope\n"
+    asked = 'cfg.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in cfg.cuda_graph_scope'
+    text = head + f"if {asked}:{{}}\n    pass\n"
+    path = write(project / "a.py", text.format(""))
+    assert cgmigrate("fix", "--unsafe-fixes", "--diff", "a.py").stdout
+    write(path, text.format("  # cgmigrate: ignore[CG601]"))
+    assert (cgmigrate("fix", "--unsafe-fixes", "a.py").exit_code, path.read_text()) == (
+        0,
+        text.format("  # cgmigrate: ignore[CG601]"),
+    )
+
+
+# --- without effect -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("comment", "told"),
+    [
+        ("ignore[CG301]", "CG301 in this comment suppresses nothing: there is no such diagnostic here"),
+        ("ignore[CG102, CG301]", "CG301 in this comment suppresses nothing"),
+        ("ignore[CG999]", "CG999 in this comment suppresses nothing: no rule's code begins with it"),
+        ("ignore", "this comment suppresses nothing: it names no rule; write `cgmigrate: ignore[CODE] reason`"),
+        ("ignore[]", "this comment suppresses nothing: it names no rule"),
+        ("ignore[CG102", "this comment suppresses nothing: the bracket is not closed"),
+        ("ignroe[CG102]", "this comment suppresses nothing: `ignroe` is no request; write"),
+        ("ignore-file[CG2]", "CG2 in this comment suppresses nothing: there is no such diagnostic in the file"),
+    ],
+)
+def test_a_comment_without_effect_is_told(project: Path, cgmigrate, comment: str, told: str) -> None:
+    write(project / "a.yaml", f"m:\n  external_cuda_graph: true  # cgmigrate: {comment}\n")
+    result = cgmigrate("check", "a.yaml")
+    assert (2, "CG012") in found(result)
+    assert told in result.stdout
+
+
+def test_a_clean_file_is_told_too_and_the_report_can_be_left_out(project: Path, cgmigrate) -> None:
+    write(project / "a.yaml", "m:\n  cuda_graph_impl: local  # cgmigrate: ignore[CG101]\n")
+    write(project / "b.yaml", "# cgmigrate: ignore-file\nm:\n  hidden_size: 8\n")
+    assert found(cgmigrate("check", ".")) == [(2, "CG012"), (1, "CG012")]
+    assert cgmigrate("check", "--ignore", "CG012", ".").exit_code == 0
+    write(project / "a.yaml", "m:\n  cuda_graph_impl: local  # cgmigrate: ignore[CG101, CG012]\n")
+    assert found(cgmigrate("check", "a.yaml")) == []
+
+
+def test_codes_that_are_not_looked_for_are_not_told(project: Path, cgmigrate) -> None:
+    write(project / "a.yaml", "m:\n  cuda_graph_impl: local  # cgmigrate: ignore[CG101, CG3]\n")
+    assert len(found(cgmigrate("check", "--select", "CG1", "--select", "CG012", "."))) == 1
+    assert found(cgmigrate("check", "--ignore", "CG101", "--ignore", "CG303", ".")) == []
+
+
+# --- writing them ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("m:\n  external_cuda_graph: true\n", "m:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n"),
+        (
+            "m:\r\n  external_cuda_graph: true # why\r\n",
+            "m:\r\n  external_cuda_graph: true # why  # cgmigrate: ignore[CG102]\r\n",
+        ),
+        ("m: {external_cuda_graph: true}", "m: {external_cuda_graph: true}  # cgmigrate: ignore[CG102]"),
+        (
+            "m: {external_cuda_graph: true, cuda_graph_scope: attn} # cgmigrate: ignore[CG102] old\n",
+            "m: {external_cuda_graph: true, cuda_graph_scope: attn} # cgmigrate: ignore[CG102, CG106] old\n",
+        ),
+        (
+            "run: |\n  train --cuda-graph-scope full\n",
+            "run: |  # cgmigrate: ignore[CG011]\n  train --cuda-graph-scope full\n",
+        ),
+        (
+            "  # first\n  run: 'a\n    --cuda-graph-scope full'\n  x: 1\n",
+            "  # first\n  run: 'a\n    --cuda-graph-scope full'  # cgmigrate: ignore[CG011]\n  x: 1\n",
+        ),
+        (
+            "- run: a\n    --cuda-graph-scope full\n    --bf16\n",
+            "- run: a\n    --cuda-graph-scope full\n    --bf16  # cgmigrate: ignore[CG011]\n",
+        ),
+    ],
+)
+def test_add_ignore_in_yaml(project: Path, cgmigrate, before: str, after: str) -> None:
+    path = write(project / "a.yaml", before)
+    result = cgmigrate("check", "--add-ignore", ".")
+    assert path.read_bytes().decode() == after
+    assert (result.exit_code, cgmigrate("check", ".").exit_code) == (0, 0)
+    assert (cgmigrate("check", "--add-ignore", ".").exit_code, path.read_bytes().decode()) == (0, after)
+
+
+def test_add_ignore_in_python_with_a_reason_and_undo(project: Path, cgmigrate) -> None:
+    before = HEAD + (
+        "config = TransformerConfig(external_cuda_graph=True)\n"
+        "config.external_cuda_graph = \\\n    False\n"
+        'x = getattr(config, "cuda_graph_scope") + """\ntext\n"""\n'
+    )
+    path = write(project / "a.py", before)
+    result = cgmigrate("check", "--add-ignore", "--reason", "until Q3", ".")
+    assert path.read_text() == HEAD + (
+        "config = TransformerConfig(external_cuda_graph=True)  # cgmigrate: ignore[CG102] until Q3\n"
+        "config.external_cuda_graph = \\\n    False  # cgmigrate: ignore[CG102] until Q3\n"
+        'x = getattr(config, "cuda_graph_scope") + """\ntext\n"""  # cgmigrate: ignore[CG604] until Q3\n'
+    )
+    assert "Wrote comments for 3 diagnostics." in result.stderr
+    assert cgmigrate("check", ".").exit_code == 0
+    cgmigrate("fix", "--undo")
+    assert path.read_text() == before
+
+
+def test_a_reason_is_one_line_of_a_comment(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", "m:\n  external_cuda_graph: true\n")
+    assert cgmigrate("check", "--reason", "x", ".").exit_code == 2
+    assert cgmigrate("check", "--add-ignore", "--reason", "x\ny: 1", ".").exit_code == 2
+    assert path.read_text() == "m:\n  external_cuda_graph: true\n"
+
+
+def test_what_cannot_be_read_gets_no_comment_and_stays_a_diagnostic(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", "a: [1\nenable_cuda_graph: true\n")
+    result = cgmigrate("check", "--add-ignore", ".")
+    assert (result.exit_code, path.read_text()) == (1, "a: [1\nenable_cuda_graph: true\n")
+    assert found(result) == [(2, "CG001")]
+
+
+def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpus: Path) -> None:
+    seen = 0
+    for checked in Run([str(corpus / "yaml")], Options(add_ignore=True)):
+        unreadable = {"CG001", "CG002", "CG007"}
+        if getattr(checked, "after", None) is None:
+            continue
+        assert {diagnostic.rule for diagnostic in checked.remaining} <= unreadable, checked.path
+        assert YamlDocument(checked.text).check(checked.after, {}) == ""
+        assert _examined(checked.path, checked.after) == [], checked.path
+        seen += 1
+    assert seen > 10
+
+
+def _examined(path: str, text: str) -> list[str]:
+    """The rules of what is found in a text that stands at a path."""
+
+    run = Run([], Options(rewrite=False))
+    return [diagnostic.rule for diagnostic in run._check(Source(path, Syntax.YAML, text.encode())).diagnostics]
+
+
+VALUES = st.sampled_from(
+    [
+        "true",
+        "false",
+        "[attn, mlp]",
+        "full",
+        "full_iteration",
+        "\n    - attn\n    - moe_router",
+        "null",
+        "'attn'",
+        "|\n    attn",
+    ]
+)
+NAMES = st.sampled_from(
+    ["enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope", "cuda_graph_impl", "num_layers"]
+)
+TAILS = st.sampled_from(["", "  ", "  # a remark", "  # cgmigrate: ignore[CG106]", " # cgmigrate: ignore"])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(NAMES, VALUES, TAILS), min_size=1, max_size=4),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_after_add_ignore_only_idle_comments_are_found(pairs, newline: str, bom: bool) -> None:
+    lines = [f"  {name}: {value}{'' if chr(10) in value else tail}" for name, value, tail in pairs]
+    text = ("m:\n" + "\n".join(lines) + "\n").replace("\n", newline)
+    document = YamlDocument(text)
+    run = Run([], Options(rewrite=False))
+
+    data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
+    checked = run._check(Source("a.yaml", Syntax.YAML, data))
+    added = add_ignores(document, Syntax.YAML, checked.diagnostics, YamlDocument)
+    assert {diagnostic.rule for diagnostic in added.left} <= {"CG012", "CG001"}
+    again = run._check(Source("a.yaml", Syntax.YAML, added.text.encode()))
+    assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012", "CG001"}
+    # Nothing but comments came in.
+    assert _without_requests(added.text) == _without_requests(text)
+    third = add_ignores(YamlDocument(added.text), Syntax.YAML, again.diagnostics, YamlDocument)
+    assert third.text == added.text
+
+
+def _without_requests(text: str) -> str:
+    return re.sub(r"[ \t]*(?:# cgmigrate: ignore\[[^\]]*\])?(?=\r?\n)", "", text)
+
+
+def test_readers_are_not_needed_where_nothing_is_asked(project: Path) -> None:
+    import subprocess
+    import sys
+
+    write(project / "a.yaml", "m:\n  external_cuda_graph: true\n")
+    code = (
+        "import sys\nfrom cgmigrate.cli.commands import main\n"
+        "try: main(['check', '.'])\nexcept SystemExit: pass\n"
+        "late = {'cgmigrate.lint.suppressions', 'cgmigrate.lint.ignoring', 'cgmigrate.lint.baseline'}\n"
+        "late |= {'cgmigrate.project.undo', 'platformdirs'}\n"
+        "print(sorted(late & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+STATEMENTS = st.sampled_from(
+    [
+        "TransformerConfig(external_cuda_graph=True)",
+        "TransformerConfig(\n    cuda_graph_impl='local',\n    cuda_graph_scope=['attn'],\n)",
+        "TransformerConfig(\n    cuda_graph_impl='local', cuda_graph_scope=[\n        'attn',\n    ])",
+        "cfg.model.external_cuda_graph = \\\n    True",
+        "if cfg.cuda_graph_impl == 'local' and \\\n        'full_iteration' in cfg.cuda_graph_scope:\n    pass",
+        "x = getattr(cfg, 'cuda_graph_scope') + '''\n# no comment\n'''",
+        "x = f'''\n{getattr(cfg, 'cuda_graph_scope')}\n{1 + 1}\n'''",
+        "x = {'cuda_graph_scope': 'attn',\n     'tensor_model_parallel_size': 2}  # a remark",
+        "def build(cuda_graph_scope=None,\n          other=1):\n    return other",
+        "@decorated\nclass C:\n    cuda_graph_scope: str = 'attn'",
+        "args = ['--cuda-graph-scope', 'attn',  # cgmigrate: ignore[CG301]\n        '--bf16']",
+        "y = 1; config.cuda_graph_scope = ['attn']; z = 2",
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(STATEMENTS, min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]))
+def test_in_python_too_after_add_ignore_only_idle_comments_are_found(statements, newline: str) -> None:
+    head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD
+    text = (head + "\n".join(statements) + "\n").replace("\n", newline)
+    run = Run([], Options(rewrite=False))
+    checked = run._check(Source("a.py", Syntax.PYTHON, text.encode()))
+    assert {diagnostic.rule for diagnostic in checked.diagnostics} - {"CG012"}
+    added = add_ignores(PythonDocument(text), Syntax.PYTHON, checked.diagnostics, PythonDocument)
+    again = run._check(Source("a.py", Syntax.PYTHON, added.text.encode()))
+    assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012"}
+    assert ast.dump(ast.parse(added.text)) == ast.dump(ast.parse(text))

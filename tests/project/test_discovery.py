@@ -1,0 +1,664 @@
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.documents.syntax import Syntax, syntax_of
+from cgmigrate.project import discovery
+from cgmigrate.project.discovery import MAX_BYTES, Discovery, InputError, Source, TooLarge
+from cgmigrate.project.seeds import TRIGGERS, has_trigger
+
+HIT = b"model:\n  enable_cuda_graph: true\n"
+MISS = b"model:\n  hidden_size: 4096\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder; what git reads from the machine's own settings must not matter."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return tmp_path
+
+
+def put(path: str, data: bytes = HIT) -> Path:
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    return file
+
+
+def git(*arguments: str, folder: str = ".") -> None:
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always", *arguments]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def found(*paths: str, exclude: tuple[str, ...] = ()) -> list[Source | InputError | TooLarge]:
+    return list(Discovery(paths or (".",), exclude=exclude))
+
+
+def names(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
+    items = found(*paths, exclude=exclude)
+    assert all(isinstance(item, Source) for item in items), items
+    return [item.path for item in items]
+
+
+def the_input_error(*paths: str) -> InputError:
+    [input_error] = [item for item in found(*paths) if isinstance(item, InputError)]
+    return input_error
+
+
+class TestTriggers:
+    @pytest.mark.parametrize("word", TRIGGERS)
+    @pytest.mark.parametrize(
+        "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
+    )
+    def test_a_word_is_found_in_every_encoding_that_says_what_it_is(self, word: bytes, encoding: str) -> None:
+        mark = "\ufeff" if encoding[-2:] in ("le", "be") else ""
+        assert has_trigger(f"{mark}é: {word.decode()}\n".encode(encoding))
+        assert not has_trigger(f"{mark}é: cuda Graph {word.decode()[:-1]}\n".encode(encoding))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "inference_cuda_graph_scope: layer",
+            "vision_cuda_graph_scope: attn",
+            "--inference-cuda-graph-scope layer",
+            "from m import InferenceCudaGraphScope",
+            "x = cfg.external_cuda_graph",
+        ],
+    )
+    def test_names_that_hold_a_word_pass(self, text: str) -> None:
+        assert has_trigger(text.encode())
+
+    @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"cuda", b"torch.cuda.CUDAGraph()", b"CudaGraphManager"])
+    def test_other_talk_of_cuda_does_not(self, data: bytes) -> None:
+        assert not has_trigger(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "syntax"),
+    [
+        ("a.yaml", Syntax.YAML),
+        ("deep/a.b.YML", Syntax.YAML),
+        ("a.py", Syntax.PYTHON),
+        ("a.pyi", Syntax.PYTHON),
+        ("run.sh", Syntax.COMMAND_LINE),
+        ("run.bash", Syntax.COMMAND_LINE),
+        ("gpt.args", Syntax.COMMAND_LINE),
+        ("job.slurm", Syntax.COMMAND_LINE),
+        ("job.sbatch", Syntax.COMMAND_LINE),
+        ("Dockerfile", Syntax.COMMAND_LINE),
+        ("docker/Dockerfile.ci", Syntax.COMMAND_LINE),
+        ("ci.dockerfile", Syntax.COMMAND_LINE),
+        ("README.MD", Syntax.MARKDOWN),
+        ("Dockerfile.md", Syntax.MARKDOWN),
+        ("a.markdown", Syntax.MARKDOWN),
+        ("a.mdx", Syntax.MARKDOWN),
+        ("a.json", None),
+        ("yaml", None),
+        (".yaml", None),
+        ("conf.yaml/notes", None),
+        ("Makefile", None),
+    ],
+)
+def test_syntax_of(name: str, syntax: Syntax | None) -> None:
+    assert syntax_of(name) is syntax
+
+
+class TestFiles:
+    def test_a_file_with_a_word_comes_whole_and_one_without_does_not(self) -> None:
+        put("b.yaml")
+        put("a.py", b"x = 1\n")
+        put("sub/c.md", b"`--cuda-graph-scope`\r\n")
+        put("notes.txt")
+        discovered = Discovery(["."])
+        assert list(discovered) == [
+            Source("b.yaml", Syntax.YAML, HIT),
+            Source("sub/c.md", Syntax.MARKDOWN, b"`--cuda-graph-scope`\r\n"),
+        ]
+        assert (discovered.files_listed, discovered.files_seen) == (3, 3)
+        assert discovered.hits == {
+            Syntax.YAML: 1,
+            Syntax.PYTHON: 0,
+            Syntax.COMMAND_LINE: 0,
+            Syntax.MARKDOWN: 1,
+        }
+
+    def test_counters_start_again_with_each_iteration(self) -> None:
+        put("a.yaml")
+        discovered = Discovery(["."])
+        assert list(discovered) == list(discovered)
+        assert (discovered.files_seen, discovered.hits[Syntax.YAML]) == (1, 1)
+
+    def test_an_empty_directory_holds_nothing(self) -> None:
+        discovered = Discovery(["."])
+        assert list(discovered) == []
+        assert (discovered.files_listed, discovered.files_seen) == (0, 0)
+        assert set(discovered.hits.values()) == {0}
+
+    def test_no_paths_at_all(self) -> None:
+        assert list(Discovery([])) == []
+
+    def test_order_is_by_path_whatever_the_order_given(self) -> None:
+        for name in ("b/z.yaml", "b.yaml", "a.yaml", "b/a.yaml"):
+            put(name)
+        assert names("b", "b.yaml", "a.yaml") == ["a.yaml", "b.yaml", "b/a.yaml", "b/z.yaml"]
+
+    def test_files_are_read_one_at_a_time(self) -> None:
+        put("a.yaml")
+        put("b.yaml")
+        files = iter(Discovery(["."]))
+        assert next(files).path == "a.yaml"
+        put("b.yaml", HIT + b"# later\n")
+        last = next(files)
+        assert isinstance(last, Source)
+        assert last.data == HIT + b"# later\n"
+
+    def test_a_file_that_vanishes_before_it_is_read(self) -> None:
+        put("a.yaml")
+        put("b.yaml")
+        files = iter(Discovery(["."]))
+        next(files)
+        Path("b.yaml").unlink()
+        assert list(files) == [InputError("b.yaml", "disappeared while cgmigrate was running", missing=False)]
+
+    def test_a_file_that_becomes_a_fifo_does_not_hang_the_run(self) -> None:
+        put("a.yaml")
+        put("b.yaml")
+        files = iter(Discovery(["."]))
+        next(files)
+        Path("b.yaml").unlink()
+        os.mkfifo("b.yaml")
+        [input_error] = files
+        assert isinstance(input_error, InputError)
+        assert "stopped being a regular file" in input_error.reason
+
+    def test_three_hundred_files_without_a_word_open_no_other_module(self) -> None:
+        for number in range(300):
+            put(f"d{number % 7}/{number}.yaml", MISS)
+        code = (
+            "import sys; from cgmigrate.project.discovery import Discovery; d = Discovery(['.']); assert not list(d);"
+            "late = {'subprocess', 'cgmigrate.project.patterns', 'tempfile', 'difflib', 'yaml'};"
+            "print(d.files_seen, late & {*sys.modules})"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(Path(discovery.__file__).parents[2])},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.stdout, done.stderr) == ("300 set()\n", "")
+
+
+class TestNamedPaths:
+    def test_a_path_below_the_working_directory_is_shown_relative_to_it(self, here: Path) -> None:
+        put("sub/a.yaml")
+        for spelling in (
+            "sub/a.yaml",
+            "./sub/a.yaml",
+            "sub/../sub/a.yaml",
+            str(here / "sub/a.yaml"),
+            "sub/",
+            "sub",
+        ):
+            assert names(spelling) == ["sub/a.yaml"]
+        assert names(str(here)) == ["sub/a.yaml"]
+
+    def test_a_path_elsewhere_is_shown_as_given(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("sub/a.yaml")
+        put("inner/b.yaml")
+        monkeypatch.chdir("inner")
+        assert names("../sub") == ["../sub/a.yaml"]
+        assert names(str(here / "sub/a.yaml")) == [str(here / "sub/a.yaml")]
+        assert names("..") == ["../inner/b.yaml", "../sub/a.yaml"]
+
+    def test_dots_behind_a_link_are_followed_as_the_system_does(self) -> None:
+        put("far/away/inner/x.yaml", MISS)
+        put("far/away/a.yaml")
+        put("near/x.yaml", MISS)
+        Path("near/link").symlink_to("../far/away/inner")
+        [source] = found("near/link/../a.yaml")
+        assert source.path == "far/away/a.yaml"
+
+    def test_a_missing_path(self) -> None:
+        assert found("nope.yaml") == [InputError("nope.yaml", "no such file or directory", missing=True)]
+
+    def test_a_path_through_a_file(self) -> None:
+        put("a.yaml")
+        assert the_input_error("a.yaml/b.yaml") == InputError(
+            "a.yaml/b.yaml", "no such file or directory", missing=True
+        )
+
+    def test_an_empty_path_is_not_the_working_directory(self) -> None:
+        put("a.yaml")
+        assert found("") == [InputError("", "no such file or directory", missing=True)]
+
+    def test_a_kind_of_file_that_is_not_read(self) -> None:
+        put("a.json")
+        reason = "not a kind of file that cgmigrate reads (YAML, Python)"
+        assert found("a.json") == [InputError("a.json", reason, missing=False)]
+
+    def test_a_missing_path_does_not_stop_the_others(self) -> None:
+        put("a.yaml")
+        assert [item.path for item in found("z.yaml", "a.yaml")] == ["a.yaml", "z.yaml"]
+
+    def test_the_same_file_named_twice_comes_once(self, here: Path) -> None:
+        put("a.yaml")
+        assert names("a.yaml", ".", "./a.yaml", str(here / "a.yaml")) == ["a.yaml"]
+
+    def test_a_fifo_is_never_opened(self) -> None:
+        os.mkfifo("pipe.yaml")
+        assert found(".") == []
+        assert the_input_error("pipe.yaml") == InputError(
+            "pipe.yaml", "not a regular file, so cgmigrate does not open it", missing=True
+        )
+
+    def test_a_device_is_never_opened(self) -> None:
+        assert the_input_error("/dev/zero").reason == "not a regular file, so cgmigrate does not open it"
+
+    def test_a_file_name_that_is_not_utf8(self) -> None:
+        name = os.fsdecode(b"\xff.yaml")
+        put(name)
+        assert names(".") == [name]
+        git("init")
+        assert names(".") == [name]
+
+
+class TestSymbolicLinks:
+    def test_a_link_to_a_file_outside_is_followed(self) -> None:
+        put("outside/real.yaml")
+        Path("in").mkdir()
+        Path("in/link.yaml").symlink_to("../outside/real.yaml")
+        assert found("in") == [Source("in/link.yaml", Syntax.YAML, HIT)]
+
+    def test_a_real_name_comes_before_a_link_to_it(self) -> None:
+        put("z.yaml")
+        Path("a.yaml").symlink_to("z.yaml")
+        assert names(".") == ["z.yaml"]
+        assert names("a.yaml", "z.yaml") == ["z.yaml"]
+        assert names("a.yaml") == ["a.yaml"]
+
+    def test_hard_links_are_one_file_under_the_first_name(self) -> None:
+        put("b.yaml")
+        os.link("b.yaml", "a.yaml")
+        assert names(".") == ["a.yaml"]
+
+    def test_a_link_to_a_directory_is_followed_only_when_named(self) -> None:
+        put("real/a.yaml")
+        Path("tree").mkdir()
+        Path("tree/link").symlink_to("../real")
+        assert names("tree") == []
+        assert names("tree/link") == ["tree/link/a.yaml"]
+
+    def test_a_directory_that_links_to_itself_ends(self) -> None:
+        put("tree/a.yaml")
+        Path("tree/again").symlink_to(".")
+        assert names("tree") == ["tree/a.yaml"]
+
+    def test_a_broken_link_that_would_be_read(self) -> None:
+        Path("a.yaml").symlink_to("gone.yaml")
+        Path("b.txt").symlink_to("gone.txt")
+        reason = "a symbolic link whose target does not exist"
+        assert found(".") == [InputError("a.yaml", reason, missing=False)]
+        assert found("a.yaml") == [InputError("a.yaml", reason, missing=True)]
+        assert found("b.txt") == [InputError("b.txt", reason, missing=True)]
+
+    def test_a_looping_link(self) -> None:
+        Path("a.yaml").symlink_to("b.yaml")
+        Path("b.yaml").symlink_to("a.yaml")
+        reason = "a symbolic link that leads back to itself"
+        assert found(".") == [InputError("a.yaml", reason, False), InputError("b.yaml", reason, False)]
+        assert found("a.yaml") == [InputError("a.yaml", reason, missing=True)]
+
+
+class TestExclusion:
+    @pytest.mark.parametrize(
+        "pattern", ["vendor/", "vendor", "/vendor/", "*.yaml", "vendor/**/a.yaml", "a.yaml", "vendor/x/a.yaml"]
+    )
+    def test_a_pattern_holds_for_directories_and_for_named_files(self, pattern: str) -> None:
+        put("vendor/x/a.yaml")
+        put("kept.py", b"enable_cuda_graph = True\n")
+        assert names(".", "vendor/x/a.yaml", "vendor", exclude=(pattern,)) == ["kept.py"]
+
+    def test_in_a_git_checkout_too(self) -> None:
+        git("init")
+        put("vendor/a.yaml")
+        put("kept.yaml")
+        assert names(".", exclude=("vendor/",)) == ["kept.yaml"]
+        assert names(".", exclude=("/kept.yaml",)) == ["vendor/a.yaml"]
+
+    def test_a_pattern_can_take_back_a_file_but_not_out_of_an_excluded_folder(self) -> None:
+        put("a.yaml")
+        put("keep.yaml")
+        put("out/keep.yaml")
+        assert names(".", "out/keep.yaml", exclude=("*.yaml", "out/", "!keep.yaml")) == ["keep.yaml"]
+
+    def test_outside_the_working_directory_the_given_name_is_matched(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("other/vendor/a.yaml")
+        put("other/b.yaml")
+        Path("work").mkdir()
+        monkeypatch.chdir("work")
+        assert names("../other", exclude=("vendor/",)) == ["../other/b.yaml"]
+        assert names("../other", exclude=(".*",)) == ["../other/b.yaml", "../other/vendor/a.yaml"]
+
+    def test_a_pattern_that_is_not_valid(self) -> None:
+        with pytest.raises(ValueError, match="!"):
+            found(".", exclude=("!",))
+
+
+class TestWalk:
+    def test_other_peoples_code_is_not_entered(self) -> None:
+        put("a.yaml")
+        for folder in ("node_modules", ".venv", "lib/site-packages", "__pycache__", ".git-not", ".hg"):
+            put(f"{folder}/b.yaml")
+        assert names(".") == [".git-not/b.yaml", "a.yaml"]
+        assert names(".venv") == [".venv/b.yaml"]
+
+    def test_ignore_files_are_honoured_each_from_its_own_folder(self) -> None:
+        put(".gitignore", b"*.gen.yaml\r\n/only-here.yaml\nout/\n")
+        put("sub/.gitignore", b"!back.gen.yaml\n")
+        put("sub/.ignore", b"big.yaml\n")
+        for name in ("a.gen.yaml", "only-here.yaml", "out/a.yaml", "big.yaml"):
+            put(name)
+            put("sub/" + name)
+        put("sub/back.gen.yaml")
+        assert names(".") == ["big.yaml", "sub/back.gen.yaml", "sub/only-here.yaml"]
+
+    def test_an_ignore_file_with_meaningless_lines_still_counts(self) -> None:
+        put(".gitignore", "\ufeff!\n\\\n# a comment\n\nb.yaml\n".encode() + b"\xff.yaml\n")
+        put("a.yaml")
+        put("b.yaml")
+        put(os.fsdecode(b"\xff.yaml"))
+        assert names(".") == ["a.yaml"]
+
+    def test_an_ignore_file_that_cannot_be_read_is_passed_over(self) -> None:
+        Path(".gitignore").symlink_to("gone")
+        put("a.yaml")
+        assert names(".") == ["a.yaml"]
+
+    def test_the_walk_agrees_with_git(self) -> None:
+        put(".gitignore", b"*\n!*/\n!*.yaml\n/top/*\n!/top/keep\nlog[0-9].yaml\n**/deep/x.yaml\nsp\\ ace.yaml\n")
+        put("sub/.gitignore", b"/a.yaml\n!log1.yaml\nfoo/*\n!foo/in/\n")
+        for folder in ("", "top/", "top/keep/", "sub/", "sub/foo/", "sub/foo/in/", "sub/deep/", "deep/y/"):
+            for name in ("a.yaml", "log1.yaml", "x.yaml", "sp ace.yaml", "no.py"):
+                put(folder + name)
+        walked = names(".")
+        git("init")
+        assert names(".") == walked
+        assert "top/keep/a.yaml" in walked
+        assert "top/a.yaml" not in walked
+
+    def test_a_tree_deeper_than_python_recurses(self) -> None:
+        # A tree of a thousand levels would do too, but pytest could not remove it.
+        folder = "/".join(["d"] * 300)
+        put(f"{folder}/a.yaml")
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(len(inspect.stack()) + 100)
+        try:
+            assert names() == [f"{folder}/a.yaml"]
+        finally:
+            sys.setrecursionlimit(limit)
+
+    def test_an_unreadable_directory_is_told_and_the_rest_is_handled(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("a.yaml")
+        put("locked/b.yaml")
+        put("open/c.yaml")
+        scandir = os.scandir
+
+        def refuse(path: str) -> object:
+            if path == "locked":
+                raise PermissionError(13, "Permission denied", path)
+            return scandir(path)
+
+        monkeypatch.setattr(os, "scandir", refuse)
+        assert found(".") == [
+            Source("a.yaml", Syntax.YAML, HIT),
+            InputError("locked", "cannot be read: Permission denied", missing=True),
+            Source("open/c.yaml", Syntax.YAML, HIT),
+        ]
+
+    def test_an_unreadable_file_is_told_and_the_rest_is_handled(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("a.yaml")
+        put("b.yaml")
+        real_open = os.open
+
+        def refuse(path: str, flags: int) -> int:
+            if path == "a.yaml":
+                raise PermissionError(13, "Permission denied", path)
+            return real_open(path, flags)
+
+        monkeypatch.setattr(os, "open", refuse)
+        assert found(".") == [
+            InputError("a.yaml", "cannot be read: Permission denied", missing=True),
+            Source("b.yaml", Syntax.YAML, HIT),
+        ]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork") or os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("in_git", [False, True])
+def test_real_permissions_as_another_user(here: Path, in_git: bool) -> None:
+    if in_git:
+        git("init")
+    put("a.yaml")
+    put("secret.yaml").chmod(0)
+    put("locked/b.yaml")
+    put("tracked/c.yaml")
+    if in_git:
+        git("add", "tracked")
+    Path("locked").chmod(0)
+    Path("tracked").chmod(0)
+    for folder in (here, *here.parents[:-2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            # git does not read another user's checkout unless told to.
+            os.environ |= {
+                "GIT_CONFIG_COUNT": "1",
+                "GIT_CONFIG_KEY_0": "safe.directory",
+                "GIT_CONFIG_VALUE_0": "*",
+            }
+            os.setgid(65534)
+            os.setuid(65534)
+            told = "\n".join(f"{type(item).__name__} {item.path} {getattr(item, 'missing', '')}" for item in found())
+            os.write(write_end, told.encode())
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:
+        told = pipe.read().splitlines()
+    os.waitpid(child, 0)
+    # git names no folder of its own accord, only the checkout around what it could not read.
+    unread = (
+        ["Trouble . True", "Trouble tracked/c.yaml True"] if in_git else ["Trouble locked True", "Trouble tracked True"]
+    )
+    assert sorted(told) == sorted(["Source a.yaml ", "Trouble secret.yaml True", *unread])
+
+
+class TestGit:
+    def test_what_git_tracks_or_would_track(self) -> None:
+        git("init")
+        put(".gitignore", b"ignored*\n")
+        for name in ("tracked.yaml", "new.yaml", "ignored.yaml", "ignored-but-tracked.yaml", "gone.yaml"):
+            put(name)
+        git("add", "tracked.yaml", "gone.yaml")
+        git("add", "--force", "ignored-but-tracked.yaml")
+        Path("gone.yaml").unlink()
+        assert names(".") == ["ignored-but-tracked.yaml", "new.yaml", "tracked.yaml"]
+
+    def test_below_the_top_of_the_checkout(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        git("init")
+        put(".gitignore", b"/sub/no.yaml\n")
+        put("a.yaml")
+        put("sub/b.yaml")
+        put("sub/no.yaml")
+        assert names("sub") == ["sub/b.yaml"]
+        monkeypatch.chdir("sub")
+        assert names() == ["b.yaml"]
+
+    def test_a_directory_or_file_that_git_ignores_is_looked_at_when_named(self) -> None:
+        git("init")
+        put(".gitignore", b"/out/\n")
+        put("out/a.yaml")
+        assert names() == []
+        assert names("out") == ["out/a.yaml"]
+        assert names("out/a.yaml") == ["out/a.yaml"]
+
+    def test_other_peoples_code_is_not_entered_unless_tracked_or_named(self) -> None:
+        git("init")
+        put(".venv/lib/site-packages/megatron/a.yaml")
+        put("node_modules/ours/b.yaml")
+        git("add", "node_modules")
+        assert names() == ["node_modules/ours/b.yaml"]
+        assert names(".venv/lib") == []
+        assert names(".venv/lib/site-packages/megatron") == [".venv/lib/site-packages/megatron/a.yaml"]
+
+    def test_during_a_merge_conflict_a_file_comes_once(self) -> None:
+        git("init", "--initial-branch=main")
+        put("a.yaml", HIT)
+        git("add", ".")
+        git("commit", "--message=a")
+        git("checkout", "-b", "other")
+        put("a.yaml", HIT + b"b: 1\n")
+        git("commit", "--all", "--message=b")
+        git("checkout", "main")
+        put("a.yaml", HIT + b"c: 1\n")
+        git("commit", "--all", "--message=c")
+        with pytest.raises(subprocess.CalledProcessError):
+            git("merge", "other")
+        assert names() == ["a.yaml"]
+
+    def test_a_submodule_is_another_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("library/.gitignore", b"scratch.yaml\n")
+        put("library/a.yaml")
+        git("init", folder="library")
+        git("add", ".", folder="library")
+        git("commit", "--message=a", folder="library")
+        Path("project").mkdir()
+        git("init", folder="project")
+        git("submodule", "add", "../library", "third/library.yaml", folder="project")
+        put("project/third/library.yaml/scratch.yaml")
+        put("project/b.yaml")
+        assert names("project") == ["project/b.yaml"]
+        discovery = Discovery(["project"])
+        discovery.names()
+        assert discovery.submodules == ["project/third/library.yaml"]
+        assert names("project/third/library.yaml") == ["project/third/library.yaml/a.yaml"]
+        assert names("project/third/library.yaml/a.yaml") == ["project/third/library.yaml/a.yaml"]
+        with monkeypatch.context() as without_git:
+            without_git.setenv("PATH", "")
+            assert names("project") == ["project/b.yaml"]
+            assert names("project/third/library.yaml") == [
+                "project/third/library.yaml/a.yaml",
+            ]
+        git("commit", "--all", "--message=b", folder="project")
+        git("clone", "project", "fresh")
+        assert Path("fresh/third/library.yaml").is_dir()
+        assert names("fresh") == []
+
+    def test_an_untracked_clone_inside_a_checkout(self) -> None:
+        git("init")
+        put("clone/.gitignore", b"no.yaml\n")
+        put("clone/a.yaml")
+        put("clone/no.yaml")
+        git("init", folder="clone")
+        assert names() == ["clone/a.yaml"]
+        assert names(exclude=("clone/",)) == []
+
+    def test_links_and_fifos_in_a_checkout(self) -> None:
+        git("init")
+        put("real/a.yaml")
+        Path("again").symlink_to("real")
+        Path("link.yaml").symlink_to("real/a.yaml")
+        Path("broken.yaml").symlink_to("gone")
+        git("add", ".")
+        os.mkfifo("pipe.yaml")
+        assert [(type(item), item.path) for item in found()] == [(InputError, "broken.yaml"), (Source, "real/a.yaml")]
+
+    def test_names_that_git_would_quote(self) -> None:
+        git("init")
+        for name in ('qu"ote.yaml', "tab\there.yaml", "new\nline.yaml", "ünï.yaml", "- dash.yaml"):
+            put(name)
+        assert names() == sorted(['qu"ote.yaml', "tab\there.yaml", "new\nline.yaml", "ünï.yaml", "- dash.yaml"])
+
+    def test_in_a_hook_of_another_repository(self, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+        put("hooked/other.yaml")
+        git("init", folder="hooked")
+        put("mine/.gitignore", b"no.yaml\n")
+        put("mine/a.yaml")
+        put("mine/no.yaml")
+        git("init", folder="mine")
+        monkeypatch.setenv("GIT_DIR", str(here / "hooked/.git"))
+        monkeypatch.setenv("GIT_WORK_TREE", str(here / "hooked"))
+        monkeypatch.setenv("GIT_INDEX_FILE", str(here / "hooked/.git/index"))
+        assert names("mine") == ["mine/a.yaml"]
+
+    @pytest.mark.parametrize("why", ["missing", "failing"])
+    def test_without_a_git_that_answers_the_walk_takes_over(
+        self, why: str, monkeypatch: pytest.MonkeyPatch, here: Path
+    ) -> None:
+        git("init")
+        put(".gitignore", b"no.yaml\n")
+        put("a.yaml")
+        put("no.yaml")
+        put("bin/nothing", b"")
+        if why == "failing":
+            put("bin/git", b"#!/bin/sh\necho 'fatal: detected dubious ownership' >&2\nexit 128\n").chmod(0o755)
+        monkeypatch.setenv("PATH", str(here / "bin"))
+        assert names() == ["a.yaml"]
+
+    def test_a_git_folder_that_is_not_one(self) -> None:
+        Path(".git").mkdir()
+        put(".git/config.yaml")
+        put("a.yaml")
+        assert names() == ["a.yaml"]
+
+
+class TestLargeFiles:
+    def test_up_to_the_limit_a_file_is_a_source(self) -> None:
+        put("a.yaml", HIT.ljust(MAX_BYTES, b"#"))
+        [source] = found()
+        assert isinstance(source, Source)
+        assert len(source.data) == MAX_BYTES
+
+    def test_over_it_only_its_size_is_told(self) -> None:
+        put("a.yaml", HIT.ljust(MAX_BYTES + 1, b"#"))
+        put("b.yaml", MISS.ljust(MAX_BYTES + 1, b"#"))
+        discovered = Discovery(["."])
+        assert list(discovered) == [TooLarge("a.yaml", MAX_BYTES + 1)]
+        assert (discovered.files_seen, discovered.hits[Syntax.YAML]) == (2, 1)
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-be"])
+    @pytest.mark.parametrize("piece", [0, 1])
+    def test_a_word_across_the_border_of_two_pieces_is_found(self, encoding: str, piece: int) -> None:
+        mark = "\ufeff".encode(encoding) if encoding != "utf-8" else b""
+        word = "enable_cuda_graph".encode(encoding)
+        blank = "#".encode(encoding)
+        border = MAX_BYTES + 1 + piece * discovery._PIECE
+        for part in (0, 1, len("enable"), len("enable_cuda_graph") - 1, len("enable_cuda_graph")):
+            filling = (border - len(mark)) // len(blank) - part
+            put("a.yaml", mark + blank * filling + word + blank)
+            assert [type(item) for item in found()] == [TooLarge], part
+            put("a.yaml", mark + blank * filling + word[: -len(blank)] + blank)
+            assert found() == [], part
+
+    def test_fifty_megabytes_are_not_held(self) -> None:
+        with put("a.yaml", b"").open("wb") as file:
+            file.truncate(50_000_000)
+            file.seek(0, os.SEEK_END)
+            file.write(HIT)
+        tracemalloc.start()
+        try:
+            assert found() == [TooLarge("a.yaml", 50_000_000 + len(HIT))]
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 3 * MAX_BYTES

@@ -1,0 +1,229 @@
+"""Pins that name no release, source trees of megatron-core, and what surrounds a project: conda, container, venv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.megatron.releases import Release
+from cgmigrate.project import pins as releases
+from cgmigrate.project.pins import find_pin, resolve
+from tests.project.test_releases import project, summary, write
+
+__all__ = ["project"]
+
+SHA = "0171aa4e50b1b8bd22a5b9b1ad0e3a11d1ebcf0f"
+LM = "https://github.com/NVIDIA/Megatron-LM.git"
+UV = "[tool.uv.sources]\nmegatron-core = "
+LOCKED = '[[package]]\nname = "megatron-core"\n'
+SUBMODULE = f'[submodule "lm"]\n\tpath = third/lm\n\turl = {LM}\n'
+BRIDGE = '[submodule "b"]\n\tpath = third/b\n\turl = git@github.com:NVIDIA-NeMo/Megatron-Bridge.git\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "how"),
+    [
+        ("pyproject.toml", f'{UV}{{ git = "{LM}", rev = "{SHA}" }}\n', "a git revision (pyproject.toml:2)"),
+        ("pyproject.toml", f'{UV}{{ git = "{LM}", branch = "main" }}\n', "a git branch (pyproject.toml:2)"),
+        ("pyproject.toml", f'{UV}{{ git = "{LM}" }}\n', "a git repository (pyproject.toml:2)"),
+        ("pyproject.toml", f'{UV}{{ path = "3rdparty/Megatron-LM/" }}\n', "a local path (pyproject.toml:2)"),
+        ("pyproject.toml", f"{UV}{{ workspace = true }}\n", "a member of the workspace (pyproject.toml:2)"),
+        (
+            "pyproject.toml",
+            f'[tool.poetry.dependencies]\nmegatron-core = {{git = "{LM}", rev = "{SHA[:10]}"}}\n',
+            "a git revision (pyproject.toml:2)",
+        ),
+        (
+            "pyproject.toml",
+            f'[project]\ndependencies = [\n  "megatron-core @ git+{LM}@{SHA}",\n]\n',
+            "a git revision (pyproject.toml:3)",
+        ),
+        ("uv.lock", f'{LOCKED}source = {{ editable = "3rdparty/Megatron-LM" }}\n', "a local path (uv.lock:2)"),
+        ("requirements.txt", f"megatron-core @ git+{LM}@{SHA}", "a git revision (requirements.txt:1)"),
+        ("requirements.txt", f"git+{LM}@main", "a git branch or tag (requirements.txt:1)"),
+        ("requirements.txt", f"megatron-core @ git+{LM}", "a git repository (requirements.txt:1)"),
+        ("requirements.txt", "torch\n-e ./3rdparty/Megatron-LM\n", "a local path (requirements.txt:2)"),
+        (
+            "setup.cfg",
+            f"[options]\ninstall_requires =\n    megatron-core @ git+{LM}@{SHA}\n",
+            "a git revision (setup.cfg:3)",
+        ),
+        (
+            "environment.yml",
+            f"dependencies:\n  - pip:\n    - git+{LM}@{SHA}\n",
+            "a git revision (environment.yml:3)",
+        ),
+        ("Dockerfile", f"FROM x\nRUN pip install \\\n  git+{LM}@{SHA}\n", "a git revision (Dockerfile:2)"),
+        (
+            "docker/Dockerfile.ci",
+            f'RUN pip install "megatron-core @ git+{LM}@{SHA}"\n',
+            "a git revision (docker/Dockerfile.ci:1)",
+        ),
+        ("Dockerfile", "RUN pip install megatron-core==${MCORE}\n", "a variable (Dockerfile:1)"),
+        ("Dockerfile", f"RUN git clone {LM} /opt/megatron\n", "a git clone (Dockerfile:1)"),
+        ("Dockerfile", "FROM nvcr.io/nvidia/nemo:25.09\n", "a container image (Dockerfile:1)"),
+        (
+            ".gitmodules",
+            f'[submodule "x"]\n\tpath = third/x\n\turl = https://e.com/x\n{SUBMODULE}',
+            "a git submodule that is not checked out (.gitmodules:4)",
+        ),
+    ],
+)
+def test_a_pin_that_names_no_release_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, how: str
+) -> None:
+    monkeypatch.chdir(project)
+    write(project, name, text)
+    assert find_pin(project)[0] is None
+    named = f"megatron-core is pinned by {how}, which names no release: assuming "
+    assert resolve(project, None, None).notes == (f"{named}0.17 to 0.19; set --from/--to",)
+    assert resolve(project, Release(0, 16), None).notes == (f"{named}0.19; set --to",)
+    assert resolve(project, None, Release(0, 18)).notes == (f"{named}0.17; set --from",)
+    assert resolve(project, Release(0, 16), Release(0, 18)).notes == ()
+
+
+def test_a_range_beside_a_git_revision_names_the_revision(project: Path) -> None:
+    write(project, "pyproject.toml", f'[project]\ndependencies = ["megatron-core>=0.16"]\n{UV}{{rev = "{SHA}"}}\n')
+    notes = resolve(project, None, None).notes
+    named = "pinned by a git revision (pyproject.toml:4), which names no release: assuming 0.17 to 0.19"
+    assert any(named in note for note in notes)
+
+
+def test_an_exact_pin_needs_no_other(project: Path) -> None:
+    write(project, "requirements.txt", "megatron-core==0.19.2\n")
+    write(project, "Dockerfile", "FROM nvcr.io/nvidia/nemo:25.09\n")
+    assert resolve(project, None, None).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("environment.yml", "a:\n  - megatron-core=0.17\n", "environment.yml:2 megatron-core==0.17.* [0.17, 0.17]"),
+        (
+            "environment.yaml",
+            "- megatron-core==0.16.1 # x\n",
+            "environment.yaml:1 megatron-core==0.16.1 [0.16, 0.16]",
+        ),
+        (
+            "conda.yaml",
+            "- conda-forge::megatron-core=0.18.1=py_0",
+            "conda.yaml:1 megatron-core==0.18.1.* [0.18, 0.18]",
+        ),
+        (
+            "Dockerfile",
+            "RUN pip install 'megatron-core[mlm]==0.17.1' && x\n",
+            "Dockerfile:1 megatron-core[mlm]==0.17.1 [0.17, 0.17]",
+        ),
+        ("Dockerfile", f"RUN git clone -b core_v0.15.0 {LM}\n", "Dockerfile:1 git clone core_v0.15.0 [0.15, 0.15]"),
+    ],
+)
+def test_environments_pin(project: Path, name: str, text: str, expected: str) -> None:
+    write(project, name, text)
+    pin, notes = find_pin(project)
+    assert (summary(pin), notes) == (expected, ())
+
+
+@pytest.mark.parametrize("dependency", ["megatron-core>=0.15", "megatron-core"])
+def test_an_optional_extra_never_takes_precedence_over_dependencies(project: Path, dependency: str) -> None:
+    extra = 'mcore = ["megatron-core==0.16.1"]\n'
+    groups = f"[project.optional-dependencies]\n{extra}[dependency-groups]\n{extra}"
+    write(project, "pyproject.toml", f'[project]\ndependencies = ["{dependency}"]\n{groups}')
+    expected = f"pyproject.toml:2 {dependency} [0.15, 0.19]" if "=" in dependency else "no pin"
+    assert summary(find_pin(project)[0]) == expected
+
+
+@pytest.mark.parametrize(
+    "path", ["./megatron-lm/" + "megatron-lm/" * 50_000, "../" * 50 + "megatron-lm", "/megatron-lm"]
+)
+def test_a_path_that_cannot_be_one_is_a_pin_that_names_no_release(project: Path, path: str) -> None:
+    write(project, "requirements.txt", path)
+    (note,) = resolve(project, None, None).notes
+    assert "pinned by a local path" in note
+
+
+# ---- source trees ----
+
+OLD = '    enable_cuda_graph: bool = False\n    cuda_graph_scope: str = "full"\n'
+IMPL = OLD + '    cuda_graph_impl: str = "none"\n'
+NEW = "    cuda_graph_modules: list\n"
+SCOPES = "class CudaGraphScope(enum.Enum):\n    attn = 2\n"
+INFERENCE = SCOPES + "    full_iteration_inference = 8\n"
+
+
+def tree(folder: Path, number: str, config: str, enums: str = "") -> None:
+    major, minor = number.split(".")
+    core = folder / "megatron/core"
+    write(core, "package_info.py", f"MAJOR = {major}\nMINOR = {minor}\nPATCH = 0\n")
+    write(core, "transformer/transformer_config.py", config)
+    other = "class Other(enum.Enum):\n    full_iteration_inference = 1\n"
+    write(core, "transformer/enums.py", f"import enum\n\n{enums}\n\n{other}")
+
+
+@pytest.mark.parametrize(
+    ("number", "config", "enums", "release"),
+    [
+        # Numbers that are wrong: NeMo-RL's pins, a pre-release, a development branch.
+        ("0.16", IMPL, INFERENCE, "0.17"),
+        ("0.18", IMPL, INFERENCE, "0.17"),
+        ("0.17", IMPL, SCOPES, "0.16"),
+        ("0.16", IMPL, "", "0.15"),
+        ("0.15", OLD, "", "0.14"),
+        ("0.17", NEW, INFERENCE, "0.18"),
+        # Numbers that fit.
+        ("0.13", OLD, "", "0.13"),
+        ("0.17", IMPL, INFERENCE, "0.17"),
+        ("0.19", NEW, INFERENCE, "0.19"),
+        ("0.20", NEW, INFERENCE, "0.20"),
+    ],
+)
+def test_the_settings_of_a_source_tree_decide(
+    project: Path, number: str, config: str, enums: str, release: str
+) -> None:
+    tree(project / "3rdparty/Megatron-LM", number, config, enums)
+    pin, notes = find_pin(project)
+    text = f"megatron-core=={number}.0" + (f", which has the settings of {release}" if release != number else "")
+    assert pin is not None
+    assert (pin.text, str(pin.oldest), str(pin.newest), notes) == (text, release, release, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "folder"),
+    [
+        ("uv.lock", LOCKED + 'source = { editable = "third/lm" }\n', "third/lm"),
+        ("uv.lock", LOCKED + 'version = "0.16.0rc0"\nsource = { editable = "third" }\n', "third/Megatron-LM"),
+        (
+            "pyproject.toml",
+            f'[project]\ndependencies = ["megatron-core>=0.14"]\n{UV}{{ path = "third/lm" }}\n',
+            "third/lm",
+        ),
+        ("requirements.txt", "-e ./third/Megatron-LM\n", "third/Megatron-LM"),
+        (".gitmodules", SUBMODULE, "third/lm"),
+        (".gitmodules", BRIDGE, "third/b/3rdparty/Megatron-LM"),
+        ("requirements.txt", f"megatron-core @ git+{LM}@{SHA}\n", ".venv/lib/python3.12/site-packages"),
+    ],
+)
+def test_a_source_tree_that_is_there_decides(project: Path, name: str, text: str, folder: str) -> None:
+    write(project, name, text)
+    tree(project / folder, "0.16", IMPL, INFERENCE)
+    resolution = resolve(project, None, None)
+    assert (resolution.source, resolution.target) == (Release(0, 17), Release(0, 17))
+    assert "package_info.py:2 (megatron-core==0.16.0, which has the settings of 0.17)" in resolution.source_from
+    assert not any("pinned by" in note for note in resolution.notes)
+
+
+def test_what_is_installed_decides_only_where_nothing_else_does(project: Path) -> None:
+    tree(project / ".venv/lib/python3.12/site-packages", "0.17", IMPL, INFERENCE)
+    assert summary(find_pin(project)[0]) == "package_info.py:2 megatron-core==0.17.0 [0.17, 0.17]"
+    releases._read_folder.cache_clear()
+    write(project, "requirements.txt", "megatron-core>=0.18\n")
+    assert summary(find_pin(project)[0]) == "requirements.txt:1 megatron-core>=0.18 [0.18, 0.19]"
+
+
+def test_the_number_of_a_git_revision_is_used_with_a_note(project: Path) -> None:
+    source = f'source = {{ git = "{LM}?rev={SHA}#{SHA}" }}\n'
+    write(project, "uv.lock", f'{LOCKED}version = "0.16.0rc0"\n{source}')
+    pin, notes = find_pin(project)
+    assert summary(pin) == "uv.lock:3 megatron-core==0.16.0rc0 [0.16, 0.16]"
+    number = "megatron-core==0.16.0rc0 is the number of a git revision"
+    assert notes == (f"uv.lock:3: {number}, which can have the settings of another release",)

