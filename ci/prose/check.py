@@ -141,7 +141,7 @@ def main() -> int:
     """List the uses of packages that have more of them than their allowance."""
     matches = [match for path in files(sys.argv[1:]) for match in matches_of(path, (ROOT / path).read_text())]
     counts = Counter(package_of(match.path) for match in matches)
-    allowance = yaml.safe_load(ALLOWANCE.read_text()) if ALLOWANCE.exists() and not sys.argv[1:] else {}
+    allowance = (yaml.safe_load(ALLOWANCE.read_text()) if ALLOWANCE.exists() and not sys.argv[1:] else None) or {}
     over = {package for package, count in counts.items() if count > allowance.get(package, 0)}
     for match in sorted(matches, key=lambda match: (match.path, match.line)):
         if package_of(match.path) in over:
