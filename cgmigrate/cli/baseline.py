@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cgmigrate.lint.baseline import Baseline, BaselineError, Counts, load, save, total
 from cgmigrate.project.checkout import checkout_of
-from cgmigrate.project.configuration import Configuration, is_below, shown
+from cgmigrate.project.configuration import Configuration
+from cgmigrate.project.paths import display_path, is_below
 
 if TYPE_CHECKING:
     from cgmigrate.lint.run import Checked, Run
@@ -20,14 +21,14 @@ MOST_NAMED = 5
 def baseline_of(run: Run, given: Mapping[str, Any]) -> Baseline:
     """The baseline that the command line or the configuration names. Raises BaselineError."""
     assert run.configurations is not None
-    path = run.options.baseline or run.configurations.here().baseline
+    path = run.options.baseline or run.configurations.for_run().baseline
     if given.get("write_baseline") and (given.get("prune_baseline") or given.get("add_ignore")):
         raise BaselineError("--write-baseline goes with neither --prune-baseline nor --add-ignore")
     if not path:
         raise BaselineError("which baseline? give --baseline FILE, or `baseline` in the configuration")
     writes = given.get("write_baseline") or given.get("prune_baseline")
     if writes and not run.options.baseline:
-        _check_place(path, run.configurations.here())
+        _check_place(path, run.configurations.for_run())
     return load(os.path.relpath(path), missing_is_empty=bool(given.get("write_baseline")))
 
 
@@ -35,7 +36,7 @@ def _check_place(path: str, found: Configuration) -> None:
     """Refuse to write a baseline that a configuration puts outside of its own checkout. Raises BaselineError."""
     real = os.path.realpath(path)
     if not is_below(real, os.path.realpath(checkout_of(found.folder) or found.folder)):
-        told = f"the baseline of {shown(found.file)} is outside of its project ({real})"
+        told = f"the baseline of {display_path(found.file)} is outside of its project ({real})"
         raise BaselineError(f"{told} and is not written; give it with --baseline")
 
 

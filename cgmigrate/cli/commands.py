@@ -294,7 +294,7 @@ def test_rules(folder: str | None) -> None:
     from pathlib import Path
 
     from cgmigrate.lint.rule_tests import run_folder, run_shipped
-    from cgmigrate.megatron.data import RuleError
+    from cgmigrate.megatron.rule_data import RuleError
     from cgmigrate.report.rule_tests import tested_text, totals
 
     tested = []

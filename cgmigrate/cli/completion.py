@@ -14,7 +14,7 @@ def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
     from click.shell_completion import CompletionItem
 
     from cgmigrate.lint.rules import load
-    from cgmigrate.megatron.data import RuleError
+    from cgmigrate.megatron.rule_data import RuleError
 
     try:
         rules = load()

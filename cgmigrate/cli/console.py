@@ -19,7 +19,7 @@ from cgmigrate.text.escaping import in_line
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.run import Checked, Run
-    from cgmigrate.project.discovery import InputError
+    from cgmigrate.project.inputs import InputError
     from cgmigrate.report import Report, Reported
 
 
@@ -97,7 +97,7 @@ class Output:
         if self.file is None:
             click.echo(data, nl=False, err=self.to_stderr)
             return
-        from cgmigrate.project.temporary import write_file
+        from cgmigrate.project.output_files import write_file
 
         try:
             write_file(self.file, data)
@@ -129,7 +129,7 @@ class Output:
         if not self.verbose:
             return
         seen = self.run.discovery
-        held = ", ".join(f"{count} {syntax.value}" for syntax, count in seen.hits.items() if count)
+        held = ", ".join(f"{count} {syntax.value}" for syntax, count in seen.seed_counts.items() if count)
         self.tell(
             f"Looked at {seen.files_seen} of {seen.files_listed} files; with CUDA-graph settings: {held or 'none'}."
         )

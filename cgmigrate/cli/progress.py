@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 if TYPE_CHECKING:
     import threading
 
-    from cgmigrate.project.discovery import Discovery, Handed
+    from cgmigrate.project.discovery import Buffer, Discovery
 
 AFTER = 1.0
 """Seconds before the line is drawn first."""
@@ -28,7 +28,7 @@ _PLAIN = str.maketrans({"█": "#", "░": ".", "…": "..."})
 class Watched(Protocol):
     """A run's counters."""
 
-    discovery: Discovery | Handed
+    discovery: Discovery | Buffer
     examined: int
     to_examine: int
 

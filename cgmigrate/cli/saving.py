@@ -12,7 +12,7 @@ from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
     from cgmigrate.lint.run import Checked
-    from cgmigrate.project.undo import Journal
+    from cgmigrate.project.journal import Journal
 
 
 class Writer:
@@ -28,7 +28,7 @@ class Writer:
 
     def write(self, checked: Checked, verb: str) -> bool:
         """Replace a file by what it is to be and say so; False when that failed, which `tell` says."""
-        from cgmigrate.project.undo import Journal
+        from cgmigrate.project.journal import Journal
         from cgmigrate.project.write import WriteError
         from cgmigrate.report.folding import places_of
         from cgmigrate.text.edits import encode
@@ -49,7 +49,7 @@ class Writer:
         """Remove temporary files beside a file, which a run that was killed has left there."""
         folder = os.path.dirname(os.path.realpath(path))
         if folder not in self._folders:
-            from cgmigrate.project.temporary import remove_leftovers
+            from cgmigrate.project.temporary_files import remove_leftovers
 
             self._folders.add(folder)
             remove_leftovers(folder)
@@ -58,7 +58,7 @@ class Writer:
         """Say what went wrong; return whether a file could not be written."""
         for problem in self.problems:
             click.echo(in_line(f"error: {problem}"), err=True)
-        if self._journal is not None and self._journal.input_error:
+        if self._journal is not None and self._journal.failure:
             part = " as a whole" if self._journal.recorded else ""
-            click.echo(in_line(f"warning: this run cannot be undone{part}: {self._journal.input_error}"), err=True)
+            click.echo(in_line(f"warning: this run cannot be undone{part}: {self._journal.failure}"), err=True)
         return bool(self.problems)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.run import Checked, Run
     from cgmigrate.project.cascade import Configurations
-    from cgmigrate.project.discovery import InputError
+    from cgmigrate.project.inputs import InputError
 
 CLEAN, DIAGNOSTICS, ERROR = 0, 1, 2
 """Exit statuses."""
@@ -45,7 +45,7 @@ def team_folders(folders: tuple[str, ...]) -> tuple[str, ...]:
     """The folders of a team's own rules: those of the configuration, then those given."""
     from cgmigrate.project.cascade import Configurations
 
-    here = usable(Configurations(folders=folders).here)
+    here = usable(Configurations(rule_folders=folders).for_run)
     return (*here.extend_rules, *folders)
 
 
@@ -63,7 +63,7 @@ def run_of(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, wi
         # The YAML of a folder of rules is not checked.
         raise click.UsageError("--rules: the working directory cannot be a folder of rules; put them into one below it")
     configurations = _configurations(given)
-    given["format"] = given["format"] or configurations.here().format or "text"
+    given["format"] = given["format"] or configurations.for_run().format or "text"
     options = Options(
         source=source,
         target=target,
@@ -82,7 +82,7 @@ def run_of(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, wi
     )
     run = Run(given["paths"], options, configurations)
     asked = any(given.get(name) for name in ("baseline", "write_baseline", "prune_baseline"))
-    if with_baseline and (asked or configurations.here().baseline):
+    if with_baseline and (asked or configurations.for_run().baseline):
         from cgmigrate.cli.baseline import baseline_of
 
         run.baseline = usable(baseline_of, run, given)
@@ -97,11 +97,11 @@ def run_of(given: dict[str, Any], unsafe: bool = False, rewrite: bool = True, wi
 def _rule_folders(run: Run, given: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """The folders of rules that hold here, then those that hold for the paths."""
     assert run.configurations is not None
-    yield run.configurations.here().extend_rules + given["folders"]
+    yield run.configurations.for_run().extend_rules + given["folders"]
     names = [run.options.stdin[0]] if run.options.stdin else given["paths"]
     around = {name if os.path.isdir(name) else os.path.dirname(name) for name in names}
     for folder in sorted(map(os.path.abspath, around)):
-        if own := usable(run.configurations.at, folder).extend_rules:
+        if own := usable(run.configurations.for_folder, folder).extend_rules:
             yield own + given["folders"]
 
 
@@ -113,7 +113,7 @@ def _configurations(given: dict[str, Any]) -> Configurations:
         raise click.UsageError("--config and --isolated contradict each other")
     strict = bool(given.get("strict"))
     found = Configurations(given["config"] or "", given["isolated"], bool(given["exclude"]), strict, given["folders"])
-    usable(found.here)
+    usable(found.for_run)
     if strict and given["baseline"] and found.in_tree(given["baseline"]):
         raise click.UsageError("--strict takes no baseline from the tree that it checks: give one from outside of it")
     return found
@@ -149,7 +149,7 @@ def output_of(run: Run, given: dict[str, Any], statistics: bool = False) -> Outp
 
 def each(run: Run, output: Output, handle: Callable[[Checked], None]) -> tuple[list[Checked], bool]:
     """Handle every file; return those with something to say, and whether a path could not be used."""
-    from cgmigrate.project.discovery import InputError
+    from cgmigrate.project.inputs import InputError
 
     found: list[Checked] = []
     failed = False
@@ -175,7 +175,7 @@ def _handled(checked: Checked, handle: Callable[[Checked], None], found: list[Ch
     except (OSError, click.ClickException, click.Abort, click.exceptions.Exit):
         raise
     except Exception as error:
-        from cgmigrate.project.discovery import InputError
+        from cgmigrate.project.inputs import InputError
         from cgmigrate.text.failures import internal_error
 
         return InputError(checked.path, internal_error(error), missing=True)

@@ -9,7 +9,7 @@ import click
 
 from cgmigrate.project.configuration import ConfigurationError
 from cgmigrate.project.configuration_file import settings_text
-from cgmigrate.project.discovery import InputError
+from cgmigrate.project.inputs import InputError
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def show_settings_of(run: Run) -> bool:
             failed = True
             continue
         try:
-            text = settings_text(run.configurations.at(os.path.abspath(folder)), run.options)
+            text = settings_text(run.configurations.for_folder(os.path.abspath(folder)), run.options)
         except ConfigurationError as error:
             click.echo(in_text(f"Error: {error}"), err=True)
             failed = True

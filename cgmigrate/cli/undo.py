@@ -6,7 +6,7 @@ import os
 
 import click
 
-from cgmigrate.project.restoring import undo
+from cgmigrate.project.undo import undo
 from cgmigrate.text.escaping import in_line
 from cgmigrate.text.words import counted
 

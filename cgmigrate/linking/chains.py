@@ -53,10 +53,10 @@ def children_around(paths: Iterable[str]) -> dict[str, str]:
     A hook names staged files only, and a file must not be rewritten because its children were not staged.
     """
     from cgmigrate.project.checkout import tracked_yaml
-    from cgmigrate.project.seeds import has_trigger
+    from cgmigrate.project.seeds import has_seed_word
 
     found = tracked_yaml({os.path.dirname(path) for path in paths}, "cuda")
-    return {path: builds_on(path, data) for path in found if has_trigger(data := _read(path))}
+    return {path: builds_on(path, data) for path in found if has_seed_word(data := _read(path))}
 
 
 def _entries(builds_on: str) -> list[str]:

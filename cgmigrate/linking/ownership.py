@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.documents.sites import Site
-from cgmigrate.megatron.data import load_yaml, rules_folder
+from cgmigrate.megatron.rule_data import load_yaml, rules_folder
 from cgmigrate.megatron.settings import INFERENCE, LAYER_MODULES, MODULES, SCOPE, names_in
 from cgmigrate.megatron.types import Reader
 

@@ -140,7 +140,7 @@ def _counts(data: Any, path: str) -> Counts:
 
 def save(path: str, counts: Counts) -> None:
     """Write a baseline, sorted, whole or not at all. Raises BaselineError."""
-    from cgmigrate.project.temporary import write_file
+    from cgmigrate.project.output_files import write_file
 
     text = json.dumps({"version": VERSION, "findings": counts}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     try:

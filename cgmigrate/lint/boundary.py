@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from cgmigrate.lint.diagnostics import Diagnostic, Examination
-from cgmigrate.project.configuration import is_below
+from cgmigrate.project.paths import is_below
 
 
 def outside(path: str, paths: Iterable[str]) -> str:

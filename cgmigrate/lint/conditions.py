@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgmigrate.lint.rules import ABSENT, Case, Rule, _release
-from cgmigrate.megatron.data import RuleError
 from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import names_in
 
 

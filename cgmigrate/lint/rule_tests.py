@@ -12,8 +12,8 @@ from cgmigrate.linking import ownership as ecosystems
 from cgmigrate.lint.diagnostics import SAFE, Context, Examination
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import Rule, line_of, load, read, text_of
-from cgmigrate.megatron.data import RuleError
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.project.pins import parse_release
 from cgmigrate.text.diff import unified_diff

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.megatron.data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.releases import OLDEST, Release
+from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.settings import FIELDS, without_name
 from cgmigrate.text.files import read_text
 

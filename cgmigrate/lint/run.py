@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from cgmigrate.documents.syntax import READ, Syntax
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
-from cgmigrate.project.discovery import Discovery, Handed, InputError, Source, TooLarge
+from cgmigrate.project.discovery import Buffer, Discovery
+from cgmigrate.project.inputs import InputError, Source, TooLarge
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Context, Diagnostic, Examination
     from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.suppressions import Requests, Suppressed
-    from cgmigrate.project.cascade import Configurations, Governing
+    from cgmigrate.project.cascade import Configurations, FileOptions
     from cgmigrate.project.pins import Resolution
     from cgmigrate.text.edits import Edit
     from cgmigrate.text.spans import Span
@@ -85,15 +86,15 @@ class Run:
     configurations: Configurations | None = None
     baseline: Baseline | None = None
     chooser: Chooser | None = None
-    discovery: Discovery | Handed = field(init=False)
+    discovery: Discovery | Buffer = field(init=False)
     notes: list[str] = field(default_factory=list)
     unread: dict[Syntax, int] = field(default_factory=dict)
     """Files that hold the names in a syntax that this release does not read yet."""
     to_examine: int = 0
     """Files that hold the names, known once all were looked at; of these ``examined`` are done."""
     examined: int = 0
-    _contexts: dict[tuple[Resolution, Governing], Context] = field(default_factory=dict)
-    _governing: dict[str, Governing] = field(default_factory=dict)
+    _contexts: dict[tuple[Resolution, FileOptions], Context] = field(default_factory=dict)
+    _governing: dict[str, FileOptions] = field(default_factory=dict)
     _listed: frozenset[str] = frozenset()
     _sources: list[Source] = field(default_factory=list)
     _merged: dict[str, str] | None = None
@@ -104,7 +105,7 @@ class Run:
     def __post_init__(self) -> None:
         excludes = self.configurations.excludes if self.configurations else None
         if self.options.stdin is not None:
-            self.discovery = Handed(*self.options.stdin, exclude=self.options.exclude, excludes=excludes)
+            self.discovery = Buffer(*self.options.stdin, exclude=self.options.exclude, excludes=excludes)
         else:
             self.discovery = Discovery(self.paths, self.options.exclude, excludes)
 
@@ -138,8 +139,8 @@ class Run:
             return
         from cgmigrate.project.configuration import merged
 
-        here = self.configurations.here()
-        for found in (here, *map(self.configurations.at, sorted(self.configurations.passed_over))):
+        here = self.configurations.for_run()
+        for found in (here, *map(self.configurations.for_folder, sorted(self.configurations.excluded_rule_folders))):
             options = merged(self.options, found)
             if options.rule_folders:
                 self.rules(options)
@@ -365,13 +366,13 @@ class Run:
             self._key_readers[top] = readers_of_keys(top, below)
         return self._key_readers[top]
 
-    def governing(self, path: str) -> Governing:
+    def governing(self, path: str) -> FileOptions:
         """What holds for a file: the command line and the configuration nearest to it."""
         if path not in self._governing:
-            from cgmigrate.project.cascade import Governing
+            from cgmigrate.project.cascade import FileOptions
 
             known = self.configurations
-            self._governing[path] = known.governing(path, self.options) if known else Governing(self.options)
+            self._governing[path] = known.file_options(path, self.options) if known else FileOptions(self.options)
         return self._governing[path]
 
     def selects(self, path: str, rule: str) -> bool:
@@ -434,14 +435,14 @@ class Run:
 
     def _told(self, path: str, resolution: Resolution) -> Resolution:
         """With the configuration as the origin of what stands in it; `resolve` takes all for options."""
-        from cgmigrate.project.configuration import shown
+        from cgmigrate.project.paths import display_path
 
-        if self.configurations is None or not (file := self.configurations.of(path).file):
+        if self.configurations is None or not (file := self.configurations.for_file(path).file):
             return resolution
         options = (("--from", self.options.source), ("--to", self.options.target))
         given = {option for option, release in options if release is not None}
         first, last = (
-            shown(file) if origin in ("--from", "--to") and origin not in given else origin
+            display_path(file) if origin in ("--from", "--to") and origin not in given else origin
             for origin in (resolution.source_from, resolution.target_from)
         )
         return replace(resolution, source_from=first, target_from=last)
@@ -463,7 +464,7 @@ class Run:
 
 def _is_of_the_user(error: Exception) -> bool:
     """Whether an error is about a rule or a configuration that the user gave, so that the run as a whole ends."""
-    from cgmigrate.megatron.data import RuleError
+    from cgmigrate.megatron.rule_data import RuleError
     from cgmigrate.project.configuration import ConfigurationError
 
     return isinstance(error, (ConfigurationError, RuleError))

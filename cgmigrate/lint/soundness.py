@@ -21,7 +21,7 @@ from cgmigrate.megatron.settings import (
     Settings,
     names_in,
 )
-from cgmigrate.megatron.types import Capture, Rejected, in_words
+from cgmigrate.megatron.types import Capture, Rejected, describe_both
 
 
 def _proposed(
@@ -73,12 +73,12 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
     elif case.reader.validates_as_bridge and (other := _bridge_order(case, was, context)):
         case.risk(other)
     elif was != will:
-        now, then = in_words(was, will)
+        now, then = describe_both(was, will)
         case.risk(
             f"megatron-core {case.source} captures {now}; after the rewrite {context.target} would capture {then}"
         )
     elif case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
-        before, now = in_words(old, was) if isinstance(old, Capture) else (_refused(old), str(was))
+        before, now = describe_both(old, was) if isinstance(old, Capture) else (_refused(old), str(was))
         case.risk(
             f"up to megatron-core {LAST_OLD} this captured {before}; {case.source} captures {now}: which is meant?"
         )
@@ -102,7 +102,7 @@ def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
     contradicts = bool(boolean) and case.before.get(IMPL) == "none"
     if not contradicts or case.source == context.target or not isinstance(now, Capture) or now == was:
         return ""
-    first, second = in_words(was, now)
+    first, second = describe_both(was, now)
     return (
         f"Megatron-Bridge up to 0.5 captures {first}; since 0.6 it clears the scope under `none` "
         f"before megatron-core reads `{boolean}`, and captures {second}: which is meant?"

@@ -58,10 +58,10 @@ def capture_of(settings: Settings, release: Release, reader: Reader) -> Capture 
     written is absent. Raises ValueError for an ``Undecided`` value: nobody can know.
     """
     effective = resolved_configuration(settings, release, reader)
-    return effective if isinstance(effective, Rejected) else captured(effective, release)
+    return effective if isinstance(effective, Rejected) else capture_of_resolved(effective, release)
 
 
-def captured(effective: ResolvedConfiguration, release: Release) -> Capture | Rejected:
+def capture_of_resolved(effective: ResolvedConfiguration, release: Release) -> Capture | Rejected:
     """Return what a run of ``release`` captures under settings that its validation has accepted.
 
     ``effective`` may come from ``resolved_configuration`` or from the release itself (``cgmigrate.verify.effective``).
@@ -80,13 +80,13 @@ def resolved_configuration(settings: Settings, release: Release, reader: Reader)
             raise ValueError(f"{name} is undecided: {value.reason}")
     if unknown := _unknown_field(settings, release, reader):
         return unknown
-    given = given_to_config(settings, release, reader)
+    given = validation_input(settings, release, reader)
     if isinstance(given, Rejected):
         return given
     return _validate(given, release, flags=reader is Reader.COMMAND_LINE)
 
 
-def given_to_config(settings: Settings, release: Release, reader: Reader) -> Settings | Rejected:
+def validation_input(settings: Settings, release: Release, reader: Reader) -> Settings | Rejected:
     """Return the settings as ``reader`` hands them to megatron-core's validation, or why it refuses them first."""
     if reader is Reader.COMMAND_LINE:
         return _parse_command_line(settings, release)

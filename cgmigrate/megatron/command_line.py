@@ -20,7 +20,7 @@ from cgmigrate.megatron.types import Rejected
 # --- the command line ------------------------------------------------------------------------
 
 
-def words_of(value: object) -> list[str]:
+def argument_words(value: object) -> list[str]:
     """The words that a command-line value becomes: ``attn mlp``, ``[attn mlp]``, a list of words.
 
     The brackets are the notation of Megatron-LM's test cases; their runner takes them off.
@@ -41,7 +41,7 @@ def _parse_command_line(settings: Settings, release: Release) -> Settings | Reje
     for name in (SCOPE, MODULES):
         if name not in settings:
             continue
-        words = words_of(settings[name])
+        words = argument_words(settings[name])
         if bad := _check_words(name, words, release):
             return bad
         parsed[name] = words if release >= SCOPE_LIST_SINCE else words[0]

@@ -103,7 +103,7 @@ class Capture:
         return f"{_words(self.training, modules)} in training, {_words(self.inference, modules)} in inference"
 
 
-def in_words(first: Capture, second: Capture) -> tuple[str, str]:
+def describe_both(first: Capture, second: Capture) -> tuple[str, str]:
     """Two different captures, each in words that the other does not have."""
     same = str(first) == str(second)
     return first.words(same), second.words(same)

@@ -1,4 +1,4 @@
-"""Which configuration governs a file: the nearest one, merged with the command line."""
+"""The configuration of a file: the nearest configuration file, merged with the command line."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.project.checkout import checkout_of
-from cgmigrate.project.ignore_files import Patterns
-from cgmigrate.text.files import read_bytes
-
-if TYPE_CHECKING:
-    from cgmigrate.project.options import Options
 from cgmigrate.project.configuration import (
     OWN_FILE,
     SHARED_FILE,
     Configuration,
     ConfigurationError,
-    is_below,
     merged,
-    shown,
 )
+from cgmigrate.project.ignore_files import Patterns
+from cgmigrate.project.paths import display_path, is_below
+from cgmigrate.text.files import read_bytes
+
+if TYPE_CHECKING:
+    from cgmigrate.project.options import Options
 
 
 @dataclass(frozen=True, slots=True)
-class Governing:
-    """What holds for one file: options, codes that are not reported in it, and whose settings it holds.
+class FileOptions:
+    """The options for one file, and the prefixes of the rule codes that are ignored in it.
 
-    ``ecosystem`` is the name of a file in ``rules/ecosystems``, empty where the file's text decides.
+    ``ecosystem`` is the name of a file in ``rules/ecosystems``; if it is empty, the text of the file decides.
     """
 
     options: Options
@@ -37,134 +36,132 @@ class Governing:
 
 @dataclass(slots=True)
 class Configurations:
-    """The configuration of every folder, each file read once.
+    """The configurations of all folders; each configuration file is read once."""
 
-    ``given`` is the one file that holds for everything (``--config``), ``isolated`` says that none does.
-    """
-
-    given: str = ""
+    file: str = ""
+    """The configuration file for all folders (``--config``)."""
     isolated: bool = False
+    """Whether configuration files are ignored."""
     replaces_exclude: bool = False
-    """Whether the command line excludes something: then ``exclude`` of the files does not count."""
+    """Whether the command line has ``--exclude``, which replaces ``exclude`` of the configuration files."""
     strict: bool = False
-    """Whether only the configuration at the root of the checkout counts, and no baseline of the checkout."""
-    folders: tuple[str, ...] = ()
-    """Folders of rules from the command line, whose codes may be named."""
-    _found: dict[str, Configuration] = field(default_factory=dict)
+    """Whether only the configuration at the root of the checkout is used, without a baseline of the checkout."""
+    rule_folders: tuple[str, ...] = ()
+    """Folders of rules from the command line; configuration files may name the codes of these rules."""
+    excluded_rule_folders: set[str] = field(default_factory=set)
+    """Folders of rules, absolute paths, in which YAML files were excluded."""
+    _by_folder: dict[str, Configuration] = field(default_factory=dict)
     _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict)
-    passed_over: set[str] = field(default_factory=set)
-    """Folders of rules, absolute, whose files were excluded for that."""
-    _free: set[str] = field(default_factory=set)
-    """Folders in which nothing is excluded."""
+    _without_excludes: set[str] = field(default_factory=set)
+    """Folders in which no file is excluded."""
 
-    def here(self) -> Configuration:
-        """The configuration of the working directory, which decides on what concerns a run as a whole."""
-        return self.at(os.getcwd())
+    def for_run(self) -> Configuration:
+        """Return the configuration of the working directory, which decides what concerns the run as a whole."""
+        return self.for_folder(os.getcwd())
 
-    def at(self, folder: str) -> Configuration:
-        """The configuration of an absolute folder. Raises ConfigurationError."""
-        if folder not in self._found:
-            self._found[folder] = self._find(folder)
-        return self._found[folder]
+    def for_file(self, path: str) -> Configuration:
+        """Return the configuration of the folder that contains a file or folder. Raises ConfigurationError."""
+        return self.for_folder(os.path.dirname(os.path.abspath(path)))
 
-    def _find(self, folder: str) -> Configuration:
-        found = self._nearest(folder)
-        if self.strict and found.baseline and self.in_tree(found.baseline):
-            return replace(found, baseline=None)
-        return found
+    def for_folder(self, folder: str) -> Configuration:
+        """Return the configuration of a folder (an absolute path). Raises ConfigurationError."""
+        if folder not in self._by_folder:
+            configuration = self._nearest(folder)
+            if self.strict and configuration.baseline and self.in_tree(configuration.baseline):
+                configuration = replace(configuration, baseline=None)
+            self._by_folder[folder] = configuration
+        return self._by_folder[folder]
 
     @property
     def root(self) -> str:
-        """The top of the checkout around the working directory, else the working directory."""
-        here = os.getcwd()
-        return checkout_of(here) or here
+        """The root of the checkout that contains the working directory, else the working directory."""
+        cwd = os.getcwd()
+        return checkout_of(cwd) or cwd
 
     def in_tree(self, path: str) -> bool:
-        """Whether a file is in the tree that is checked, by its name or its real path."""
+        """Return whether a file is in the tree that is checked, by its name or its real path."""
         return any(is_below(name, self.root) for name in (os.path.abspath(path), os.path.realpath(path)))
 
     def _nearest(self, folder: str) -> Configuration:
         if self.isolated:
             return Configuration("", os.getcwd())
-        if self.given:
-            # As for options: what stands in it is seen from the working directory.
-            return self._read(os.path.abspath(self.given), os.getcwd(), asked_for=True) or Configuration("", folder)
+        if self.file:
+            # Paths in it are relative to the working directory, like those of options.
+            return self._read(os.path.abspath(self.file), os.getcwd(), required=True) or Configuration("", folder)
         if self.strict and folder != self.root and is_below(folder, self.root):
-            return self.at(self.root)
+            return self.for_folder(self.root)
         for name in (OWN_FILE, SHARED_FILE):
             path = os.path.join(folder, name)
-            if os.path.isfile(path) and (found := self._read(path, folder)) is not None:
-                return found
+            if os.path.isfile(path) and (configuration := self._read(path, folder)) is not None:
+                return configuration
         parent = os.path.dirname(folder)
         if parent == folder or os.path.lexists(os.path.join(folder, ".git")):
             return Configuration("", folder)
-        return self.at(parent)
+        return self.for_folder(parent)
 
-    def _read(self, path: str, folder: str, asked_for: bool = False) -> Configuration | None:
+    def _read(self, path: str, folder: str, required: bool = False) -> Configuration | None:
         try:
             raw = read_bytes(path)
         except OSError as error:
-            told = f"{shown(path)}: the configuration cannot be read: {error.strerror or error}"
-            raise ConfigurationError(told) from error
-        # Most projects have a pyproject.toml and no configuration in it: no need to parse it.
-        if os.path.basename(path) == SHARED_FILE and b"cgmigrate" not in raw and not asked_for:
+            reason = f"the configuration cannot be read: {error.strerror or error}"
+            raise ConfigurationError(f"{display_path(path)}: {reason}") from error
+        # Most projects have a pyproject.toml without [tool.cgmigrate]: it need not be parsed.
+        if os.path.basename(path) == SHARED_FILE and b"cgmigrate" not in raw and not required:
             return None
         from cgmigrate.project.configuration_file import read
 
-        return read(path, raw, folder, self.folders, asked_for)
-
-    def of(self, path: str) -> Configuration:
-        """The configuration of the folder that a file or folder stands in."""
-        return self.at(os.path.dirname(os.path.abspath(path)))
+        return read(path, raw, folder, self.rule_folders, required)
 
     def excludes(self, path: str) -> bool:
-        """Whether a file is excluded, or a folder around it; a folder's own path ends with ``/``.
+        """Return whether a file, or a folder that contains it, is excluded; the path of a folder ends with ``/``.
 
-        Rules hold the settings' names as keys, and rewriting those would break them: their files are left out.
+        The YAML files of a folder of rules are excluded: a rule contains the settings' names as keys, and rewriting
+        them would break the rule.
         """
-        around = path.rpartition("/")[0]
-        if around in self._free:
+        parent = path.rpartition("/")[0]
+        if parent in self._without_excludes:
             return False
-        whole, slash = os.path.abspath(path), "/" if path.endswith("/") else ""
-        beside_rules = not slash and self._holds_rules(os.path.dirname(whole))
-        if beside_rules and whole.endswith(".yaml"):
-            self.passed_over.add(os.path.dirname(whole))
+        absolute, slash = os.path.abspath(path), "/" if path.endswith("/") else ""
+        beside_rules = not slash and self._is_rule_folder(os.path.dirname(absolute))
+        if beside_rules and absolute.endswith(".yaml"):
+            self.excluded_rule_folders.add(os.path.dirname(absolute))
             return True
-        here, free = os.getcwd(), not slash and not beside_rules
-        # The folder in which one works, and what is around it, is never excluded as a whole.
-        while not is_below(here, whole):
-            found = self.at(os.path.dirname(whole))
-            patterns = (() if self.replaces_exclude else found.exclude) + found.extend_exclude
-            free = free and not patterns
-            if patterns and self._covers(patterns, found.folder, whole + slash):
+        cwd, has_patterns = os.getcwd(), False
+        # The working directory and the folders above it are never excluded as a whole.
+        while not is_below(cwd, absolute):
+            configuration = self.for_folder(os.path.dirname(absolute))
+            patterns = (() if self.replaces_exclude else configuration.exclude) + configuration.extend_exclude
+            has_patterns = has_patterns or bool(patterns)
+            if patterns and self._covers(patterns, configuration.folder, absolute + slash):
                 return True
-            whole, slash = found.folder, "/"
-        if free:
-            self._free.add(around)
+            absolute, slash = configuration.folder, "/"
+        if not (has_patterns or path.endswith("/") or beside_rules):
+            self._without_excludes.add(parent)
         return False
 
-    def _holds_rules(self, folder: str) -> bool:
-        """Whether an absolute folder is one of a team's own rules."""
-        return folder in (*self.at(folder).extend_rules, *self.here().extend_rules, *map(os.path.abspath, self.folders))
+    def _is_rule_folder(self, folder: str) -> bool:
+        """Return whether a folder (an absolute path) is a folder of the team's own rules."""
+        own = (*self.for_folder(folder).extend_rules, *self.for_run().extend_rules)
+        return folder in (*own, *map(os.path.abspath, self.rule_folders))
 
-    def governing(self, path: str, options: Options) -> Governing:
-        """What holds for a file, where ``options`` are those of the command line. Raises ConfigurationError."""
-        found = self.of(path)
-        whole = os.path.abspath(path)
-        ignored = [codes for pattern, codes in found.per_file_ignores if self._applies(pattern, found.folder, whole)]
-        named = [name for pattern, name in found.ecosystems if self._applies(pattern, found.folder, whole)]
-        codes = tuple(code for some in ignored for code in some)
-        return Governing(merged(options, found), codes, named[-1] if named else "")
+    def file_options(self, path: str, options: Options) -> FileOptions:
+        """Return the options for a file; ``options`` are those of the command line. Raises ConfigurationError."""
+        configuration = self.for_file(path)
+        absolute, folder = os.path.abspath(path), configuration.folder
+        codes = [codes for pattern, codes in configuration.per_file_ignores if self._matches(pattern, folder, absolute)]
+        names = [name for pattern, name in configuration.ecosystems if self._matches(pattern, folder, absolute)]
+        ignored = tuple(code for some in codes for code in some)
+        return FileOptions(merged(options, configuration), ignored, names[-1] if names else "")
 
-    def _applies(self, pattern: str, folder: str, whole: str) -> bool:
-        # As in ruff, "!pattern" is all that the pattern is not.
+    def _matches(self, pattern: str, folder: str, absolute: str) -> bool:
+        # As in ruff, "!pattern" matches what the pattern does not match.
         if pattern.startswith("!"):
-            return not self._covers((pattern[1:],), folder, whole)
-        return self._covers((pattern,), folder, whole)
+            return not self._covers((pattern[1:],), folder, absolute)
+        return self._covers((pattern,), folder, absolute)
 
-    def _covers(self, patterns: tuple[str, ...], folder: str, whole: str) -> bool:
-        if not is_below(whole.rstrip("/"), folder):
+    def _covers(self, patterns: tuple[str, ...], folder: str, absolute: str) -> bool:
+        if not is_below(absolute.rstrip("/"), folder):
             return False
         if patterns not in self._patterns:
             self._patterns[patterns] = Patterns(patterns)
-        return self._patterns[patterns].covers(whole[len(folder) :].lstrip("/"))
+        return self._patterns[patterns].covers(absolute[len(folder) :].lstrip("/"))

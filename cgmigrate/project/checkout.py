@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from cgmigrate.project.git import run_git
-from cgmigrate.project.paths import _shown
+from cgmigrate.project.paths import openable_path
 
 
 def checkout_of(folder: str) -> str | None:
@@ -29,7 +29,7 @@ def tracked_yaml(folders: Iterable[str], *words: str) -> list[str]:
     for top in sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))}):
         listed = run_git(top, "grep", "-lzF", "--all-match", *patterns, "--", "*.yaml", "*.yml")
         names = listed[0].split(b"\0") if listed else []
-        found += [_shown(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
+        found += [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
     return found
 
 
@@ -37,4 +37,4 @@ def tracked_python(top: str, pattern: str) -> list[str]:
     """The Python files tracked by a git checkout in which a line matches an extended regular expression."""
     listed = run_git(top, "grep", "-lzE", "-e", pattern, "--", "*.py")
     names = listed[0].split(b"\0") if listed else []
-    return [_shown(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
+    return [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]

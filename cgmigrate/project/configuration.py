@@ -6,11 +6,11 @@ The search ends at the top of a git checkout. What the command line says goes be
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.megatron.releases import Release
+from cgmigrate.project.paths import display_path
 
 if TYPE_CHECKING:
     from cgmigrate.project.options import Options
@@ -46,16 +46,11 @@ class Configuration:
     baseline: str | None = None
 
 
-def is_below(path: str, folder: str) -> bool:
-    """Whether a path is that of a folder or of something in it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def merged(options: Options, found: Configuration) -> Options:
     """The options of a run with what a configuration adds to them. Raises ConfigurationError."""
     source, target = options.source or found.source, options.target or found.target
     if source and target and source > target:
-        where = shown(found.file) or "the command line"
+        where = display_path(found.file) or "the command line"
         raise ConfigurationError(f"{where}: from {source} is newer than to {target}")
     # As in ruff: --select starts afresh, --ignore takes away from what the file selects.
     select, ignore = (options.select, ()) if options.select else (found.select or (), found.ignore)
@@ -67,9 +62,3 @@ def merged(options: Options, found: Configuration) -> Options:
         ignore=(*ignore, *options.ignore),
         rule_folders=(*found.extend_rules, *options.rule_folders),
     )
-
-
-def shown(path: str) -> str:
-    """A path as users read it: relative to the working directory when below it."""
-    here = os.getcwd()
-    return os.path.relpath(path, here) if path and is_below(path, here) else path

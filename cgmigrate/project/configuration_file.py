@@ -13,22 +13,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
-from cgmigrate.project.configuration import SHARED_FILE, Configuration, ConfigurationError, merged, shown
+from cgmigrate.project.configuration import SHARED_FILE, Configuration, ConfigurationError, merged
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.options import FORMATS
+from cgmigrate.project.paths import display_path
 from cgmigrate.text.files import read_bytes
 
 if TYPE_CHECKING:
     from cgmigrate.project.options import Options
 
 
-def read(path: str, raw: bytes, folder: str, folders: Sequence[str], asked_for: bool) -> Configuration | None:
+def read(path: str, raw: bytes, folder: str, folders: Sequence[str], required: bool) -> Configuration | None:
     """The configuration in a file; None for a pyproject.toml that holds none, unless it was asked for."""
-    name, shared = shown(path), os.path.basename(path) == SHARED_FILE
+    name, shared = display_path(path), os.path.basename(path) == SHARED_FILE
     table, text = _table(raw, name, shared)
     if table is not None:
         return _Reader(name, text, folder, shared).read(path, table, folders)
-    if asked_for:
+    if required:
         raise ConfigurationError(f"{name}: has no [tool.cgmigrate]")
     return None
 
@@ -96,7 +97,7 @@ class _Reader:
 
 def known_codes(folders: Iterable[str] = ()) -> list[str]:
     """The codes of the rules that ship, and of those in folders, without loading any of them."""
-    from cgmigrate.megatron.data import rules_folder
+    from cgmigrate.megatron.rule_data import rules_folder
 
     known = [path.name[: path.name.index("-")] for path in rules_folder().glob("*-*.yaml")]
     for folder in folders:
@@ -181,7 +182,7 @@ def _per_file(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, tuple[s
 
 
 def _ecosystems(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, str], ...]:
-    from cgmigrate.megatron.data import rules_folder
+    from cgmigrate.megatron.rule_data import rules_folder
 
     known = sorted(path.stem for path in (rules_folder() / "ecosystems").glob("*.yaml"))
     for pattern, name in _by_pattern(reader, key, value).items():
@@ -194,7 +195,7 @@ def _folders(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
     folders = tuple(os.path.normpath(os.path.join(reader.folder, name)) for name in _texts(reader, key, value))
     for folder in folders:
         if not os.path.isdir(folder):
-            raise reader.error(key, f"{shown(folder)} is not a folder of rules")
+            raise reader.error(key, f"{display_path(folder)} is not a folder of rules")
     return folders
 
 
@@ -238,7 +239,7 @@ KEYS: Mapping[str, Key] = {
 def settings_text(found: Configuration, options: Options) -> str:
     """What holds for a folder, as TOML that could stand in its configuration file."""
     now = merged(options, found)
-    lines = [f"# {shown(found.file) or 'no configuration file'}"]
+    lines = [f"# {display_path(found.file) or 'no configuration file'}"]
     lines += [
         f'from = "{now.source}"' if now.source else f"# from: the nearest pin of megatron-core, else {LAST_OLD}",
         f'to = "{now.target}"' if now.target else f"# to: the nearest pin of megatron-core, else {NEWEST}",
@@ -246,11 +247,11 @@ def settings_text(found: Configuration, options: Options) -> str:
         f"ignore = {_listed(now.ignore)}",
         f"exclude = {_listed(options.exclude or found.exclude)}",
         f"extend-exclude = {_listed(found.extend_exclude)}",
-        f"extend-rules = {_listed(map(shown, now.rule_folders))}",
+        f"extend-rules = {_listed(map(display_path, now.rule_folders))}",
         f"format = {_quoted(found.format or FORMATS[0])}",
     ]
     known = options.baseline or found.baseline
-    lines.append(f"baseline = {_quoted(shown(os.path.abspath(known)))}" if known else "# baseline: none")
+    lines.append(f"baseline = {_quoted(display_path(os.path.abspath(known)))}" if known else "# baseline: none")
     for name, table in (("per-file-ignores", found.per_file_ignores), ("ecosystems", found.ecosystems)):
         lines += [f"[{name}]"] if table else []
         lines += [f"{_quoted(k)} = {_quoted(v) if isinstance(v, str) else _listed(v)}" for k, v in table]

@@ -17,13 +17,10 @@ from cgmigrate.documents.syntax import READ, Syntax, syntax_of
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.git import run_git
 from cgmigrate.project.ignore_files import Patterns, _ignore_files, _ignored, _IgnoreFile
-from cgmigrate.project.paths import _prefix, _shown, _unreachable, _unreadable
-from cgmigrate.project.seeds import _OVERLAP, REQUEST, _holds, _triggers_for, has_trigger
+from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
+from cgmigrate.project.paths import openable_path, prefix_of, why_unreachable, why_unreadable
+from cgmigrate.project.seeds import OVERLAP, SUPPRESSION_MARK, contains_any, has_seed_word, seed_words_for
 from cgmigrate.text.files import read_bytes
-
-MAX_BYTES = 4 * 1024 * 1024
-"""Files over this size are only searched, a piece at a time, and never handed on to be parsed."""
-
 
 SKIPPED = (
     ".git",
@@ -71,44 +68,6 @@ def _named_syntax(path: str) -> Syntax | InputError:
     return InputError(path, _NOT_READ_YET[syntax] if syntax else _UNKNOWN_KIND, missing=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file that holds a trigger word.
-
-    ``path`` is relative to the working directory when the file is below it, else as the user gave it;
-    ``data`` is the whole file.
-    """
-
-    path: str
-    syntax: Syntax
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class InputError:
-    """A path that could not be looked at, and why.
-
-    ``missing`` is true when something that the user asked for is missing or unreadable, so that the run as a
-    whole cannot vouch for it (exit status 2).
-    """
-
-    path: str
-    reason: str
-    missing: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TooLarge:
-    """A file of more than `MAX_BYTES` bytes that holds a trigger word; ``size`` is in bytes."""
-
-    path: str
-    size: int
-
-
-Found = Source | InputError | TooLarge
-"""What discovery yields."""
-
-
 @dataclass(slots=True)
 class Discovery:
     """Iterable over the files in ``paths`` that hold a trigger word and over what went wrong, sorted by path.
@@ -132,13 +91,13 @@ class Discovery:
     files_listed: int = field(default=0, init=False)
     names_listed: list[str] = field(default_factory=list, init=False)
     files_seen: int = field(default=0, init=False)
-    hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
+    seed_counts: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
     submodules: list[str] = field(default_factory=list, init=False)
     """Git submodules that were skipped."""
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[Input]:
         self.files_listed = self.files_seen = 0
-        self.hits = dict.fromkeys(Syntax, 0)
+        self.seed_counts = dict.fromkeys(Syntax, 0)
         entries = self._entries()
         self.names_listed = [entry.path for entry in entries if isinstance(entry, _File)]
         self.files_listed = len(self.names_listed)
@@ -158,7 +117,7 @@ class Discovery:
         self.submodules = sorted(listing.submodules)
         return listing.in_order()
 
-    def _look_at(self, file: _File) -> Found | None:
+    def _look_at(self, file: _File) -> Input | None:
         path = file.path
         try:
             descriptor = os.open(path, _READ)
@@ -169,9 +128,9 @@ class Discovery:
         except FileNotFoundError:
             return InputError(path, "disappeared while cgmigrate was running", missing=False)
         except OSError as error:
-            return InputError(path, _unreadable(error), missing=True)
+            return InputError(path, why_unreadable(error), missing=True)
 
-    def _search(self, path: str, syntax: Syntax, descriptor: int) -> Found | None:
+    def _search(self, path: str, syntax: Syntax, descriptor: int) -> Input | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return InputError(path, "stopped being a regular file while cgmigrate was running", missing=False)
@@ -183,16 +142,16 @@ class Discovery:
         if len(data) > MAX_BYTES:
             if not _rest_holds_trigger(descriptor, data):
                 return None
-            self.hits[syntax] += 1
+            self.seed_counts[syntax] += 1
             return TooLarge(path, status.st_size)
         if not _to_examine(data, syntax):
             return None
-        self.hits[syntax] += 1
+        self.seed_counts[syntax] += 1
         return Source(path, syntax, data)
 
 
 @dataclass(slots=True)
-class Handed:
+class Buffer:
     """A text that was handed over, under the name that the user gives it; else like `Discovery`."""
 
     path: str
@@ -202,18 +161,18 @@ class Handed:
     files_listed: int = field(default=0, init=False)
     names_listed: list[str] = field(default_factory=list, init=False)
     files_seen: int = field(default=0, init=False)
-    hits: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
+    seed_counts: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
     submodules: list[str] = field(default_factory=list, init=False)
 
     def names(self) -> list[str | InputError]:
         """The name that the text was given, unless it is excluded, or why the text is not examined."""
-        path = _shown(self.path, os.getcwd())
+        path = openable_path(self.path, os.getcwd())
         if Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path)):
             return []
         syntax = _named_syntax(path)
         return [syntax if isinstance(syntax, InputError) else path]
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[Input]:
         self.names_listed = []
         for path in self.names():
             if isinstance(path, InputError):
@@ -224,27 +183,27 @@ class Handed:
             if (found := self._found(path)) is not None:
                 yield found
 
-    def _found(self, path: str) -> Found | None:
+    def _found(self, path: str) -> Input | None:
         syntax = syntax_of(path)
         assert syntax is not None
         large = len(self.data) > MAX_BYTES
-        if not (has_trigger(self.data) if large else _to_examine(self.data, syntax)):
+        if not (has_seed_word(self.data) if large else _to_examine(self.data, syntax)):
             return None
-        self.hits[syntax] += 1
+        self.seed_counts[syntax] += 1
         return TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)
 
 
 def _to_examine(data: bytes, syntax: Syntax) -> bool:
-    return has_trigger(data) or (REQUEST in data and syntax in READ)
+    return has_seed_word(data) or (SUPPRESSION_MARK in data and syntax in READ)
 
 
 def _rest_holds_trigger(descriptor: int, piece: bytes) -> bool:
-    words = _triggers_for(piece)
-    while not _holds(piece, words):
+    words = seed_words_for(piece)
+    while not contains_any(piece, words):
         more = os.read(descriptor, _PIECE)
         if not more:
             return False
-        piece = piece[-_OVERLAP:] + more
+        piece = piece[-OVERLAP:] + more
     return True
 
 
@@ -280,11 +239,11 @@ class _Listing:
 
     def add_named(self, given: str) -> None:
         """Add a path that the user named: a file in any case, a directory with what is in it."""
-        path = _shown(given, self._here)
+        path = openable_path(given, self._here)
         try:
             status = os.stat(path)
         except OSError as error:
-            self._input_error(path, _unreachable(path, error), missing=True)
+            self._input_error(path, why_unreachable(path, error), missing=True)
             return
         if stat.S_ISDIR(status.st_mode):
             if not self._excluded(path + "/"):
@@ -330,7 +289,7 @@ class _Listing:
                 self._input_error(
                     path, f"git could not read all of it ({line.removeprefix('warning: ')})", missing=True
                 )
-        prefix = _prefix(path)
+        prefix = prefix_of(path)
         for name in dict.fromkeys(names.split(b"\0")):
             if name:
                 # git ends the name of an untracked checkout with a slash, that of a submodule with none.
@@ -344,7 +303,7 @@ class _Listing:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            self._input_error(path, _unreadable(error), missing=True)
+            self._input_error(path, why_unreadable(error), missing=True)
             return
         if stat.S_ISDIR(status.st_mode):
             if not untracked:
@@ -361,7 +320,7 @@ class _Listing:
             try:
                 status = os.stat(path)
             except OSError as error:
-                self._input_error(path, _unreachable(path, error), missing=False)
+                self._input_error(path, why_unreachable(path, error), missing=False)
                 return
         if stat.S_ISREG(status.st_mode):
             names[path] = _File(path, syntax, (status.st_dev, status.st_ino))
@@ -378,9 +337,9 @@ class _Listing:
                 self._input_error(folder, "disappeared while cgmigrate was running", missing=False)
                 continue
             except OSError as error:
-                self._input_error(folder, _unreadable(error), missing=True)
+                self._input_error(folder, why_unreadable(error), missing=True)
                 continue
-            prefix = _prefix(folder)
+            prefix = prefix_of(folder)
             if folder != root and any(entry.name == ".git" and _is_of_submodule(entry) for entry in entries):
                 self.submodules.add(folder)
                 continue

@@ -1,36 +1,51 @@
-"""Names of files as users read them, and what keeps one from being read."""
+"""How messages name a path, and why a path cannot be read."""
 
 from __future__ import annotations
 
 import os
 
 
-def _shown(given: str, here: str) -> str:
-    """A path as users read it and as it can be opened: relative to ``here`` when below it, else as given."""
-    if not given:
-        return given
-    whole = given
-    if ".." in given.split(os.sep):
-        # Behind a symbolic link, "link/.." is not the folder that "link" is in.
-        head, tail = os.path.split(given)
-        whole = os.path.realpath(given) if tail in ("", ".", "..") else os.path.join(os.path.realpath(head), tail)
-    whole = os.path.abspath(whole)
-    if whole == here:
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or inside it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def display_path(path: str) -> str:
+    """Return an absolute path relative to the working directory if it is below it, else unchanged."""
+    cwd = os.getcwd()
+    return os.path.relpath(path, cwd) if path and is_below(path, cwd) else path
+
+
+def openable_path(path: str, cwd: str) -> str:
+    """Return a path of the user relative to ``cwd`` if it is below it, else as written; it can be opened either way.
+
+    ``..`` is resolved first.
+    """
+    if not path:
+        return path
+    absolute = path
+    if ".." in path.split(os.sep):
+        # Behind a symbolic link, "link/.." is not the folder that contains "link".
+        head, tail = os.path.split(path)
+        absolute = os.path.realpath(path) if tail in ("", ".", "..") else os.path.join(os.path.realpath(head), tail)
+    absolute = os.path.abspath(absolute)
+    if absolute == cwd:
         return "."
-    below = here if here.endswith(os.sep) else here + os.sep
-    if whole.startswith(below):
-        return whole[len(below) :]
-    return given.rstrip("/") or "/"
+    prefix = cwd if cwd.endswith(os.sep) else cwd + os.sep
+    if absolute.startswith(prefix):
+        return absolute[len(prefix) :]
+    return path.rstrip("/") or "/"
 
 
-def _prefix(folder: str) -> str:
+def prefix_of(folder: str) -> str:
+    """Return what precedes the name of an entry in the path of that entry."""
     if folder == ".":
         return ""
     return folder if folder.endswith("/") else folder + "/"
 
 
-def _unreachable(path: str, error: OSError) -> str:
-    """Why a path, or the target of a symbolic link, cannot be reached."""
+def why_unreachable(path: str, error: OSError) -> str:
+    """Return why a path, or the target of a symbolic link, cannot be reached."""
     import errno
 
     if error.errno == errno.ELOOP:
@@ -39,8 +54,9 @@ def _unreachable(path: str, error: OSError) -> str:
         return "a symbolic link whose target does not exist"
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return "no such file or directory"
-    return _unreadable(error)
+    return why_unreadable(error)
 
 
-def _unreadable(error: OSError) -> str:
+def why_unreadable(error: OSError) -> str:
+    """Return why a file cannot be read."""
     return f"cannot be read: {error.strerror or error}"

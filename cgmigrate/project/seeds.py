@@ -1,4 +1,4 @@
-"""The words that select a file: one that holds none cannot hold a diagnostic."""
+"""Seed words: a file that contains none of them has no diagnostics and is not parsed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ _WORDS = (
 )
 
 
-TRIGGERS: tuple[bytes, ...] = tuple(word.encode() for word in _WORDS)
-"""A file that holds none of these cannot hold a diagnostic, unless it asks for some to be left out."""
+SEED_WORDS: tuple[bytes, ...] = tuple(word.encode() for word in _WORDS)
 
 
-REQUEST = b"cgmigrate:"
-"""In a comment, the beginning of a request to leave diagnostics out, which is told where there are none."""
+SUPPRESSION_MARK = b"cgmigrate:"
+"""The start of a suppression comment. A file with one is examined, since an unused suppression is reported."""
 
 
-# UTF-32-LE starts with UTF-16-LE's mark, so it must come first.
-_TRIGGERS_BY_MARK = tuple(
+# UTF-32-LE starts with UTF-16-LE's byte order mark, so it must come first.
+_SEED_WORDS_BY_MARK = tuple(
     (mark, tuple(word.encode(encoding) for word in _WORDS))
     for mark, encoding in (
         (b"\xff\xfe\x00\x00", "utf-32-le"),
@@ -37,24 +36,27 @@ _TRIGGERS_BY_MARK = tuple(
 )
 
 
-_OVERLAP = max(len(word) for _, words in _TRIGGERS_BY_MARK for word in words) - 1
+OVERLAP = max(len(word) for _, words in _SEED_WORDS_BY_MARK for word in words) - 1
+"""Bytes that two consecutive pieces of a file must share, so that no seed word is cut."""
 
 
-def has_trigger(data: bytes) -> bool:
-    """Whether a whole file's bytes hold a trigger word, in UTF-8 or as a UTF-16 or UTF-32 mark announces."""
-    return _holds(data, _triggers_for(data))
+def has_seed_word(data: bytes) -> bool:
+    """Return whether the bytes of a whole file contain a seed word, in UTF-8 or in the encoding of its mark."""
+    return contains_any(data, seed_words_for(data))
 
 
-def _triggers_for(start: bytes) -> tuple[bytes, ...]:
+def seed_words_for(start: bytes) -> tuple[bytes, ...]:
+    """Return the seed words in the encoding that the first bytes of a file announce."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff", b"\x00\x00"):
-        for mark, words in _TRIGGERS_BY_MARK:
+        for mark, words in _SEED_WORDS_BY_MARK:
             if start.startswith(mark):
                 return words
-    return TRIGGERS
+    return SEED_WORDS
 
 
-def _holds(data: bytes, words: tuple[bytes, ...]) -> bool:
-    # Two searches turn away nearly every file; eleven are for the few that speak of CUDA.
-    if words is TRIGGERS and b"cuda" not in data and b"CudaGraph" not in data:
+def contains_any(data: bytes, words: tuple[bytes, ...]) -> bool:
+    """Return whether the bytes contain one of the words of `seed_words_for`."""
+    # Nearly all files contain neither of these two, which saves the search for the eleven words.
+    if words is SEED_WORDS and b"cuda" not in data and b"CudaGraph" not in data:
         return False
     return any(word in data for word in words)

@@ -1,118 +1,160 @@
-"""What a run has written, so that ``cgmigrate undo`` can restore it.
-
-Kept outside the tree, in the user's cache folder (``CGMIGRATE_CACHE_DIR`` names another), by project: the content
-of each file before, and what it was replaced by. An entry is complete before its file is written, so that a run
-that was killed can be undone as well.
-"""
+"""Restoring the files of the last run from its journal, as far as it goes."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import shutil
-import time
+import stat
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-KEPT = 10
-"""Runs of a project that can be undone, one after the other."""
-ENTRIES = "entries.jsonl"
-COMPLETE = "complete"
-"""A file that is there unless the run has written files that its journal does not name."""
+from cgmigrate.project.journal import COMPLETE, ENTRIES, digest, home, lines_of, runs_in, time_of
+from cgmigrate.project.temporary_files import remove_leftovers
+from cgmigrate.project.write import WriteError, write
+from cgmigrate.text.words import counted
+
+_TRIED = "tried"
+"""A file in the journal of a run that was undone as far as it went. What is left of it blocks no older run."""
 
 
-@dataclass(slots=True)
-class Journal:
-    """The record of one run; begins with the first file that is about to be written."""
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What undoing a run has done; ``when`` is empty where there was no run to undo. Paths are absolute."""
 
-    input_error: str = ""
-    """Why the run cannot be undone as a whole, empty when it can."""
-    recorded: int = 0
-    """Files that can be restored."""
-    _folder: Path | None = field(default=None)
+    when: str = ""
+    restored: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
-    def write(self, path: str, before: bytes, after: bytes) -> None:
-        """Replace a file's content as ``edits.write`` does, and record what it was. Raises WriteError."""
-        from cgmigrate.project.write import WriteError, write
 
-        self._record(path, before, after)
+class _NotRestoredError(Exception):
+    """A file that is not restored, and why. ``later`` says that it may be once the user has put it back."""
+
+    def __init__(self, reason: str, later: bool) -> None:
+        super().__init__(reason)
+        self.later = later
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: str
+    copy: str
+    before: str
+    after: str
+    line: bytes
+
+
+def undo() -> Undone:
+    """Restore the files of this project's last run, each that is still what the run made of it.
+
+    A file that was changed or deleted since stays in the journal and is tried again each time.
+    """
+    problems: list[str] = []
+    for run in reversed(runs_in(home())):
+        tried = (run / _TRIED).exists()
+        done = _undo(run)
+        if done.restored or (done.when and not tried):
+            return done
+        problems += done.problems
+    return Undone(problems=tuple(problems))
+
+
+def _undo(run: Path) -> Undone:
+    when = time_of(run)
+    try:
+        entries, problems = _entries(run, when)
+    except OSError as error:
+        return Undone(when, problems=(f"the journal of the run of {when} cannot be read: {error.strerror or error}",))
+    restored: list[str] = []
+    left: list[_Entry] = []
+    for entry in entries:
         try:
-            write(path, before, after)
-        except WriteError:
-            self._withdraw()
-            raise
-
-    def _record(self, path: str, before: bytes, after: bytes) -> None:
-        # Never fails: fixing matters more than undoing.
-        if self.input_error:
-            return
-        try:
-            if self._folder is None:
-                self._folder = _begin()
-            copy = f"{self.recorded}.before"
-            (self._folder / copy).write_bytes(before)
-            entry = {"path": os.path.abspath(path), "copy": copy, "before": digest(before), "after": digest(after)}
-            with (self._folder / ENTRIES).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-            self.recorded += 1
-        except OSError as error:
-            self.input_error = f"{error.strerror or error} ({error.filename or self._folder})"
-            if self._folder is not None:
-                # Removing a file needs no space on a disk that may be full.
-                with suppress(OSError):
-                    (self._folder / COMPLETE).unlink()
-
-    def _withdraw(self) -> None:
-        """Remove the last entry: its file was not written."""
-        if self._folder is not None and not self.input_error:
-            with suppress(OSError):
-                entries = self._folder / ENTRIES
-                entries.write_bytes(b"".join(lines_of(self._folder)[:-1]))
+            if _restore(run, entry):
+                restored.append(entry.path)
+        except _NotRestoredError as error:
+            problems.append(str(error))
+            left += [entry] if error.later else []
+    _keep(run, left)
+    return Undone(when if entries or problems else "", tuple(restored), tuple(problems))
 
 
-def lines_of(run: Path) -> list[bytes]:
-    """The entries of a run. A last line without its end was cut off before its file was written."""
-    return [line for line in (run / ENTRIES).read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+def _entries(run: Path, when: str) -> tuple[list[_Entry], list[str]]:
+    """The entries of a journal, and what is wrong with it as a whole."""
+    lines = lines_of(run)
+    entries = [entry for line in lines if (entry := _entry(line)) is not None]
+    problems = []
+    if damaged := len(lines) - len(entries):
+        problems.append(
+            f"the journal of the run of {when} is damaged ({run / ENTRIES}): "
+            f"{counted(damaged, 'entry', 'entries')} cannot be read"
+        )
+    if not (run / COMPLETE).exists():
+        problems.append(
+            f"the journal of the run of {when} is not complete: it may have written files that are not named here"
+        )
+    return entries, problems
 
 
-def _begin() -> Path:
-    project = home()
-    project.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for old in runs_in(project)[: -KEPT + 1]:
-        shutil.rmtree(old, ignore_errors=True)
-    # Several runs may begin at once: pre-commit starts some side by side.
-    folder = project / f"{time.time_ns():020}-{os.getpid()}"
-    folder.mkdir(mode=0o700)
-    (folder / COMPLETE).touch()
-    return folder
+def _entry(line: bytes) -> _Entry | None:
+    try:
+        data = json.loads(line)
+        texts = [data[name] for name in ("path", "copy", "before", "after")]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if not all(isinstance(text, str) and text and "\0" not in text for text in texts):
+        return None
+    path, copy, before, after = texts
+    return _Entry(path, copy, before, after, line)
 
 
-def runs_in(project: Path) -> list[Path]:
-    """The journals of the runs that have written something, oldest first."""
-    folders = (folder for folder in project.glob("*-*") if re.fullmatch(r"\d{20}-\d+", folder.name))
-    return sorted(run for run in folders if (run / ENTRIES).is_file() and (run / ENTRIES).stat().st_size)
+def _restore(run: Path, entry: _Entry) -> bool:
+    """Restore one file; False where it is already as it was. Raises _NotRestoredError."""
+    path = entry.path
+    try:
+        now = _content(path)
+        if digest(now) == entry.before:
+            return False
+        if digest(now) != entry.after:
+            raise _NotRestoredError(f"{path} has changed since and was left alone", later=True)
+        write(path, now, _saved(run, entry))
+    except WriteError as error:
+        raise _NotRestoredError(str(error), later=True) from error
+    except OSError as error:
+        raise _NotRestoredError(f"{path}: {error.strerror or error}", later=True) from error
+    finally:
+        remove_leftovers(os.path.dirname(os.path.realpath(path)))
+    return True
 
 
-def time_of(run: Path) -> str:
-    """When a run began."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(int(run.name.split("-")[0]) / 1e9))
+def _saved(run: Path, entry: _Entry) -> bytes:
+    """What the file was. Raises _NotRestoredError."""
+    try:
+        before = _content(str(run / os.path.basename(entry.copy)))
+    except OSError as error:
+        reason = f"its copy in the journal cannot be read ({error.strerror or error})"
+        raise _NotRestoredError(f"{entry.path} cannot be restored: {reason}", later=False) from error
+    if digest(before) != entry.before:
+        raise _NotRestoredError(f"{entry.path} cannot be restored: its copy in the journal is damaged", later=False)
+    return before
 
 
-def home() -> Path:
-    """Where the journals of the project in the working directory are: that of the checkout, else of the folder."""
-    from platformdirs import user_cache_dir
-
-    top = here = Path.cwd().resolve()
-    while not os.path.lexists(top / ".git") and top.parent != top:
-        top = top.parent
-    project = top if os.path.lexists(top / ".git") else here
-    cache = Path(os.environ.get("CGMIGRATE_CACHE_DIR") or user_cache_dir("cgmigrate", appauthor=False))
-    return cache / "undo" / digest(os.fsencode(project))[:16]
+def _content(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise WriteError(f"{path} is not a regular file and was left alone")
+        return file.read()
 
 
-def digest(data: bytes) -> str:
-    """The SHA-256 of a content."""
-    return hashlib.sha256(data).hexdigest()
+def _keep(run: Path, left: Iterable[_Entry]) -> None:
+    """Keep what may be restored later. The rest of the journal has been reported and is of no use."""
+    lines = [entry.line for entry in left]
+    if not lines:
+        shutil.rmtree(run, ignore_errors=True)
+        return
+    with suppress(OSError):
+        (run / _TRIED).touch()
+        (run / COMPLETE).touch()
+        (run / ENTRIES).write_bytes(b"".join(lines))

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from cgmigrate.project.temporary import create, write_all
+from cgmigrate.project.temporary_files import create, write_all
 
 # The name was resolved before: a link or a FIFO under it was put there since.
 _OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.run import Checked
-    from cgmigrate.project.discovery import InputError
+    from cgmigrate.project.inputs import InputError
     from cgmigrate.text.edits import Edit
 
 

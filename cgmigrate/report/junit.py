@@ -18,7 +18,7 @@ from cgmigrate.report.text import one
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:
-    from cgmigrate.project.discovery import InputError
+    from cgmigrate.project.inputs import InputError
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -20,7 +20,7 @@ from cgmigrate.text.escaping import in_json
 
 if TYPE_CHECKING:
     from cgmigrate.lint.rules import Rule
-    from cgmigrate.project.discovery import InputError
+    from cgmigrate.project.inputs import InputError
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"

@@ -34,10 +34,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cgmigrate.megatron.capture import captured
+from cgmigrate.megatron.capture import capture_of_resolved
 from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, SPLIT_IN, Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
-from cgmigrate.megatron.types import Capture, ResolvedConfiguration, in_words
+from cgmigrate.megatron.types import Capture, ResolvedConfiguration, describe_both
 from cgmigrate.project.pins import parse_release
 from cgmigrate.verify.arms import (
     DONE,
@@ -210,7 +210,7 @@ def capture_in(result: Result) -> Capture | None:
     if not result.effective:
         return None
     release = parse_release(result.arm.release)
-    found = captured(validated(result.effective, release), release)
+    found = capture_of_resolved(validated(result.effective, release), release)
     return found if isinstance(found, Capture) else None
 
 
@@ -241,7 +241,7 @@ def graphs_apart(left: Result, right: Result, sizes: bool = True) -> str:
         return f"{len(left.ranks)} processes against {len(right.ranks)}"
     first, second = capture_in(left), capture_in(right)
     if first is not None and second is not None and first != second:
-        asked, other = in_words(first, second)
+        asked, other = describe_both(first, second)
         return f"the settings ask for {asked} against {other} (this proxy captured the same graphs)"
     return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cgmigrate.megatron.command_line import words_of
+from cgmigrate.megatron.command_line import argument_words
 from cgmigrate.megatron.settings import MODULES, SCOPE, Settings, names_in
 from cgmigrate.megatron.types import Reader
 
@@ -68,7 +68,7 @@ def deciding(beside: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
         if reader is Reader.COMMAND_LINE and name in FIELDS | FLAGS:
             dashed = written.startswith("-") or name in FLAGS
             key = "--" + written.lstrip("-").replace("_", "-") if dashed else name
-            found[key] = words_of(value) if name in LISTS else str(value) if isinstance(value, list) else value
+            found[key] = argument_words(value) if name in LISTS else str(value) if isinstance(value, list) else value
         elif reader is not Reader.COMMAND_LINE and name in FIELDS and (usable := _for_config(name, value)) is not None:
             found[name] = usable
     return found
@@ -78,7 +78,7 @@ def _for_config(name: str, value: Any) -> Any:
     if name == "moe_layer_freq" and isinstance(value, str):
         return None  # an expression, which only the command line evaluates
     if name in LISTS and isinstance(value, str):
-        return words_of(value.replace(",", " "))
+        return argument_words(value.replace(",", " "))
     return value
 
 

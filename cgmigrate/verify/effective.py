@@ -33,7 +33,7 @@ What stands beside the settings (experts, recompute) goes into the reading as fa
 it is refused without any graphs, too, it is left out, and a note says so.
 
 Megatron-Bridge adds checks of its own before TransformerConfig. Those are cgmigrate's account of Bridge
-(``capture.given_to_config``); what they let through is read by the real TransformerConfig. A note says so.
+(``capture.validation_input``); what they let through is read by the real TransformerConfig. A note says so.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.megatron.capture import capture_of, captured, given_to_config
-from cgmigrate.megatron.command_line import words_of
+from cgmigrate.megatron.capture import capture_of, capture_of_resolved, validation_input
+from cgmigrate.megatron.command_line import argument_words
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, MODULES, Settings
-from cgmigrate.megatron.types import Capture, Reader, Rejected, ResolvedConfiguration, in_words
+from cgmigrate.megatron.types import Capture, Reader, Rejected, ResolvedConfiguration, describe_both
 from cgmigrate.text.words import counted
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated, with_changes
 from cgmigrate.verify.deciding import assumed_beside, deciding
@@ -125,7 +125,7 @@ class Reading:
         """What is captured, by what the release really kept; None where nothing was learnt."""
         if self.outcome == REFUSED:
             return Rejected("refused", self.reason, ())
-        return captured(self.effective, self.request.release) if self.effective is not None else None
+        return capture_of_resolved(self.effective, self.request.release) if self.effective is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ def read_all(requests: Sequence[Request], home: Home) -> list[Reading]:
     lines: dict[str, list[int]] = {}
     for index, request in enumerate(requests):
         reader = request.reader
-        given = given_to_config(request.settings, request.release, reader) if reader.validates_as_bridge else None
+        given = validation_input(request.settings, request.release, reader) if reader.validates_as_bridge else None
         if isinstance(given, Rejected):
             told[index] = Reading(request, home.version, REFUSED, given.reason, by_bridge=True)
         else:
@@ -271,7 +271,7 @@ def _line(request: Request, settings: Settings) -> dict[str, Any]:
     values = {name: settings[name] for name in FIELDS if name in settings}
     if flags:
         values = {
-            name: bool(value) if name in (ENABLE, EXTERNAL) else words_of(value) for name, value in values.items()
+            name: bool(value) if name in (ENABLE, EXTERNAL) else argument_words(value) for name, value in values.items()
         }
     fields = dict(request.fields)
     return {"reader": "command-line" if flags else "config", "settings": values, "fields": fields}
@@ -432,7 +432,7 @@ def _told(capture: Capture) -> str:
 
 def _apart(first: Capture, second: Capture) -> tuple[str, str]:
     """Two different captures, each in words that the other does not have."""
-    before, after = in_words(first, second)
+    before, after = describe_both(first, second)
     return (before, after) if Capture() not in (first, second) else (_told(first), _told(second))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from cgmigrate.documents.sites import Site
 from cgmigrate.lint.diagnostics import UNREADABLE
 from cgmigrate.lint.run import Checked, Run
-from cgmigrate.megatron.capture import capture_of, given_to_config
+from cgmigrate.megatron.capture import capture_of, validation_input
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided
 from cgmigrate.megatron.types import Capture, Reader, Rejected
@@ -90,7 +90,7 @@ def cases_of(asked: Asked, input_error: list[str], notes: list[str] | None = Non
     ``trouble`` takes what cannot be read, ``notes`` what is left out.
     """
     from cgmigrate.project.cascade import Configurations
-    from cgmigrate.project.discovery import InputError
+    from cgmigrate.project.inputs import InputError
 
     paths, lines = _split_lines(asked.paths)
     if asked.after and len(paths) != 1:
@@ -344,7 +344,7 @@ def _arms(
 
 def _for_config(settings: Settings, release: Release, case: Case) -> dict[str, Any]:
     """The settings as TransformerConfig gets them from the case's reader (command line, Megatron-Bridge)."""
-    given = given_to_config(settings, release, case.reader)
+    given = validation_input(settings, release, case.reader)
     # What the reader refuses is left to TransformerConfig, which mostly says the same; the config level tells the rest.
     plain = settings if isinstance(given, Rejected) else given
     return {name: plain[name] for name in FIELDS if name in plain}

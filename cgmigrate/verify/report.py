@@ -98,7 +98,7 @@ def write_page(path: str, comparisons: Sequence[Comparison], results: Mapping[st
     from datetime import datetime, timezone
 
     from cgmigrate import __version__
-    from cgmigrate.project.temporary import write_file
+    from cgmigrate.project.output_files import write_file
     from cgmigrate.verify.page import page
 
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.lint.baseline import save
-from cgmigrate.project import temporary
+from cgmigrate.project import output_files, temporary_files
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 
@@ -118,7 +118,7 @@ def test_undo_removes_what_a_killed_undo_left(project: Path, cgmigrate) -> None:
 def test_a_file_that_another_process_is_writing_is_not_removed(tmp_path: Path) -> None:
     code = f"""
 import sys
-from cgmigrate.project.temporary import create
+from cgmigrate.project.temporary_files import create
 created = create({str(tmp_path)!r})
 print(created[1], flush=True)
 sys.stdin.read()
@@ -127,18 +127,18 @@ sys.stdin.read()
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         path = Path(process.stdout.readline().strip())
-        temporary.remove_leftovers(str(tmp_path))
+        temporary_files.remove_leftovers(str(tmp_path))
         assert path.exists()
         process.kill()
         process.wait()
-    temporary.remove_leftovers(str(tmp_path))
+    temporary_files.remove_leftovers(str(tmp_path))
     assert not path.exists()
 
 
 def test_a_file_that_is_removed_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = temporary._locked
+    real = temporary_files._locked
     removed: list[str] = []
 
     def late(descriptor: int, wait: bool = True) -> bool:
@@ -147,8 +147,8 @@ def test_a_file_that_is_removed_before_it_is_locked_is_made_again(
             os.unlink(removed[0])
         return real(descriptor, wait)
 
-    monkeypatch.setattr(temporary, "_locked", late)
-    descriptor, path = temporary.create(str(tmp_path))
+    monkeypatch.setattr(temporary_files, "_locked", late)
+    descriptor, path = temporary_files.create(str(tmp_path))
     os.close(descriptor)
     assert removed and path != removed[0] and os.path.exists(path)
 
@@ -157,7 +157,7 @@ def test_many_writers_at_once_disturb_each_other_in_nothing(tmp_path: Path) -> N
     code = """
 import sys
 from cgmigrate.project.write import write
-from cgmigrate.project.temporary import remove_leftovers
+from cgmigrate.project.temporary_files import remove_leftovers
 path = sys.argv[1]
 open(path, "wb").write(b"0")
 for number in range(150):
@@ -207,12 +207,12 @@ def test_a_report_keeps_mode_and_link_and_a_new_one_follows_the_umask(project: P
     report.write_text("before")
     report.chmod(0o640)
     link.symlink_to("report")
-    temporary.write_file(str(link), b"after")
+    output_files.write_file(str(link), b"after")
     assert link.is_symlink() and report.read_bytes() == b"after"
     assert report.stat().st_mode & 0o777 == 0o640
     umask = os.umask(0o027)
     try:
-        temporary.write_file("new", b"after")
+        output_files.write_file("new", b"after")
     finally:
         os.umask(umask)
     assert (project / "new").stat().st_mode & 0o777 == 0o640
@@ -234,11 +234,11 @@ def test_a_report_goes_to_pipes_devices_and_folders_without_room_for_more(
         raise OSError(30, "Read-only file system")
 
     (project / "report").write_text("before")
-    monkeypatch.setattr(temporary, "create", refused)
-    temporary.write_file("report", b"after")
+    monkeypatch.setattr(output_files, "create", refused)
+    output_files.write_file("report", b"after")
     assert (project / "report").read_bytes() == b"after"
     with pytest.raises(OSError, match="Read-only"):
-        temporary.write_file("new", b"after")
+        output_files.write_file("new", b"after")
 
 
 def test_a_baseline_is_written_like_a_report(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

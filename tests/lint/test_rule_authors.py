@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.lint.rules import load
-from cgmigrate.megatron.data import rules_folder
+from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import FIELDS
 from tests.support.paths import ROOT
 

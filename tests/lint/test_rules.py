@@ -14,8 +14,8 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rule_tests import failures_of
 from cgmigrate.lint.rules import load, read
-from cgmigrate.megatron.data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.settings import FIELDS
 from tests.support.paths import ROOT
 

@@ -15,7 +15,7 @@ from cgmigrate.documents.syntax import Syntax
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.lint.ignoring import add_ignores
 from cgmigrate.lint.run import Run
-from cgmigrate.project.discovery import Source
+from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
 
 HEAD = "from megatron.core.transformer import TransformerConfig\n"
@@ -372,7 +372,7 @@ def test_readers_are_not_needed_where_nothing_is_asked(project: Path) -> None:
         "import sys\nfrom cgmigrate.cli.commands import main\n"
         "try: main(['check', '.'])\nexcept SystemExit: pass\n"
         "late = {'cgmigrate.lint.suppressions', 'cgmigrate.lint.ignoring', 'cgmigrate.lint.baseline'}\n"
-        "late |= {'cgmigrate.project.undo', 'platformdirs'}\n"
+        "late |= {'cgmigrate.project.journal', 'platformdirs'}\n"
         "print(sorted(late & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)

@@ -22,7 +22,7 @@ from cgmigrate.megatron.types import (
     Reader,
     Rejected,
     ResolvedConfiguration,
-    in_words,
+    describe_both,
 )
 from tests.support.paths import ROOT
 
@@ -281,8 +281,8 @@ def test_modules_of_local_are_named_only_where_captures_are_compared_by_them() -
     ]
     router, attn, whole = (capture for capture in captures if isinstance(capture, Capture))
     assert str(router) == str(attn) == "whole layers (local) in training, nothing in inference"
-    assert in_words(router, attn) == (
+    assert describe_both(router, attn) == (
         "whole layers (local, modules moe_router+moe_preprocess) in training, nothing in inference",
         "whole layers (local, modules attn) in training, nothing in inference",
     )
-    assert in_words(attn, whole) == (str(attn), str(whole))
+    assert describe_both(attn, whole) == (str(attn), str(whole))

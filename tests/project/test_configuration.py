@@ -245,9 +245,9 @@ def test_what_is_shown_as_settings_is_a_configuration_that_says_the_same(project
     )
     path = write(project / "cgmigrate.toml", text)
     shown = cgmigrate("check", "--show-settings", ".").stdout
-    before = Configurations().here()
+    before = Configurations().for_run()
     path.write_text(shown)
-    assert Configurations().here() == before
+    assert Configurations().for_run() == before
     assert 'to = "0.18"' in cgmigrate("check", "--show-settings", "--to", "0.18", ".").stdout
     assert cgmigrate("check", "--show-settings", "nowhere").exit_code == 2
 

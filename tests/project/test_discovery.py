@@ -11,8 +11,9 @@ import pytest
 
 from cgmigrate.documents.syntax import Syntax, syntax_of
 from cgmigrate.project import discovery
-from cgmigrate.project.discovery import MAX_BYTES, Discovery, InputError, Source, TooLarge
-from cgmigrate.project.seeds import TRIGGERS, has_trigger
+from cgmigrate.project.discovery import Discovery
+from cgmigrate.project.inputs import MAX_BYTES, InputError, Source, TooLarge
+from cgmigrate.project.seeds import SEED_WORDS, has_seed_word
 
 HIT = b"model:\n  enable_cuda_graph: true\n"
 MISS = b"model:\n  hidden_size: 4096\n"
@@ -55,14 +56,14 @@ def the_input_error(*paths: str) -> InputError:
 
 
 class TestTriggers:
-    @pytest.mark.parametrize("word", TRIGGERS)
+    @pytest.mark.parametrize("word", SEED_WORDS)
     @pytest.mark.parametrize(
         "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
     )
     def test_a_word_is_found_in_every_encoding_that_says_what_it_is(self, word: bytes, encoding: str) -> None:
         mark = "\ufeff" if encoding[-2:] in ("le", "be") else ""
-        assert has_trigger(f"{mark}é: {word.decode()}\n".encode(encoding))
-        assert not has_trigger(f"{mark}é: cuda Graph {word.decode()[:-1]}\n".encode(encoding))
+        assert has_seed_word(f"{mark}é: {word.decode()}\n".encode(encoding))
+        assert not has_seed_word(f"{mark}é: cuda Graph {word.decode()[:-1]}\n".encode(encoding))
 
     @pytest.mark.parametrize(
         "text",
@@ -75,11 +76,11 @@ class TestTriggers:
         ],
     )
     def test_names_that_hold_a_word_pass(self, text: str) -> None:
-        assert has_trigger(text.encode())
+        assert has_seed_word(text.encode())
 
     @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"cuda", b"torch.cuda.CUDAGraph()", b"CudaGraphManager"])
     def test_other_talk_of_cuda_does_not(self, data: bytes) -> None:
-        assert not has_trigger(data)
+        assert not has_seed_word(data)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ class TestFiles:
             Source("sub/c.md", Syntax.MARKDOWN, b"`--cuda-graph-scope`\r\n"),
         ]
         assert (discovered.files_listed, discovered.files_seen) == (3, 3)
-        assert discovered.hits == {
+        assert discovered.seed_counts == {
             Syntax.YAML: 1,
             Syntax.PYTHON: 0,
             Syntax.COMMAND_LINE: 0,
@@ -135,13 +136,13 @@ class TestFiles:
         put("a.yaml")
         discovered = Discovery(["."])
         assert list(discovered) == list(discovered)
-        assert (discovered.files_seen, discovered.hits[Syntax.YAML]) == (1, 1)
+        assert (discovered.files_seen, discovered.seed_counts[Syntax.YAML]) == (1, 1)
 
     def test_an_empty_directory_holds_nothing(self) -> None:
         discovered = Discovery(["."])
         assert list(discovered) == []
         assert (discovered.files_listed, discovered.files_seen) == (0, 0)
-        assert set(discovered.hits.values()) == {0}
+        assert set(discovered.seed_counts.values()) == {0}
 
     def test_no_paths_at_all(self) -> None:
         assert list(Discovery([])) == []
@@ -478,9 +479,11 @@ def test_real_permissions_as_another_user(here: Path, in_git: bool) -> None:
     os.waitpid(child, 0)
     # git names no folder of its own accord, only the checkout around what it could not read.
     unread = (
-        ["Trouble . True", "Trouble tracked/c.yaml True"] if in_git else ["Trouble locked True", "Trouble tracked True"]
+        ["InputError . True", "InputError tracked/c.yaml True"]
+        if in_git
+        else ["InputError locked True", "InputError tracked True"]
     )
-    assert sorted(told) == sorted(["Source a.yaml ", "Trouble secret.yaml True", *unread])
+    assert sorted(told) == sorted(["Source a.yaml ", "InputError secret.yaml True", *unread])
 
 
 class TestGit:
@@ -634,7 +637,7 @@ class TestLargeFiles:
         put("b.yaml", MISS.ljust(MAX_BYTES + 1, b"#"))
         discovered = Discovery(["."])
         assert list(discovered) == [TooLarge("a.yaml", MAX_BYTES + 1)]
-        assert (discovered.files_seen, discovered.hits[Syntax.YAML]) == (2, 1)
+        assert (discovered.files_seen, discovered.seed_counts[Syntax.YAML]) == (2, 1)
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-be"])
     @pytest.mark.parametrize("piece", [0, 1])

@@ -13,7 +13,6 @@ import stat
 from contextlib import suppress
 
 _NAME = re.compile(r"\.cgmigrate-\w{8}\.tmp")
-_DEVICES = ("/dev/", "/proc/")
 
 
 def create(folder: str) -> tuple[int, str]:
@@ -65,64 +64,3 @@ def _locked(descriptor: int, wait: bool = True) -> bool:
     except (ImportError, OSError):
         return False
     return True
-
-
-def write_file(path: str, data: bytes) -> None:
-    """Write a file whole or not at all: a report, a baseline. Raises OSError; then the file is as it was.
-
-    A symbolic link stays one, and a file keeps its mode. What is no regular file (a pipe, a terminal) is written as it
-    is, and so is a file whose folder takes no new files.
-    """
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        status = None
-    regular = status is None or stat.S_ISREG(status.st_mode)
-    # /dev/stdout may be a regular file that others write to as well.
-    if not regular or os.path.abspath(path).startswith(_DEVICES):
-        _overwrite(path, data)
-        return
-    if status is not None and not os.access(path, os.W_OK):
-        import errno
-
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    _replace(path, data, status)
-
-
-def _replace(path: str, data: bytes, status: os.stat_result | None) -> None:
-    import errno
-
-    try:
-        _rename_over(os.path.realpath(path), data, status)
-    except OSError as error:
-        # The folder takes no new file, or the file is mounted (a container's one file).
-        if status is None or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY):
-            raise
-        _overwrite(path, data)
-
-
-def _rename_over(target: str, data: bytes, status: os.stat_result | None) -> None:
-    folder = os.path.dirname(target)
-    remove_leftovers(folder)
-    descriptor, temporary = create(folder)
-    try:
-        write_all(descriptor, data)
-        os.fchmod(descriptor, _mode_of_new_files() if status is None else stat.S_IMODE(status.st_mode))
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    finally:
-        os.close(descriptor)
-
-
-def _mode_of_new_files() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
-
-
-def _overwrite(path: str, data: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(data)
