@@ -8,7 +8,7 @@ import click
 
 from cgmigrate.cli.console import FOR_PEOPLE, Output
 from cgmigrate.cli.session import CLEAN, ERROR, clean, each, output_of, run_of, status_of, tell_notes, usable
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.saving import Writer

@@ -11,7 +11,7 @@ import click
 from cgmigrate.cli.console import FOR_PEOPLE
 from cgmigrate.cli.session import CLEAN, DIAGNOSTICS, ERROR, clean, each, output_of, run_of, status_of, tell_notes
 from cgmigrate.text.escaping import in_text
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.console import Output
@@ -134,7 +134,7 @@ def _readable(line: str, coloured: bool) -> str:
 
 def _write_stdout(run: Run, rewritten: list[Checked]) -> None:
     """What was read from stdin, rewritten or as it was."""
-    from cgmigrate.text.edits import encode
+    from cgmigrate.text.encoding import encode
 
     assert run.options.stdin is not None
     texts = [encode(checked.after or "", checked.bom) for checked in rewritten]

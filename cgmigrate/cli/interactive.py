@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgmigrate.documents.sites import CannotEditError, Document
+from cgmigrate.documents.sites import CannotEditError, Document, spans_of
 from cgmigrate.text.diff import unified_diff
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.escaping import in_line
@@ -18,7 +18,6 @@ from cgmigrate.text.escaping import in_line
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.megatron.settings import Settings
-from cgmigrate.documents.site_spans import spans_of
 
 _HELP = """\
 y - write this change

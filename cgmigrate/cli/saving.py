@@ -31,7 +31,7 @@ class Writer:
         from cgmigrate.project.journal import Journal
         from cgmigrate.project.write import WriteError
         from cgmigrate.report.folding import places_of
-        from cgmigrate.text.edits import encode
+        from cgmigrate.text.encoding import encode
 
         assert checked.after is not None
         self._journal = self._journal or Journal()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cgmigrate.cli.console import WITH_EDITS, Output, Unusable, colour_wanted
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Diagnostic

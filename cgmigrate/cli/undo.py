@@ -8,7 +8,7 @@ import click
 
 from cgmigrate.project.undo import undo
 from cgmigrate.text.escaping import in_line
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 
 
 def undo_last_run() -> bool:

@@ -176,3 +176,10 @@ class CannotEditError(Exception):
     def __init__(self, site: int, reason: str) -> None:
         super().__init__(reason)
         self.site = site
+
+
+def spans_of(document: Document, indices: Sequence[int]) -> frozenset[Span]:
+    """Return the spans of the settings of some sites and of some problems, both by index."""
+    chosen = frozenset(indices)
+    sites = [written.span for site in document.sites if site.index in chosen for written in site.written]
+    return frozenset([*sites, *(problem.span for problem in document.problems if problem.index in chosen)])

@@ -1,8 +1,13 @@
-"""The syntaxes, and which one a file is written in."""
+"""The syntaxes: which one a file is written in, and the document that reads it."""
 
 from __future__ import annotations
 
+import os
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.sites import Document
 
 
 class Syntax(Enum):
@@ -46,3 +51,14 @@ def syntax_of(path: str) -> Syntax | None:
 
 READ = (Syntax.YAML, Syntax.PYTHON)
 """The syntaxes that this version reads; of others it counts the files that hold the names."""
+
+
+def document_of(path: str, text: str, syntax: Syntax) -> Document:
+    """Return the document that reads a file's text; ``syntax`` is one of ``READ``."""
+    if syntax is Syntax.PYTHON:
+        from cgmigrate.documents.python import PythonDocument
+
+        return PythonDocument(text, os.path.abspath(path))
+    from cgmigrate.documents.yaml import YamlDocument
+
+    return YamlDocument(text)

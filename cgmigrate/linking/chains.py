@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from cgmigrate.text.edits import decode
+from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
 
 _MAY_BUILD = re.compile(

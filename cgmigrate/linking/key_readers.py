@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from cgmigrate.documents.python.places import OLD_NAMES
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.source_trees import is_part_of_megatron
-from cgmigrate.text.edits import decode
+from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
 
 _NAME = r"(enable_cuda_graph|external_cuda_graph|cuda_graph_scope)"

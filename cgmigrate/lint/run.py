@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from cgmigrate.documents.syntax import READ, Syntax
+from cgmigrate.documents.syntax import READ, Syntax, document_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.project.discovery import Buffer, Discovery
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from cgmigrate.project.pins import Resolution
     from cgmigrate.text.edits import Edit
     from cgmigrate.text.spans import Span
-from cgmigrate.documents.registry import document_of
 from cgmigrate.project.options import Options
 
 
@@ -193,7 +192,7 @@ class Run:
         return merged_into({path: names for path, names in children.items() if names}, [s.path for s in sources])
 
     def _check(self, source: Source) -> Checked:
-        from cgmigrate.text.edits import decode
+        from cgmigrate.text.encoding import decode
 
         try:
             text, bom = decode(source.data)
@@ -474,7 +473,7 @@ def _parted_by_choice(
     diagnostics: Sequence[Diagnostic], document: Document, chosen: Mapping[int, Settings]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
     """The diagnostics whose fix the user chose, and those whose fix was declined."""
-    from cgmigrate.documents.site_spans import spans_of
+    from cgmigrate.documents.sites import spans_of
 
     spans = spans_of(document, list(chosen))
     return tuple(f for f in diagnostics if f.span in spans), tuple(f for f in diagnostics if f.span not in spans)

@@ -14,7 +14,7 @@ from pathlib import Path
 from cgmigrate.project.journal import COMPLETE, ENTRIES, digest, home, lines_of, runs_in, time_of
 from cgmigrate.project.temporary_files import remove_leftovers
 from cgmigrate.project.write import WriteError, write
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 
 _TRIED = "tried"
 """A file in the journal of a run that was undone as far as it went. What is left of it blocks no older run."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Diagnostic

@@ -1,11 +1,9 @@
-"""Edits: spans of a text with their replacements; decoding and encoding of files."""
+"""Edits: spans of a text with their replacements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,20 +53,3 @@ def moved(offset: int, edits: Sequence[Edit]) -> int:
         elif edit.start <= offset:
             return edit.start + shift
     return offset + shift
-
-
-def decode(data: bytes) -> tuple[str, bool]:
-    """A file's UTF-8 bytes as text without the byte order mark, and whether there was one.
-
-    Raises:
-        UnicodeDecodeError: the bytes are not UTF-8; its ``start`` counts from the first byte of ``data``.
-    """
-    text = data.decode("utf-8")
-    if data.startswith(_BOM):
-        return text[1:], True
-    return text, False
-
-
-def encode(text: str, bom: bool) -> bytes:
-    """The bytes of a text, after a byte order mark if ``bom``: ``encode(*decode(data)) == data``."""
-    return (_BOM if bom else b"") + text.encode("utf-8")

@@ -54,7 +54,7 @@ from cgmigrate.megatron.command_line import argument_words
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, MODULES, Settings
 from cgmigrate.megatron.types import Capture, Reader, Rejected, ResolvedConfiguration, describe_both
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated, with_changes
 from cgmigrate.verify.deciding import assumed_beside, deciding
 from cgmigrate.verify.mcore import Home, environment, home_for, not_available, with_advice

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import (
     EAGER,
     EAGER_AGAIN,

@@ -93,7 +93,7 @@ def _shown(node: Any) -> str:
 
 
 def _in_python(before: str, after: str) -> Iterator[str]:
-    from cgmigrate.documents.python.comparing import same_rest
+    from cgmigrate.documents.python.equivalence import same_rest
     from cgmigrate.documents.python.source import Source
 
     # Written anew from its tree, a text has neither comments nor a format of its own.

@@ -127,9 +127,8 @@ def cases_of(asked: Asked, input_error: list[str], notes: list[str] | None = Non
 
 def _readable(after: str, before: str) -> None:
     """See that the migrated form can be read in the syntax of the file. Raises PlanError."""
-    from cgmigrate.documents.registry import document_of
-    from cgmigrate.documents.syntax import READ, syntax_of
-    from cgmigrate.text.edits import decode
+    from cgmigrate.documents.syntax import READ, document_of, syntax_of
+    from cgmigrate.text.encoding import decode
 
     try:
         text, _ = decode(read_bytes(after))
@@ -161,11 +160,10 @@ def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]
 
 def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
     """The cases of one file, each with the first and last line of its site."""
-    from cgmigrate.documents.registry import document_of
-    from cgmigrate.documents.syntax import syntax_of
+    from cgmigrate.documents.syntax import document_of, syntax_of
     from cgmigrate.lint.plan import settings_of
     from cgmigrate.text.diff import unified_diff
-    from cgmigrate.text.edits import decode
+    from cgmigrate.text.encoding import decode
 
     if not checked.text or (syntax := syntax_of(checked.path)) is None:
         return

@@ -11,7 +11,8 @@ import yaml
 from cgmigrate.documents.sites import CannotEditError, Site
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.megatron.settings import Settings, Undecided
-from cgmigrate.text.edits import apply, decode, encode
+from cgmigrate.text.edits import apply
+from cgmigrate.text.encoding import decode, encode
 from tests.support.paths import ROOT
 
 FIXTURES = ROOT / "tests" / "fixtures" / "yaml"

@@ -482,7 +482,7 @@ def test_a_dict_that_is_used_otherwise_has_no_callee(use: str) -> None:
 
 
 def test_blank_lines_above_an_import_that_goes_are_counted() -> None:
-    from cgmigrate.documents.python.imports import _behind_blanks
+    from cgmigrate.documents.python.enum_imports import _behind_blanks
 
     text = "import a  \n" + " \n" * 3 + "import b\n" + "\n" * 5 + "x = 1\n"
     first = text.index("import b")
@@ -523,7 +523,7 @@ def test_places_that_multiply_through_aliases_are_not_rewritten(project: Path, c
 def test_the_lines_of_a_file_are_read_once_for_all_fixes(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cgmigrate.documents.yaml.writing import Lines
+    from cgmigrate.documents.yaml.line_edits import Lines
 
     read: list[int] = []
     start = Lines.__init__

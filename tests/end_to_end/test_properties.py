@@ -23,7 +23,8 @@ from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load as load_rules
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.settings import FIELDS, Settings, Undecided
-from cgmigrate.text.edits import apply, decode
+from cgmigrate.text.edits import apply
+from cgmigrate.text.encoding import decode
 from tests.support.paths import CORPUS
 
 NAME = re.compile("|".join(word for field in FIELDS for word in (field, field.replace("_", "-"))))

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from cgmigrate.project.write import ChangedError, ReadOnlyError, WriteError, write
 from cgmigrate.text.diff import unified_diff
-from cgmigrate.text.edits import Edit, OverlapError, apply, decode, encode, moved
+from cgmigrate.text.edits import Edit, OverlapError, apply, moved
+from cgmigrate.text.encoding import decode, encode
 
 BEFORE = b"enable_cuda_graph: true\r\n"
 AFTER = b"cuda_graph_impl: local\r\n"

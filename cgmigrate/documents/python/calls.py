@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Sequence
 
-from cgmigrate.documents.python.elsewhere import owner_of
-from cgmigrate.documents.python.names import Names
+from cgmigrate.documents.python.class_origins import owner_of
+from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place, guards_above
 from cgmigrate.documents.python.source import Source, dotted, spreads_in
 from cgmigrate.documents.python.values import value_of

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from cgmigrate.documents.python.elsewhere import MAX_BYTES, MAX_STEPS, module_file
-from cgmigrate.documents.python.names import Names, names_of, package_of
+from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
+from cgmigrate.documents.python.name_resolution import Names, names_of, package_of
 from cgmigrate.megatron.settings import FIELDS
 
 _CORE = "cuda_graph"

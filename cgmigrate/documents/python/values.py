@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import guard_of
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, Choice, Undecided

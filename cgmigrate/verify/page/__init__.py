@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import DYNAMIC, EAGER_SOURCE, LEGACY_SOURCE, ROLES, STATIC, Result
 from cgmigrate.verify.page.arms import arms_table
 from cgmigrate.verify.page.census import census

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 from cgmigrate.verify import figures
 from cgmigrate.verify.arms import DONE, Rank
 from cgmigrate.verify.page.markup import Markup, element, together

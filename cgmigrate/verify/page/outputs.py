@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 from cgmigrate.verify import figures
 from cgmigrate.verify.page.charts import Bar, Curve, bar_chart, loss_chart, sample
 from cgmigrate.verify.page.markup import Markup, element, together

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from cgmigrate.text.words import counted
+from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import Packing, Proxy
 from cgmigrate.verify.page.markup import Markup, element, together
 from cgmigrate.verify.page.pieces import Shown, alike, facts, items, listed, written

@@ -11,7 +11,7 @@ import ast
 import os
 from functools import lru_cache
 
-from cgmigrate.documents.python.names import MEGATRON, Names, names_of
+from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of
 from cgmigrate.text.files import read_bytes
 
 MAX_STEPS = 8

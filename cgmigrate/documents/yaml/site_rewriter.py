@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
 from cgmigrate.documents.sites import CannotEditError, Site
+from cgmigrate.documents.yaml.line_edits import Writer, anchors_in, comma_behind, in_quotes, indent_of
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
 from cgmigrate.documents.yaml.values import Place, scalar_value
-from cgmigrate.documents.yaml.writing import Writer, anchors_in, comma_behind, in_quotes, indent_of
 from cgmigrate.megatron.settings import Settings
 
 

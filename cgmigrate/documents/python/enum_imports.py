@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import catches_missing
 from cgmigrate.documents.python.source import Source
 from cgmigrate.text.edits import Edit

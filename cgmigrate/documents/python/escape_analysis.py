@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.definitions import Definition, Module, definition_of
-from cgmigrate.documents.python.names import MEGATRON
+from cgmigrate.documents.python.name_resolution import MEGATRON
 from cgmigrate.documents.python.places import FIELD_SET
 from cgmigrate.documents.python.scopes import Binding, Function, Scope
 from cgmigrate.documents.python.source import dotted

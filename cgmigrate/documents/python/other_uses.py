@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.documents.python.meanings import (
+from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.places import OLD_NAMES, guards_above
+from cgmigrate.documents.python.read_messages import (
     THREE,
     Kind,
     advice,
@@ -20,11 +22,9 @@ from cgmigrate.documents.python.meanings import (
     through_getattr,
     through_hasattr,
 )
-from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
-from cgmigrate.documents.python.places import OLD_NAMES, guards_above
+from cgmigrate.documents.python.site_rewriter import module_class_like
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import enum_class, enum_member
-from cgmigrate.documents.python.writing import module_class_like
 from cgmigrate.documents.sites import FOLLOWS_USES, UNKNOWN_OWNER, Problem, Written
 from cgmigrate.megatron.settings import ENABLE, LAYER_MODULES, SCOPE
 from cgmigrate.text.edits import Edit

@@ -7,10 +7,10 @@ import re
 from bisect import bisect_left
 
 from cgmigrate.documents.python.definitions import module_of
-from cgmigrate.documents.python.escapes import Escapes, function_above
-from cgmigrate.documents.python.guards import Guards
-from cgmigrate.documents.python.names import Names
+from cgmigrate.documents.python.escape_analysis import Escapes, function_above
+from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
+from cgmigrate.documents.python.possible_release_checks import Guards
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.text.spans import Span
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from cgmigrate.documents.changes import Add, Remove, Rename, Revalue, changes
-from cgmigrate.documents.python.names import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member, rendered

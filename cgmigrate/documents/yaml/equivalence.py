@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.changes import Add, Rename, same
-from cgmigrate.documents.yaml.planning import key_spelled, plan_changes
+from cgmigrate.documents.yaml.site_rewriter import key_spelled, plan_changes
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.documents.yaml.values import Place, settings_in, split_key, value_of
 from cgmigrate.megatron.settings import Settings

@@ -12,8 +12,8 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.documents.python.elsewhere import other_class
-from cgmigrate.documents.python.names import Names
+from cgmigrate.documents.python.class_origins import other_class
+from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place, catches_missing, guard_of
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import value_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from enum import Enum
 
-from cgmigrate.documents.python.names import SCOPE_CLASS
+from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.megatron.settings import ENABLE, LAYER_MODULES, SCOPE
 
