@@ -61,8 +61,8 @@ class Site:
 
     ``path`` names what encloses them (keys of mappings, a prefix of dotted keys), ``written``
     are the site's own settings in the order of the text, ``inherits`` the sites merged into
-    it, nearest first. ``used_at`` are further paths at which the same text is used (aliases).
-    ``neighbours`` holds the other plain values beside the settings. ``fixed_in_place`` says why
+    it, nearest first. ``alias_paths`` are further paths at which the same text is used (aliases).
+    ``neighbours`` holds the other plain values beside the settings. ``blocked_by`` says why
     the document cannot edit the site, empty when it can.
 
     In code, ``origin`` says whose they are; ``overrides``, that they change an object that has settings
@@ -78,9 +78,9 @@ class Site:
     written: tuple[Written, ...]
     flags: bool = False
     inherits: tuple[int, ...] = ()
-    used_at: tuple[tuple[str, ...], ...] = ()
+    alias_paths: tuple[tuple[str, ...], ...] = ()
     neighbours: Mapping[str, object] = field(default_factory=dict)
-    fixed_in_place: str = ""
+    blocked_by: str = ""
     origin: Origin | None = None
     overrides: bool = False
     built: bool = False
@@ -107,17 +107,17 @@ class Site:
 class Problem:
     """Something in the text beside the sites that is to be told; ``rule`` explains it.
 
-    ``becomes`` is what to write instead, where that is known: the document writes it when ``index`` (which
+    ``replacement`` is what to write instead, where that is known: the document writes it when ``index`` (which
     continues those of the sites) is among the rewrites. ``risk`` says why that may change what the code does,
     ``blocked_by`` what prevents a fix, ``advice`` what to write by hand. ``fix`` is the fix in short where it does
-    not write ``becomes``.
+    not write ``replacement``.
     """
 
     rule: str
     span: Span
     message: str
     index: int = -1
-    becomes: str = ""
+    replacement: str = ""
     advice: str = ""
     risk: str = ""
     blocked_by: str = ""
@@ -142,13 +142,13 @@ class Document(Protocol):
         """Names at the top of the file, which tell its kind."""
 
     @property
-    def left_alone(self) -> Sequence[tuple[Written, str]]:
+    def skipped(self) -> Sequence[tuple[Written, str]]:
         """Names that are no settings or not Megatron's, each with its owner."""
 
     builds_on: str
     """Other files that this one is merged into (``defaults:``), as written; empty when none."""
 
-    def exposed(self, index: int) -> str:
+    def risk(self, index: int) -> str:
         """Why code that is not followed may see the object of a site or of a problem, empty when none does.
 
         The fix of such an object is not safe: other places may set or read it under the old names.

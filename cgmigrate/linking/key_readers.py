@@ -13,8 +13,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from cgmigrate.documents.python.places import OLD_NAMES
 from cgmigrate.documents.python.source import Source
+from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
@@ -45,7 +45,7 @@ def readers_of_keys(top: str | None, sources: Iterable[tuple[str, bytes]]) -> di
         if not is_part_of_megatron(os.path.abspath(path)):
             for name, line in _reads(texts.get(path) or _bytes_of(path)):
                 found.setdefault(name, f"{path}:{line}")
-        if len(found) == len(OLD_NAMES):
+        if len(found) == len(DEPRECATED):
             break
     return found
 
@@ -67,7 +67,7 @@ def _reads(data: bytes) -> Iterator[tuple[str, int]]:
     except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in source.walk():
-        if (name := _name_read(node, source)) in OLD_NAMES:
+        if (name := _name_read(node, source)) in DEPRECATED:
             yield name, getattr(node, "lineno", 0)
 
 

@@ -106,8 +106,8 @@ class Owners:
         if any(_is_prose(written.field, written.value) for written in site.written):
             return Owner(PROSE)
         at = self._at_paths(_Asked(site, names, self._top_level))
-        first, others = at[site.path], list(map(at.__getitem__, site.used_at))
-        for path, other in zip(site.used_at, others, strict=True):
+        first, others = at[site.path], list(map(at.__getitem__, site.alias_paths))
+        for path, other in zip(site.alias_paths, others, strict=True):
             if other is first or other is None:
                 continue
             if first is None:

@@ -59,7 +59,7 @@ def _over_all_branches(
     """Examine sites once for each combination of branches. Raises CannotChooseError where these do not agree."""
     if any((eco := owners[i].ecosystem) is None or eco.reader is None or owners[i].conflict for i in component):
         raise CannotChooseError
-    if fixed := next(filter(None, (sites[index].fixed_in_place for index in component)), ""):
+    if fixed := next(filter(None, (sites[index].blocked_by for index in component)), ""):
         raise CannotChooseError(fixed)
     found: list[dict[int, Settings]] = []
     risks: dict[int, list[Reason]] = {index: [] for index in component}

@@ -52,7 +52,7 @@ def _examine_site(
     site: Site, reader: Reader, before: Settings, conflict: str, document: Document, context: Context
 ) -> SiteCase:
     case = SiteCase(site, document, reader, before, _source_for(before, context))
-    for reason in filter(None, (conflict, site.fixed_in_place)):
+    for reason in filter(None, (conflict, site.blocked_by)):
         case.block(reason)
     if any(written.span in context.held for written in site.written):
         case.block("it is to stay as it is")

@@ -30,7 +30,7 @@ from cgmigrate.megatron.types import Reader
 
 def examine(document: Document, context: Context) -> Examination:
     """Return what there is to say about a document and how its sites should be written."""
-    result = Examination(left_alone=list(document.left_alone))
+    result = Examination(left_alone=list(document.skipped))
     merged = effective(document.sites)
     asked = Owners(document.top_level, context.ecosystems)
     owners = [asked.of(site, merged[site.index].keys()) for site in document.sites]
@@ -48,7 +48,7 @@ def examine(document: Document, context: Context) -> Examination:
     problems = [
         (_held(problem, context), rule) for problem in document.problems if (rule := _rule_of(problem, context))
     ]
-    fine = _decide(document, sites, cases, chosen, context, result, {p.index: {} for p, _ in problems if p.becomes})
+    fine = _decide(document, sites, cases, chosen, context, result, {p.index: {} for p, _ in problems if p.replacement})
     for problem, rule in problems:
         result.diagnostics.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
@@ -97,7 +97,7 @@ def _rule_of(problem: Problem, context: Context) -> Rule | None:
 
 
 def _held(problem: Problem, context: Context) -> Problem:
-    return replace(problem, becomes="") if problem.span in context.held else problem
+    return replace(problem, replacement="") if problem.span in context.held else problem
 
 
 def _told_problem(
@@ -108,18 +108,18 @@ def _told_problem(
     ``fine`` says that all that can be written was tried together and is right.
     """
     told = Diagnostic(rule.id, rule.severity, problem.span, problem.message, site=problem.index)
-    if not problem.becomes:
+    if not problem.replacement:
         return replace(told, blocked_by=problem.blocked_by, help=problem.advice)
     risk = problem.risk
     if context.source >= SPLIT_IN:
         risk = risk or f"the code already runs on megatron-core {context.source}, where it does something else"
-    risk = risk or document.exposed(problem.index)
+    risk = risk or document.risk(problem.index)
     if not fine and (reason := _input_error(document, {problem.index: {}})):
         blocked_by = f"the text cannot be changed safely: {reason}"
-        return replace(told, blocked_by=blocked_by, help=f"write `{problem.becomes}` by hand")
+        return replace(told, blocked_by=blocked_by, help=f"write `{problem.replacement}` by hand")
     (result.unsafe if risk else result.safe)[problem.index] = {}
     return replace(
-        told, fix=problem.fix or f"write `{problem.becomes}`", applicability=UNSAFE if risk else SAFE, because=risk
+        told, fix=problem.fix or f"write `{problem.replacement}`", applicability=UNSAFE if risk else SAFE, because=risk
     )
 
 
@@ -213,5 +213,5 @@ def _decide(
 def _add_exposure(document: Document, group: Sequence[SiteCase]) -> None:
     """A rewrite is safe only where no other code sets or reads the same object."""
     for case in group:
-        if reason := document.exposed(case.site.index):
+        if reason := document.risk(case.site.index):
             case.risk(reason)

@@ -264,7 +264,7 @@ class TestValues:
         assert [problem.rule for problem in document.problems] == ["CG005"]
         assert "line 2; YAML keeps the last" in document.problems[0].message
         assert document.sites[0].own == {SCOPE: "mlp"}
-        assert document.sites[0].fixed_in_place
+        assert document.sites[0].blocked_by
 
     def test_as_flag_and_as_name_is_twice_as_well(self) -> None:
         document = YamlDocument("--cuda-graph-scope: attn\ncuda_graph_scope: mlp\n")
@@ -293,7 +293,7 @@ class TestMerging:
 
     def test_a_quoted_merge_key_is_a_name(self) -> None:
         (site,) = sites("a: &a {cuda_graph_scope: attn}\nb: {'<<': *a}\n")
-        assert site.used_at == (("b", "<<"),)
+        assert site.alias_paths == (("b", "<<"),)
 
     def test_dotted_settings_come_through_several_merges(self) -> None:
         a, b, c, *_ = (
@@ -308,14 +308,14 @@ class TestMerging:
     @pytest.mark.parametrize("text", ["m: &m {cuda_graph_scope: attn, <<: {<<: *m}}", "m: &m {x: &x {<<: *m}, <<: *x}"])
     def test_a_mapping_that_merges_itself_ends(self, text: str) -> None:
         found = sites(text)
-        assert any(site.fixed_in_place == "it merges a mapping that holds it" for site in found)
+        assert any(site.blocked_by == "it merges a mapping that holds it" for site in found)
         indices = {site.index: site.inherits for site in found}
         assert not any(index in indices[source] for index, sources in indices.items() for source in sources)
 
     def test_paths_of_aliases_in_what_is_aliased(self) -> None:
         (site,) = sites("a: &a {cuda_graph_scope: attn}\nb: &b {m: *a}\nc: [[*b]]\nd: *b\n")
         assert site.path == ("a",)
-        assert set(site.used_at) == {("b", "m"), ("c", "m"), ("d", "m")}
+        assert set(site.alias_paths) == {("b", "m"), ("c", "m"), ("d", "m")}
 
     def test_a_text_used_everywhere_is_not_edited(self) -> None:
         bomb = "a: &a0 {cuda_graph_scope: full}\n" + "".join(
@@ -323,7 +323,7 @@ class TestMerging:
         )
         started = time.process_time()
         (site,) = sites(bomb)
-        assert "more than 1,000 places" in site.fixed_in_place
+        assert "more than 1,000 places" in site.blocked_by
         assert time.process_time() - started < 2
 
 

@@ -512,9 +512,9 @@ def test_places_that_multiply_through_aliases_are_not_rewritten(project: Path, c
     inner = ", ".join(f"k{at}: {{external_cuda_graph: true}}" for at in range(400))
     text = f"m: &m {{{inner}}}\n" + "".join(f"a{at}: *m\n" for at in range(400))
     document = YamlDocument(text)
-    assert sum(len(site.used_at) for site in document.sites) <= 100_000
-    left = [site for site in document.sites if len(site.used_at) < 400]
-    assert {site.fixed_in_place for site in left} == {"aliases use the texts of this file at more than 100,000 places"}
+    assert sum(len(site.alias_paths) for site in document.sites) <= 100_000
+    left = [site for site in document.sites if len(site.alias_paths) < 400]
+    assert {site.blocked_by for site in left} == {"aliases use the texts of this file at more than 100,000 places"}
     Path("a.yaml").write_text(text)
     cgmigrate("fix", "--unsafe-fixes", "a.yaml")
     assert Path("a.yaml").read_text().count("external_cuda_graph") >= len(left)

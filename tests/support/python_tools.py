@@ -82,7 +82,7 @@ def _only_exposed(document: PythonDocument, examined: Examination, index: int) -
         for diagnostic in examined.diagnostics
         if diagnostic.site == at and diagnostic.applicability == UNSAFE and diagnostic.because
     }
-    return reasons <= {document.exposed(at) for at in examined.together.get(index, (index,))}
+    return reasons <= {document.risk(at) for at in examined.together.get(index, (index,))}
 
 
 def check_noop(text: str, header: str = HEADER, **options: object) -> Result:

@@ -17,15 +17,15 @@ from cgmigrate.documents.python.assignments import Runs
 from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in_calls
 from cgmigrate.documents.python.enum_imports import import_edits
-from cgmigrate.documents.python.equivalence import same_rest
+from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.fix_risks import Exposure
 from cgmigrate.documents.python.name_resolution import MEGATRON, names_of, package_of
 from cgmigrate.documents.python.other_uses import Read, Readings, function_of
-from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
+from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.site_rewriter import SiteWriter, delete_statements, spelled_at
 from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.sites import PROSE, CannotEditError, Origin, Problem, Site, Written
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import DEPRECATED, Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
 from cgmigrate.text.failures import TOO_DEEP, too_deep
@@ -45,7 +45,7 @@ class PythonDocument:
         self.text = text
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
-        self.left_alone: list[tuple[Written, str]] = []
+        self.skipped: list[tuple[Written, str]] = []
         self.top_level: list[str] = []
         self.builds_on = ""
         self._places: list[Place] = []
@@ -99,7 +99,7 @@ class PythonDocument:
         self.problems += readings.problems
         self._fixes = readings.fixes
         self._hold_what_is_read_back(readings)
-        self.left_alone += readings.left_alone
+        self.skipped += readings.skipped
         self._leave_the_rest(PROSE)
 
     def _hold_what_is_read_back(self, readings: Readings) -> None:
@@ -108,16 +108,16 @@ class PythonDocument:
         for read in readings.reads:
             reads.setdefault((id(read.function), read.object), []).append(read)
         for place, site in zip(self._places, self.sites, strict=True):
-            if place.form is not Form.RUN or not any(item.field in OLD_NAMES for item in place.items):
+            if place.form is not Form.RUN or not any(item.field in DEPRECATED for item in place.items):
                 continue
             function = function_of(place.items[0].node, self._source)
-            lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in OLD_NAMES}
+            lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in DEPRECATED}
             first = min(lines.values())
             for read in reads.get((id(function), place.object), ()):
                 if read.line <= first:
                     continue
                 told = f"the code reads the setting back on line {read.line}, which has to change together with it"
-                self.sites[site.index] = replace(self.sites[site.index], fixed_in_place=site.fixed_in_place or told)
+                self.sites[site.index] = replace(self.sites[site.index], blocked_by=site.blocked_by or told)
                 place.fixed = place.fixed or told
                 at = read.index - readings.first_index
                 self.problems[at] = _read_back(self.problems[at], read, lines)
@@ -126,7 +126,7 @@ class PythonDocument:
         """Every old name that nothing above has dealt with is named as left alone."""
         dealt = [written.span for site in self.sites for written in site.written]
         dealt += [problem.span for problem in self.problems]
-        dealt += [written.span for written, _ in self.left_alone]
+        dealt += [written.span for written, _ in self.skipped]
         # Spans may lie in one another: what counts is how far those that begin before reach.
         dealt.sort(key=lambda span: span.start)
         starts = [span.start for span in dealt]
@@ -135,9 +135,9 @@ class PythonDocument:
             at = bisect_right(starts, found.start()) - 1
             if at < 0 or reach[at] < found.end():
                 written = Written(found.group(), found.group(), None, Span(found.start(), found.end()))
-                self.left_alone.append((written, owner))
+                self.skipped.append((written, owner))
 
-    def exposed(self, index: int) -> str:
+    def risk(self, index: int) -> str:
         """Why code that is not followed may see the object of a site or problem; see ``documents.Document``."""
         if self._exposure is None:
             self._exposure = Exposure(self._source, self._names)
@@ -182,7 +182,7 @@ class PythonDocument:
             return "a site would not have the settings that it should"
         readings = [edit for index in rewrites if index >= len(self.sites) for edit in self._fixes[index]]
         before = Source(apply(self.text, readings)) if readings else self._source
-        if not same_rest(before, again._source):
+        if not same_apart_from_settings(before, again._source):
             return "something else in the file would be read differently"
         self._checked, self._again = edited, again
         return ""
@@ -231,7 +231,7 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         flags=place.form is Form.FLAGS,
         inherits=(index[id(place.inherits)],) if place.inherits is not None else (),
         linked=tuple(index[id(link)] for link in links),
-        fixed_in_place=fixed,
+        blocked_by=fixed,
         # A callee found in another file brings that file's import along.
         origin=Origin(place.callee, place.object, (*modules, place.callee) if place.callee else modules, place.foreign),
         overrides=place.overrides,
@@ -243,8 +243,8 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
 
 def _read_back(problem: Problem, read: Read, lines: Mapping[str, int]) -> Problem:
     """A problem about a setting that code above has assigned; ``lines`` are those of the settings assigned."""
-    advice = problem.advice or (f"write `{problem.becomes}`" if problem.becomes else "")
-    problem = replace(problem, becomes="", risk="", advice=advice)
+    advice = problem.advice or (f"write `{problem.replacement}`" if problem.replacement else "")
+    problem = replace(problem, replacement="", risk="", advice=advice)
     if line := lines.get(read.name):
         message = f"until the configuration is built, `{read.object}.{read.name}` is what line {line} assigned"
         told = f"`{read.name}` is assigned on line {line}; both have to change together"

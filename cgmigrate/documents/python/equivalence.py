@@ -23,7 +23,7 @@ _WORDS = re.compile(
 )
 
 
-def same_rest(before: Source, after: Source) -> bool:
+def same_apart_from_settings(before: Source, after: Source) -> bool:
     """Whether two files are the same, less what edits of sites may touch."""
     return _same_body(before.tree.body, before, after.tree.body, after)
 

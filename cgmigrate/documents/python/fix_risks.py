@@ -9,9 +9,10 @@ from bisect import bisect_left
 from cgmigrate.documents.python.definitions import module_of
 from cgmigrate.documents.python.escape_analysis import Escapes, function_above
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.places import OLD_NAMES, Form, Place
+from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.possible_release_checks import Guards
 from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
@@ -49,7 +50,7 @@ class Exposure:
     def of_read(self, span: Span) -> str:
         """Why other code may see the object whose setting is read in a span."""
         if self._reads is None:
-            found = [n for n in self._source.walk() if isinstance(n, ast.Attribute) and n.attr in OLD_NAMES]
+            found = [n for n in self._source.walk() if isinstance(n, ast.Attribute) and n.attr in DEPRECATED]
             self._reads = sorted(((self._source.span(n).end, n) for n in found), key=lambda read: read[0])
         at = bisect_left(self._reads, span.start, key=lambda read: read[0])
         if at == len(self._reads) or self._reads[at][0] > span.end:

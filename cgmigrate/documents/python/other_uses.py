@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
-from cgmigrate.documents.python.places import OLD_NAMES, guards_above
+from cgmigrate.documents.python.places import guards_above
 from cgmigrate.documents.python.read_messages import (
     THREE,
     Kind,
@@ -26,11 +26,11 @@ from cgmigrate.documents.python.site_rewriter import module_class_like
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import enum_class, enum_member
 from cgmigrate.documents.sites import FOLLOWS_USES, UNKNOWN_OWNER, Problem, Written
-from cgmigrate.megatron.settings import ENABLE, LAYER_MODULES, SCOPE
+from cgmigrate.megatron.settings import DEPRECATED, ENABLE, LAYER_MODULES, SCOPE
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
-_OLD_FLAGS = frozenset("--" + name.replace("_", "-") for name in OLD_NAMES)
+_OLD_FLAGS = frozenset("--" + name.replace("_", "-") for name in DEPRECATED)
 _CONFIGS = ("model", "config", "cfg", "provider", "conf")
 OWN = "a variable, parameter or attribute of the file's own"
 NO_MEGATRON = "another system (nothing in the file is Megatron's)"
@@ -83,7 +83,7 @@ class Readings:
     first_index: int = 0
     problems: list[Problem] = field(default_factory=list)
     fixes: dict[int, list[Edit]] = field(default_factory=dict)
-    left_alone: list[tuple[Written, str]] = field(default_factory=list)
+    skipped: list[tuple[Written, str]] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     statements: list[ast.AST] = field(default_factory=list)
     """The statement of each problem."""
@@ -104,11 +104,11 @@ class Readings:
         for at, statement in enumerate(self.statements):
             by_statement.setdefault(id(statement), []).append(at)
         for group in by_statement.values():
-            if all(self.problems[at].becomes and not self.problems[at].risk for at in group):
+            if all(self.problems[at].replacement and not self.problems[at].risk for at in group):
                 continue
             for at in group:
                 problem = self.problems[at]
-                if problem.becomes and not problem.risk:
+                if problem.replacement and not problem.risk:
                     risk = "another part of the expression needs a decision and has to change with it"
                     self.problems[at] = replace(problem, risk=risk)
 
@@ -128,7 +128,7 @@ class Readings:
                 left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Attribute(attr=attr) as scope]
             ) if attr == SCOPE and enum_class(getattr(left, "value", left), self.names) == SCOPE_CLASS:
                 return self._membership(node, left, scope, "")
-            case ast.Attribute(attr=attr) if attr in OLD_NAMES:
+            case ast.Attribute(attr=attr) if attr in DEPRECATED:
                 self._attribute(node)
                 return False
             case ast.Attribute() | ast.Name() if enum_class(node, self.names) == SCOPE_CLASS:
@@ -140,15 +140,15 @@ class Readings:
             case ast.Constant(value=str() as text):
                 self._text(node, text)
                 return True
-            case ast.AnnAssign(target=ast.Name(id=name)) if name in OLD_NAMES:
+            case ast.AnnAssign(target=ast.Name(id=name)) if name in DEPRECATED:
                 return self._field(node, name)
-            case ast.arg(arg=name) if name in OLD_NAMES:
+            case ast.arg(arg=name) if name in DEPRECATED:
                 self._definition(node, name, f"the parameter `{name}`")
                 return False
             case ast.ClassDef(name=name) if name == SCOPE_CLASS:
                 self._definition(node, name, f"the class `{name}`")
                 return False
-            case ast.Name(id=name) if name in OLD_NAMES:
+            case ast.Name(id=name) if name in DEPRECATED:
                 self._left(node, name, OWN)
         return False
 
@@ -325,7 +325,7 @@ class Readings:
             self._flag(node, text, above)
             return
         name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
-        if name not in OLD_NAMES and text != SCOPE_CLASS:
+        if name not in DEPRECATED and text != SCOPE_CLASS:
             self._generated(node, text)
             return
         match above:
@@ -419,14 +419,14 @@ class Readings:
         return span
 
     def _left(self, node: ast.AST, name: str, owner: str) -> None:
-        self.left_alone.append((Written(name, name, None, self._place(node)), owner))
+        self.skipped.append((Written(name, name, None, self._place(node)), owner))
 
     def _report(
         self,
         rule: str,
         node: ast.AST,
         message: str,
-        becomes: str = "",
+        replacement: str = "",
         *,
         advice: str = "",
         risk: str = "",
@@ -439,16 +439,16 @@ class Readings:
             return
         span = self._place(node)
         if guard := guards_above(node, self.source.ancestors(node)):
-            advice = advice or (f"for megatron-core 0.18 and later write `{becomes}`" if becomes else "")
-            becomes = ""
+            advice = advice or (f"for megatron-core 0.18 and later write `{replacement}`" if replacement else "")
+            replacement = ""
         index = self.first_index + len(self.problems)
         line = getattr(node, "lineno", 0)
         inside = (above for above in self.source.ancestors(node) if isinstance(above, ast.stmt))
         self.statements.append(next(inside, node))
         self.reads += [Read(self._function(node), *what, line, index) for what in sorted(_settings_read(node))]
-        self.problems.append(Problem(rule, span, message, index, becomes, advice, risk, blocked_by=guard, fix=fix))
-        if becomes:
-            self.fixes[index] = edits if edits is not None else [Edit(span.start, span.end, becomes)]
+        self.problems.append(Problem(rule, span, message, index, replacement, advice, risk, blocked_by=guard, fix=fix))
+        if replacement:
+            self.fixes[index] = edits if edits is not None else [Edit(span.start, span.end, replacement)]
 
 
 def function_of(node: ast.AST, source: Source) -> ast.AST | None:
@@ -459,7 +459,7 @@ def function_of(node: ast.AST, source: Source) -> ast.AST | None:
 
 def _settings_read(node: ast.AST) -> set[tuple[str, str]]:
     """The old settings that an expression reads: the object of each, and its name."""
-    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in OLD_NAMES)
+    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in DEPRECATED)
     return {(path, part.attr) for part in parts if (path := dotted(part.value))}
 
 

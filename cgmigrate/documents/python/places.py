@@ -73,7 +73,6 @@ class Place:
 
 
 FIELD_SET = frozenset(FIELDS)
-OLD_NAMES = frozenset(("enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope"))
 NEW_NAMES = frozenset(("cuda_graph_modules", "inference_cuda_graph_scope"))
 """Names that megatron-core has since 0.18."""
 

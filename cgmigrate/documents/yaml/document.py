@@ -39,7 +39,7 @@ class YamlDocument:
         self.text = text
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
-        self.left_alone: Sequence[tuple[Written, str]] = ()
+        self.skipped: Sequence[tuple[Written, str]] = ()
         self.top_level: list[str] = []
         self.builds_on = ""
         self.top_level_words: list[tuple[str, str]] = []
@@ -110,8 +110,8 @@ class YamlDocument:
             Span(mapping.start, mapping.end),
             tuple(written.values()),
             flags=any(w.key.startswith("--") for w in written.values()),
-            used_at=tuple(other + inner for other in others) if inner else others,
-            fixed_in_place=fixed,
+            alias_paths=tuple(other + inner for other in others) if inner else others,
+            blocked_by=fixed,
         )
 
     def _written_twice(self, spelled: str, span: Span, first: Node) -> Problem:
@@ -123,7 +123,7 @@ class YamlDocument:
 
     # --- writing ----------------------------------------------------------------------------
 
-    def exposed(self, index: int) -> str:
+    def risk(self, index: int) -> str:
         """See ``documents.Document``; files that are merged with this one are ``builds_on``."""
         return ""
 

@@ -51,8 +51,8 @@ class SiteEditor:
         planned = plan_changes(self.site.own, after, self.place)
         if not planned:
             return
-        if self.site.fixed_in_place:
-            self._refuse(self.site.fixed_in_place)
+        if self.site.blocked_by:
+            self._refuse(self.site.blocked_by)
         if not self.site.written:
             self._refuse("the mapping only merges others, and the setting would have to be written there")
         for change in planned:
