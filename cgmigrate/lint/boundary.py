@@ -35,7 +35,7 @@ def _withheld(diagnostic: Diagnostic, place: str) -> Diagnostic:
     return replace(
         diagnostic,
         fix="",
-        applicability="",
+        applicability=None,
         because="",
         blocked_by=f"a link that leads out of the paths: the file is {place}",
         help="give the path of the file itself, or of this link, to have it rewritten",

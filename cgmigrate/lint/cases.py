@@ -10,7 +10,8 @@ from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.conditions import State, matching_case
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase, reader_name
-from cgmigrate.lint.messages import OR_UNSAFE, place_of
+from cgmigrate.lint.matches import place_of
+from cgmigrate.lint.reasons import OR_UNSAFE
 from cgmigrate.lint.rules import Case, Rule
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import (
@@ -61,14 +62,14 @@ def _examine_site(
         # Code computes values all the time; that is worth a word only where an old name has to be migrated.
         undecided = []
     if copied := _copied_from(undecided):
-        case.told.append(_copy_diagnostic(context.rules["CG003"], copied, undecided))
+        case.diagnostics.append(_copy_diagnostic(context.rules["CG003"], copied, undecided))
     elif undecided:
         rule = context.rules["CG003"]
         for written in undecided:
             assert isinstance(written.value, Undecided)
             message = f"`{written.key}` has {written.value.reason}, so what is captured cannot be known from here"
             advice = advice_for(document, site, written, before)
-            case.told.append(Diagnostic(rule.id, rule.severity, written.span, message, help=advice))
+            case.diagnostics.append(Diagnostic(rule.id, rule.severity, written.span, message, help=advice))
     if any(isinstance(value, Undecided) for value in before.values()):
         case.block("a value beside it is computed when the file is used")
         case.matches = _matches_of_names(case, context)
@@ -83,7 +84,7 @@ def _examine_site(
             case.risk(_merge_risk(code, merged_with), code)
             # A mapping that only merges another shows no setting: the diagnostic is at the mapping that it merges.
             if case.site.written:
-                case.told.append(_merged_diagnostic(context.rules[code], merged_with, case))
+                case.diagnostics.append(_merged_diagnostic(context.rules[code], merged_with, case))
     return case
 
 
@@ -110,7 +111,7 @@ def _name_none(case: SiteCase, document: Document) -> None:
 
 def _merged_diagnostic(rule: Rule, other: str, case: SiteCase) -> Diagnostic:
     """What to say of a site whose other half may stand in another file."""
-    written = place_of(rule, case.site) or case.site.written[0]
+    written = place_of(rule.fields, case.site) or case.site.written[0]
     message = _merge_risk(rule.id, other)
     advice = f"migrate these files together by hand{OR_UNSAFE} each as if it stood alone"
     return Diagnostic(rule.id, rule.severity, written.span, message, help=advice)

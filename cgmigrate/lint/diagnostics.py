@@ -1,9 +1,10 @@
-"""What is known of a run, a document and a site while it is examined; and diagnostics, what is said of it."""
+"""Diagnostics, and the records from which they are made: the context of a run, a site under examination, a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from cgmigrate.documents.sites import Document, Site, Written
 from cgmigrate.linking.ownership import Ecosystem
@@ -14,7 +15,21 @@ from cgmigrate.megatron.types import Reader
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
-SAFE, UNSAFE = "safe", "unsafe"
+
+class Applicability(str, Enum):
+    """Who may apply a fix."""
+
+    SAFE = "safe"
+    """``fix`` applies it."""
+    UNSAFE = "unsafe"
+    """``fix --unsafe-fixes`` applies it."""
+    DISPLAY_ONLY = "display-only"
+    """Only a person does."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
 UNREADABLE = frozenset(("CG001", "CG002", "CG007", "CG008", "CG009", "CG013"))
 """Rules about a file of which nothing else is known."""
 
@@ -41,13 +56,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to tell the user.
+    """One message about one place of a file.
 
-    ``fix`` is the result in short, ``applicability`` whether it is applied (``safe``), applied only with
-    ``--unsafe-fixes`` (``unsafe``), or empty when there is none. ``because`` says why a fix is unsafe,
-    ``blocked_by`` which diagnostic or place prevents one, ``help`` what to write by hand; ``notes`` say more.
-    ``site`` is the index of what the fix rewrites, -1 when nothing; ``edits`` are that fix as a whole,
-    given only where a report asks for them.
+    ``fix`` is the fix in short and ``applicability`` who may apply it, None if there is no fix.
+    ``because`` says why a fix is unsafe, ``blocked_by`` which diagnostic or place prevents one, ``help`` what to
+    write by hand. ``site`` is the index of what the fix rewrites, -1 for nothing; ``edits`` are those of the
+    whole fix, filled in only if a report needs them.
     """
 
     rule: str
@@ -55,7 +69,7 @@ class Diagnostic:
     span: Span
     message: str
     fix: str = ""
-    applicability: str = ""
+    applicability: Applicability | None = None
     because: str = ""
     blocked_by: str = ""
     help: str = ""
@@ -65,7 +79,7 @@ class Diagnostic:
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
-        """What is said of a fix that is unsafe or missing, each with its label, in the order of reports."""
+        """The texts about a fix that is unsafe or missing, each with its label, in the order of reports."""
         labelled = (("because", self.because), ("blocked by", self.blocked_by), ("help", self.help))
         return tuple((label, text) for label, text in labelled if text)
 
@@ -117,7 +131,8 @@ class SiteCase:
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
     risks: list[Reason] = field(default_factory=list)
     """Why it is rewritten only with --unsafe-fixes."""
-    told: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    """Diagnostics that the examination itself gives, apart from those of matching rules."""
 
     def block(self, text: str, rule: str = "", help: str = "") -> None:
         """Give the reason why the site cannot be rewritten; the first one given stays."""

@@ -16,9 +16,9 @@ from cgmigrate.linking.ownership import Owner, Owners
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.branches import _choose, _Chosen
 from cgmigrate.lint.cases import _case_of
-from cgmigrate.lint.diagnostics import SAFE, UNSAFE, Context, Diagnostic, Examination, SiteCase
-from cgmigrate.lint.messages import diagnostics_of
+from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Examination, SiteCase
 from cgmigrate.lint.rules import Rule
+from cgmigrate.lint.site_diagnostics import diagnostics_of
 from cgmigrate.lint.soundness import _cannot_be_written, _differs, _input_error, _order_matters, _proposed
 from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.settings import (
@@ -52,7 +52,7 @@ def examine(document: Document, context: Context) -> Examination:
     for problem, rule in problems:
         result.diagnostics.append(_told_problem(problem, rule, document, context, result, fine))
     for case in cases.values():
-        result.diagnostics += diagnostics_of(case, document, context, result)
+        result.diagnostics += diagnostics_of(case, context, result)
     result.diagnostics = [_with_help(diagnostic, context) for diagnostic in result.diagnostics]
     result.diagnostics.sort(key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
     return result
@@ -118,9 +118,9 @@ def _told_problem(
         blocked_by = f"the text cannot be changed safely: {reason}"
         return replace(told, blocked_by=blocked_by, help=f"write `{problem.replacement}` by hand")
     (result.unsafe if risk else result.safe)[problem.index] = {}
-    return replace(
-        told, fix=problem.fix or f"write `{problem.replacement}`", applicability=UNSAFE if risk else SAFE, because=risk
-    )
+    applicability = Applicability.UNSAFE if risk else Applicability.SAFE
+    fix = problem.fix or f"write `{problem.replacement}`"
+    return replace(told, fix=fix, applicability=applicability, because=risk)
 
 
 def _if_megatrons(advice: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cgmigrate.documents.sites import CannotEditError, Document
 from cgmigrate.linking import ownership as ecosystems
-from cgmigrate.lint.diagnostics import SAFE, Context, Examination
+from cgmigrate.lint.diagnostics import Applicability, Context, Examination
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import Rule, line_of, load, read, text_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
@@ -135,7 +135,11 @@ def _reported(rule: Rule, example: Mapping[str, Any], result: Examination) -> li
 
 def _held_back(rule: Rule, result: Examination) -> str:
     """Why fixes are not applied, in the words that a user would read; the rule's own first."""
-    held = [diagnostic for diagnostic in result.diagnostics if diagnostic.applicability != SAFE and diagnostic.reasons]
+    held = [
+        diagnostic
+        for diagnostic in result.diagnostics
+        if diagnostic.applicability is not Applicability.SAFE and diagnostic.reasons
+    ]
     held.sort(key=lambda diagnostic: diagnostic.rule != rule.id)
     return "".join(
         dict.fromkeys(f"\n    {one.rule} is not fixed; {label}: {text}" for one in held for label, text in one.reasons)

@@ -76,6 +76,11 @@ class Case:
     decide: str = ""
     help: str = ""
 
+    @property
+    def about_refusal(self) -> bool:
+        """Whether the case is about settings that a reader refuses."""
+        return "rejected" in self.when
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

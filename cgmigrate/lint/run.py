@@ -241,9 +241,10 @@ class Run:
     ) -> Checked:
         """The file with the settings that its sites are to have, as far as the user agrees."""
         from cgmigrate.documents.sites import CannotEditError
+        from cgmigrate.lint.diagnostics import Applicability
         from cgmigrate.text.edits import OverlapError, apply
 
-        applied = ("safe", "unsafe") if self.options.unsafe else ("safe",)
+        applied = (Applicability.SAFE, Applicability.UNSAFE) if self.options.unsafe else (Applicability.SAFE,)
         fixed = tuple(diagnostic for diagnostic in checked.diagnostics if diagnostic.applicability in applied)
         if self.chooser is not None:
             rewrites = self.chooser.choose(checked.path, document, rewrites, together, checked.diagnostics)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from cgmigrate.documents.changes import same
 from cgmigrate.documents.sites import CannotEditError, Document, Site
 from cgmigrate.linking.inheritance import effective_in, own_after
-from cgmigrate.lint.conditions import State, matching_case
-from cgmigrate.lint.diagnostics import Context, SiteCase, reader_name
+from cgmigrate.lint.diagnostics import Context, SiteCase
+from cgmigrate.lint.refusals import help_for
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, SPLIT_IN
 from cgmigrate.megatron.settings import (
@@ -66,10 +66,10 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
     reader = case.reader.value
     if isinstance(was, Rejected):
         text = f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?"
-        case.block(text, help=_help_for(was, case.before, case, context))
+        case.block(text, help=help_for(was, case.before, case, context))
     elif isinstance(will, Rejected):
         text = f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
-        case.block(text, help=_help_for(will, after, case, context))
+        case.block(text, help=help_for(will, after, case, context))
     elif case.reader.validates_as_bridge and (other := _bridge_order(case, was, context)):
         case.risk(other)
     elif was != will:
@@ -82,14 +82,6 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
         case.risk(
             f"up to megatron-core {LAST_OLD} this captured {before}; {case.source} captures {now}: which is meant?"
         )
-
-
-def _help_for(verdict: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
-    """What to write instead of settings that are refused: the help of the rule about this refusal."""
-    state = State(settings, reader_name(case.reader), case.source, context.target, verdict.code)
-    matches = (matching_case(rule, state) for rule in context.rules.values() if not rule.migrates)
-    found = next((match.help for match in matches if match is not None and "rejected" in match.when), "")
-    return found or f"write settings that {case.reader.value} accepts"
 
 
 def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:

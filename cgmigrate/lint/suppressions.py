@@ -313,7 +313,7 @@ def held_back(
     fixes = [diagnostic for diagnostic in hidden if diagnostic.applicability]
     return tuple(
         diagnostic
-        if applicability.get((diagnostic.rule, diagnostic.span), "") == diagnostic.applicability
+        if applicability.get((diagnostic.rule, diagnostic.span)) == diagnostic.applicability
         else _held(diagnostic, fixes, line_of)
         for diagnostic in shown
     )
@@ -324,4 +324,4 @@ def _held(diagnostic: Diagnostic, fixes: Sequence[Diagnostic], line_of: Callable
     line = line_of(nearest.span.start) + 1
     blocked_by = f"{nearest.rule} on line {line}, which a comment suppresses and which has to change together with it"
     advice = "suppress this diagnostic, too, or delete the comment"
-    return replace(diagnostic, fix="", applicability="", because="", blocked_by=blocked_by, help=advice)
+    return replace(diagnostic, fix="", applicability=None, because="", blocked_by=blocked_by, help=advice)

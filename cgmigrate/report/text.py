@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cgmigrate.lint.diagnostics import SAFE
+from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.folding import folded
 from cgmigrate.text.escaping import cells, in_line, in_text
@@ -31,7 +31,7 @@ def one(reported: Reported, style: Style = plain) -> str:
     diagnostic = reported.diagnostic
     out = [headline(reported, style), *_excerpt(reported, style)]
     if diagnostic.fix:
-        label = "fix" if diagnostic.applicability == SAFE else "fix with --unsafe-fixes"
+        label = "fix" if diagnostic.applicability is Applicability.SAFE else "fix with --unsafe-fixes"
         out.append(f"    {style(label, 'fix')}: {in_text(diagnostic.fix)}")
     out += [f"    {style(label, 'decide')}: {in_text(text)}" for label, text in diagnostic.reasons]
     out += [f"    {style('note', 'note')}: {in_text(note)}" for note in diagnostic.notes]
@@ -41,7 +41,7 @@ def one(reported: Reported, style: Style = plain) -> str:
 def headline(reported: Reported, style: Style = plain) -> str:
     """Where, which rule, whether `cgmigrate fix` settles it, and what is wrong."""
     diagnostic, at = reported.diagnostic, reported.start
-    mark = " [*]" if diagnostic.applicability == SAFE else ""
+    mark = " [*]" if diagnostic.applicability is Applicability.SAFE else ""
     place = f"{style(in_line(reported.path), 'path')}:{at.line}:{at.column}"
     return f"{place}: {style(diagnostic.rule, 'rule')}{mark} {in_text(diagnostic.message)}"
 

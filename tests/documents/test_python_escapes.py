@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.lint.diagnostics import UNSAFE
+from cgmigrate.lint.diagnostics import Applicability
 from tests.support.python_tools import Result, run
 
 HEADER = """\
@@ -32,7 +32,9 @@ def plain(text: str, path: str = "") -> Result:
 
 
 def because(result: Result) -> str:
-    return "\n".join(f.because for f in result.examined.diagnostics if f.applicability == UNSAFE and f.because)
+    return "\n".join(
+        f.because for f in result.examined.diagnostics if f.applicability == Applicability.UNSAFE and f.because
+    )
 
 
 COMMON = 'def common(cfg):\n    if cfg.model.cuda_graph_impl == "none":\n        cfg.model.cuda_graph_scope = []\n\n\n'

@@ -85,7 +85,7 @@ def test_the_generation_engines_own_key_is_left_alone(corpus: Path) -> None:
     assert found.left_alone == ((161, "enable_cuda_graph", "NeMo-RL's generation engine"),)
     # Its parent may hold the other half of the pair.
     refused, merged, diagnostic = found.diagnostics
-    assert (refused.rule, merged.rule, diagnostic.rule, diagnostic.applicability) == ("CG501", "CG004", "CG106", "")
+    assert (refused.rule, merged.rule, diagnostic.rule, diagnostic.applicability) == ("CG501", "CG004", "CG106", None)
     assert "grpo_math_1B.yaml" in merged.message
     assert diagnostic.blocked_by == "CG501 on line 101"
 

@@ -10,7 +10,7 @@ from textwrap import dedent
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.linking import ownership as ecosystems
 from cgmigrate.lint import rules
-from cgmigrate.lint.diagnostics import UNSAFE, Context, Examination
+from cgmigrate.lint.diagnostics import Applicability, Context, Examination
 from cgmigrate.lint.plan import examine
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
@@ -80,7 +80,7 @@ def _only_exposed(document: PythonDocument, examined: Examination, index: int) -
         diagnostic.because
         for at in examined.together.get(index, (index,))
         for diagnostic in examined.diagnostics
-        if diagnostic.site == at and diagnostic.applicability == UNSAFE and diagnostic.because
+        if diagnostic.site == at and diagnostic.applicability == Applicability.UNSAFE and diagnostic.because
     }
     return reasons <= {document.risk(at) for at in examined.together.get(index, (index,))}
 

@@ -1,0 +1,114 @@
+"""The rules that match at a site, each with the setting that its diagnostic underlines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.changes import Change
+from cgmigrate.documents.sites import Site, Written
+from cgmigrate.lint.conditions import State, matching_case
+from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase, reader_name
+from cgmigrate.lint.refusals import refusal_of
+from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Settings, Undecided
+from cgmigrate.megatron.types import Rejected
+
+_OLDER_NAMES = {MODULES: SCOPE, IMPL: ENABLE}
+"""New name → the old one that a diagnostic underlines where the new one is not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A case of a rule that applies to a site, and the setting that the diagnostic underlines."""
+
+    rule: Rule
+    case: Case
+    written: Written
+    refused: tuple[str, ...] = ()
+    """The settings at fault, where the case is about a refusal."""
+
+
+def place_of(fields: Sequence[str], site: Site) -> Written | None:
+    """Return the first of some settings that the site itself writes, which is where a diagnostic points."""
+    by_name = {written.field: written for written in site.written}
+    older = [_OLDER_NAMES[name] for name in fields if name in _OLDER_NAMES]
+    return next((by_name[name] for name in (*fields, *older) if name in by_name), None)
+
+
+def migrating_matches(case: SiteCase, changes: Sequence[Change]) -> list[Match]:
+    """Return the matches of the rules that rewrite a site; ``changes`` are those of its fix."""
+    site = case.site
+    matches = [
+        Match(rule, match, written)
+        for rule, match in case.matches
+        if (written := place_of(rule.fields, site)) is not None
+    ]
+    if not matches and changes:
+        # The site only inherits what the rule is about, and changes together with its source.
+        return [Match(rule, match, _changed(site, changes)) for rule, match in case.matches[:1]]
+    return matches
+
+
+def remarks_of(case: SiteCase, applicability: Applicability | None, context: Context) -> list[Match]:
+    """Return the matches of the rules that rewrite nothing.
+
+    They are evaluated on the settings after a safe fix, or on the current ones if there is none.
+    """
+    settings = case.final if applicability is Applicability.SAFE and case.final is not None else case.before
+    if not _complete(case, settings):
+        return []
+    refusal = _refusal_at_run_time(case, context) if settings is case.before else None
+    return list(_remarks(case, settings, refusal, context))
+
+
+def _complete(case: SiteCase, settings: Settings) -> bool:
+    """Whether the settings are known well enough to say that one of them is missing or does not fit."""
+    if any(isinstance(value, Undecided) for value in settings.values()):
+        return False
+    # If a site overrides an object, its implementation may be set at another place.
+    return not case.site.overrides or bool({IMPL, ENABLE, EXTERNAL} & set(settings))
+
+
+def _refusal_at_run_time(case: SiteCase, context: Context) -> Rejected | None:
+    refusal = refusal_of(case, context)
+    if refusal is None:
+        return None
+    # Megatron-Bridge validates a configuration before the model is built, and not again.
+    return None if refusal[0].code == "bridge-local" and case.site.of_built_model else refusal[0]
+
+
+def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, context: Context) -> Iterator[Match]:
+    code = refusal.code if refusal else ""
+    state = State(settings, reader_name(case.reader), case.source, context.target, code)
+    refusal_explained = False
+    for rule in context.rules.values():
+        if rule.migrates or (match := matching_case(rule, state)) is None:
+            continue
+        if match.about_refusal and refusal_explained:
+            continue
+        refused = refusal.fields if refusal and match.about_refusal else ()
+        refusal_explained = refusal_explained or match.about_refusal
+        written = place_of((*refused, *rule.fields), case.site)
+        if written is not None:
+            yield Match(rule, match, written, refused)
+
+
+def without_repetition(matches: Sequence[Match], remarks: Sequence[Match]) -> tuple[list[Match], list[Match]]:
+    """Return matches and remarks with one diagnostic a setting, for a site that is not rewritten.
+
+    A rule about a specific trap (CG3) takes precedence over a refusal (CG2), and a refusal over the plain
+    deprecation (CG1).
+    """
+    specific = {match.written.field for match in matches if not match.rule.id.startswith("CG1")}
+    remarks = [remark for remark in remarks if not specific & set(remark.refused)]
+    covered = specific.union(*(remark.refused for remark in remarks))
+    return [
+        match for match in matches if not match.rule.id.startswith("CG1") or match.written.field not in covered
+    ], remarks
+
+
+def _changed(site: Site, changes: Sequence[Change]) -> Written:
+    """Return the first written setting that a fix changes."""
+    names = {name for change in changes for name in (getattr(change, "name", ""), getattr(change, "old", ""))}
+    return next((written for written in site.written if written.field in names), site.written[0])

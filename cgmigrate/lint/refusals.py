@@ -1,0 +1,30 @@
+"""Settings that a reader refuses: which release refuses them, and what to write instead."""
+
+from __future__ import annotations
+
+from cgmigrate.lint.conditions import State, matching_case
+from cgmigrate.lint.diagnostics import Context, SiteCase, reader_name
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.types import Rejected
+
+
+def refusal_of(case: SiteCase, context: Context) -> tuple[Rejected, Release] | None:
+    """Return the refusal of a site's current settings and the release that refuses them.
+
+    The target comes first, since its messages name the settings of today; None if both releases accept the settings.
+    """
+    for release in (context.target, case.source):
+        verdict = capture_of(case.before, release, case.reader)
+        if isinstance(verdict, Rejected) and verdict.stage == "config":
+            return verdict, release
+    return None
+
+
+def help_for(refusal: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
+    """Return what to write instead of refused settings: the help of the rule about this refusal."""
+    state = State(settings, reader_name(case.reader), case.source, context.target, refusal.code)
+    matches = (matching_case(rule, state) for rule in context.rules.values() if not rule.migrates)
+    advice = next((match.help for match in matches if match is not None and match.about_refusal), "")
+    return advice or f"write settings that {case.reader.value} accepts"

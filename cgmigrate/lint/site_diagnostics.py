@@ -1,0 +1,147 @@
+"""The diagnostics of one site, after its fix is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from cgmigrate.documents.changes import Change, changes
+from cgmigrate.documents.sites import Document
+from cgmigrate.lint.advice import advice_for
+from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Examination, SiteCase
+from cgmigrate.lint.fix_text import fix_text
+from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_repetition
+from cgmigrate.lint.messages import message, notes_of
+from cgmigrate.lint.reasons import SiteReasons, with_applicability
+from cgmigrate.lint.rules import Rule
+from cgmigrate.text.spans import Span
+
+
+def diagnostics_of(case: SiteCase, context: Context, plan: Examination) -> list[Diagnostic]:
+    """Return the diagnostics of a site, in the order: from its examination, migrations, remarks, deprecations."""
+    diagnostics = _SiteReport.of(case, context, plan).diagnostics()
+    diagnostics += _unreported(case, diagnostics, context)
+    return [replace(diagnostic, site=case.site.index) for diagnostic in diagnostics]
+
+
+@dataclass(frozen=True, slots=True)
+class _SiteReport:
+    """What the diagnostics of a site are made of: its fix, and the rules that match."""
+
+    case: SiteCase
+    context: Context
+    plan: Examination
+    applicability: Applicability | None
+    changes: Sequence[Change]
+    """What the fix changes, empty if there is none."""
+    matches: Sequence[Match]
+    remarks: Sequence[Match]
+
+    @classmethod
+    def of(cls, case: SiteCase, context: Context, plan: Examination) -> _SiteReport:
+        applicability, fix = _fix_of(case, plan)
+        matches = migrating_matches(case, fix)
+        remarks = remarks_of(case, applicability, context)
+        if applicability is not Applicability.SAFE:
+            matches, remarks = without_repetition(matches, remarks)
+        return cls(case, context, plan, applicability, fix, matches, remarks)
+
+    def diagnostics(self) -> list[Diagnostic]:
+        raised = list(self._raised())
+        remarks = [self._remark(match) for match in self.remarks]
+        reasons = self._reasons(raised, remarks)
+        main = self._main_rule()
+        migrations = [self._migration(match, reasons, match.rule.id == main) for match in self.matches]
+        return [*raised, *migrations, *remarks]
+
+    def _raised(self) -> Iterator[Diagnostic]:
+        """The diagnostics of the examination; one that gives a risk is settled with the fix that it makes unsafe."""
+        risks = {risk.rule for risk in self.case.risks}
+        for diagnostic in self.case.diagnostics:
+            is_risk = diagnostic.rule in risks
+            yield with_applicability(diagnostic, self.applicability) if is_risk else diagnostic
+
+    def _remark(self, match: Match) -> Diagnostic:
+        diagnostic = self._diagnostic(match)
+        return replace(diagnostic, help=message(match.case.help or match.case.decide, self.case, self.context))
+
+    def _migration(self, match: Match, reasons: SiteReasons, is_main: bool) -> Diagnostic:
+        """Return the diagnostic of a rule that rewrites the site; the main one carries the notes of the site."""
+        case, quotes = self.case, self.plan.quotes.get(self.case.site.index, {})
+        diagnostic = replace(
+            self._diagnostic(match),
+            fix=fix_text(case.document, case.site, match.written, self.changes, quotes),
+            applicability=self.applicability,
+            notes=notes_of(case, self.applicability, self.context) if is_main else (),
+        )
+        if self.applicability is not Applicability.SAFE:
+            diagnostic = reasons.explain(diagnostic)
+        if not self.applicability and not diagnostic.help:
+            return replace(diagnostic, help=self._by_hand(match))
+        return diagnostic
+
+    def _diagnostic(self, match: Match) -> Diagnostic:
+        text = message(match.case.message, self.case, self.context)
+        return Diagnostic(match.rule.id, match.rule.severity, match.written.span, text)
+
+    def _reasons(self, raised: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -> SiteReasons:
+        spans = [(match.rule.id, match.written.span) for match in self.matches]
+        spans += [(diagnostic.rule, diagnostic.span) for diagnostic in (*remarks, *raised)]
+        refusals = (
+            diagnostic for match, diagnostic in zip(self.remarks, remarks, strict=True) if match.case.about_refusal
+        )
+        unknown_values = (diagnostic for diagnostic in self.case.diagnostics if diagnostic.rule == "CG003")
+        cause = next(chain(refusals, unknown_values), None)
+        return SiteReasons(self.case, self.context, _first_lines(self.case.document, spans), cause)
+
+    def _main_rule(self) -> str:
+        """Return the rule that carries the notes: the first that gives a reason, else the first."""
+        case, ids = self.case, [match.rule.id for match in self.matches]
+        reasons = {reason.rule for reason in ([case.blocked] if case.blocked else case.risks)}
+        return next((rule for rule in ids if rule in reasons), ids[0] if ids else "")
+
+    def _by_hand(self, match: Match) -> str:
+        """Return what to write if there is no fix: the fix that cannot be written, else advice for the setting."""
+        site, document = self.case.site, self.case.document
+        if site.index in self.plan.by_hand:
+            planned = changes(document.sites[site.index].own, self.plan.by_hand[site.index])
+            if text := fix_text(document, site, match.written, planned, {}):
+                return f"by hand, {text}"
+        return advice_for(document, site, match.written, self.case.before)
+
+
+def _fix_of(case: SiteCase, plan: Examination) -> tuple[Applicability | None, list[Change]]:
+    """Return the applicability of a site's fix and what it changes; None and nothing if there is no fix."""
+    index = case.site.index
+    for applicability, sites in ((Applicability.UNSAFE, plan.unsafe), (Applicability.SAFE, plan.safe)):
+        if index in sites:
+            return applicability, changes(case.document.sites[index].own, sites[index])
+    return None, []
+
+
+def _first_lines(document: Document, spans: Iterable[tuple[str, Span]]) -> dict[str, int]:
+    """Return rule → line (from 1) of the first of its spans."""
+    first: dict[str, Span] = {}
+    for rule, span in spans:
+        first.setdefault(rule, span)
+    return {rule: document.text.count("\n", 0, span.start) + 1 for rule, span in first.items()}
+
+
+def _unreported(case: SiteCase, diagnostics: Sequence[Diagnostic], context: Context) -> Iterator[Diagnostic]:
+    """The deprecated names that no diagnostic underlines, so that none is passed over silently."""
+    underlined = {diagnostic.span for diagnostic in diagnostics}
+    blocked_by = message(case.blocked.text, case, context) if case.blocked else ""
+    for written in case.site.written:
+        rule = _deprecation_of(written.field, context)
+        if rule is None or written.span in underlined:
+            continue
+        advice = advice_for(case.document, case.site, written, case.before)
+        yield Diagnostic(rule.id, rule.severity, written.span, rule.summary, blocked_by=blocked_by, help=advice)
+
+
+def _deprecation_of(name: str, context: Context) -> Rule | None:
+    """Return the rule about a deprecated name alone, None if the target does not deprecate it."""
+    of_name = (rule for rule in context.rules.values() if rule.id.startswith("CG1") and rule.fields == (name,))
+    rule = next(of_name, None)
+    return rule if rule is not None and rule.deprecated_in <= context.target else None
