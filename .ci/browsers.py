@@ -1,0 +1,93 @@
+"""Open the verification reports and the documentation in Chromium: `python .ci/browsers.py CHROMIUM SITE`.
+
+A page may log no error, load nothing from elsewhere, be no wider than the window, and link to no missing anchor.
+"""
+
+import functools
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+REPORTS = Path(__file__).resolve().parents[1] / "docs/verification"
+WIDTHS = (400, 1280)
+OPTIONS = [
+    # As root, and without the lookups that a desktop browser makes at start.
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+MISSING_ANCHORS = """() => [...document.querySelectorAll('a[href^="#"]')]
+    .map(link => link.getAttribute("href").slice(1))
+    .filter(name => name && !document.getElementById(decodeURIComponent(name)))"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and says nothing of it."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Drop the line."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine while the block runs; yield the URL of its root."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+def problems(page: Page, url: str, root: str) -> list[str]:
+    """Return what is wrong with a page in light and dark mode, in narrow and wide windows."""
+    result: list[str] = []
+    own = (root, "data:")
+    page.on("console", lambda message: result.append(f"console: {message.text}") if message.type == "error" else None)
+    page.on("pageerror", lambda error: result.append(f"script: {error}"))
+    page.on("request", lambda request: None if request.url.startswith(own) else result.append(f"loads {request.url}"))
+    # Narrow first: a theme may take its time to lay a wide page out again.
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        if width == WIDTHS[0]:
+            page.goto(url)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            content = page.evaluate("document.documentElement.scrollWidth")
+            if content > width:
+                result.append(f"{content} px wide in a window of {width} px ({scheme})")
+    if not page.title() or page.locator("h1").count() == 0:
+        result.append("no title or no heading")
+    return result + [f"no anchor #{name}" for name in page.evaluate(MISSING_ANCHORS)]
+
+
+def failures(browser: Browser, folder: Path) -> int:
+    """Print the problems of each page of a folder; return how many pages have some, -1 without pages."""
+    paths = sorted(folder.rglob("*.html"))
+    failed = 0
+    with served(folder) as root:
+        for path in paths:
+            page = browser.new_page()
+            name = path.relative_to(folder).as_posix()
+            wrong = problems(page, root + name, root)
+            page.close()
+            failed += bool(wrong)
+            for problem in wrong:
+                print(f"{name}: {problem}")
+    print(f"{folder.name}: {len(paths)} pages in Chromium {browser.version}, {failed} with problems", flush=True)
+    return failed if paths else -1
+
+
+def main() -> int:
+    """Return 1 if a page has a problem."""
+    chromium, site = sys.argv[1], Path(sys.argv[2])
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=OPTIONS)
+        counts = [failures(browser, folder) for folder in (REPORTS, site)]
+    return 1 if any(counts) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
