@@ -26,7 +26,7 @@ class _Release(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         return releases(ctx, param, incomplete)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from cgmigrate.project.pins import ReleaseError, parse_release
+        from cgmigrate.megatron.versions import ReleaseError, parse_release
 
         try:
             return parse_release(value) if isinstance(value, str) else value

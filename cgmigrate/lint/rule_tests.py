@@ -15,7 +15,7 @@ from cgmigrate.lint.rules import Rule, line_of, load, read, text_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import Settings
-from cgmigrate.project.pins import parse_release
+from cgmigrate.megatron.versions import parse_release
 from cgmigrate.text.diff import unified_diff
 from cgmigrate.text.edits import OverlapError, apply
 

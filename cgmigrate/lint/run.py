@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.suppressions import Requests, Suppressed
     from cgmigrate.project.cascade import Configurations, FileOptions
-    from cgmigrate.project.pins import Resolution
+    from cgmigrate.project.pins.resolution import Resolution
     from cgmigrate.text.edits import Edit
     from cgmigrate.text.spans import Span
 from cgmigrate.project.options import Options
@@ -355,10 +355,10 @@ class Run:
 
         from cgmigrate.linking.key_readers import readers_of_keys
         from cgmigrate.project.checkout import checkout_of
-        from cgmigrate.project.pins import project_of
+        from cgmigrate.project.pins.search import pinned_folder
 
         folder = os.path.realpath(os.path.dirname(path))
-        pinned = project_of(Path(folder))
+        pinned = pinned_folder(Path(folder))
         top = str(pinned) if pinned else checkout_of(folder)
         if top not in self._key_readers:
             sources = [(item.path, item.data) for item in self._sources if item.syntax is Syntax.PYTHON]
@@ -426,7 +426,7 @@ class Run:
         """The releases for the files of a folder, decided once for each."""
         from pathlib import Path
 
-        from cgmigrate.project.pins import resolve
+        from cgmigrate.project.pins.resolution import resolve
 
         key = (folder, options.source, options.target)
         if key not in self._resolved:

@@ -127,7 +127,7 @@ def _suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def _release(reader: _Reader, key: str, value: Any) -> Release:
-    from cgmigrate.project.pins import ReleaseError, parse_release
+    from cgmigrate.megatron.versions import ReleaseError, parse_release
 
     try:
         return parse_release(_text(reader, key, value))

@@ -38,7 +38,7 @@ from cgmigrate.megatron.capture import capture_of_resolved
 from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, SPLIT_IN, Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
 from cgmigrate.megatron.types import Capture, ResolvedConfiguration, describe_both
-from cgmigrate.project.pins import parse_release
+from cgmigrate.megatron.versions import parse_release
 from cgmigrate.verify.arms import (
     DONE,
     EAGER,

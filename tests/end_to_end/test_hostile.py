@@ -400,50 +400,50 @@ def read_pins(reader: Callable[[str], object], text: str) -> list[Any]:
 
 
 def test_each_block_of_a_lock_file_is_parsed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate.project import pins as releases
+    from cgmigrate.project.pins import lock_files
 
     parsed: list[int] = []
-    load = releases._load_toml
-    monkeypatch.setattr(releases, "_load_toml", lambda text: parsed.append(len(text)) or load(text))
+    load = lock_files.load_toml
+    monkeypatch.setattr(lock_files, "load_toml", lambda text: parsed.append(len(text)) or load(text))
     block = '[[package]]\nname = "megatron-core"\nversion = "0.17.0"\n\n'
-    mentions = read_pins(releases._read_lock, "# a lock file\n" + block * 30)
+    mentions = read_pins(lock_files.read_lock_file, "# a lock file\n" + block * 30)
     assert [mention.line for mention in mentions] == [4 + 4 * at for at in range(30)]
     assert sum(parsed) == len(block) * 30
 
 
 def test_an_error_in_a_block_of_a_lock_file_names_the_line_of_the_file() -> None:
-    from cgmigrate.project import pins as releases
+    from cgmigrate.project.pins.lock_files import read_lock_file
 
     block = '[[package]]\nname = "megatron-core"\nversion = "0.17.0"\n\n'
     with pytest.raises(ValueError, match="line 15"):
-        read_pins(releases._read_lock, block * 3 + '[[package]]\nname = "megatron-core"\nversion = ]\n')
+        read_pins(read_lock_file, block * 3 + '[[package]]\nname = "megatron-core"\nversion = ]\n')
 
 
 def test_the_lines_of_requirements_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate.project import pins as releases
+    from cgmigrate.project.pins import pyproject, setup_cfg
 
     compared: list[int] = []
-    says = releases._says
-    monkeypatch.setattr(releases, "_says", lambda line, text: compared.append(1) or says(line, text))
+    says = setup_cfg._line_has
+    monkeypatch.setattr(setup_cfg, "_line_has", lambda line, text: compared.append(1) or says(line, text))
     items = [f"megatron-core>=0.{at}" for at in range(12, 52)]
     setup = "[options]\ninstall_requires =\n" + "".join(f"    {item}\n" for item in items)
-    assert [mention.line for mention in read_pins(releases._read_setup_cfg, setup)] == list(range(3, 43))
+    assert [mention.line for mention in read_pins(setup_cfg.read_setup_cfg, setup)] == list(range(3, 43))
     assert len(compared) < 3 * len(items)
-    monkeypatch.setattr(releases, "_line_of", None)
+    monkeypatch.setattr(pyproject, "line_containing", None)
     project = "[project]\ndependencies = [\n" + "".join(f"    '{item}',\n" for item in items) + "]\n"
-    assert [mention.line for mention in read_pins(releases._read_pyproject, project)] == list(range(3, 43))
+    assert [mention.line for mention in read_pins(pyproject.read_pyproject, project)] == list(range(3, 43))
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RecursionError("maximum recursion depth exceeded")])
 def test_a_pin_file_that_is_too_deep_is_a_note(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    from cgmigrate.project import pins as releases
+    from cgmigrate.project.pins import pyproject
 
     def refuse(text: str) -> dict[str, Any]:
         raise error
 
-    monkeypatch.setattr(releases, "_load_toml", refuse)
+    monkeypatch.setattr(pyproject, "load_toml", refuse)
     Path("pyproject.toml").write_text("[project]\ndependencies = ['megatron-core==0.17']\n")
     Path("a.yaml").write_text(FOUND)
     result = cgmigrate("check", "a.yaml")
@@ -453,10 +453,10 @@ def test_a_pin_file_that_is_too_deep_is_a_note(
 
 
 def test_spaces_in_an_environment_end_a_requirement() -> None:
-    from cgmigrate.project import pins as releases
+    from cgmigrate.project.pins.conda import read_conda_environment
 
     text = "dependencies:\n  - megatron-core=0.17  # the graphs\n  - 'megatron-core==0.16'\n  - megatron" + " " * 20_000
-    assert [mention.line for mention in read_pins(releases._read_conda, text + "x\n")] == [2, 3]
+    assert [mention.line for mention in read_pins(read_conda_environment, text + "x\n")] == [2, 3]
 
 
 def test_a_file_is_walked_once_for_all_dicts_that_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:

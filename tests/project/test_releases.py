@@ -14,8 +14,11 @@ from packaging.specifiers import SpecifierSet
 
 from cgmigrate.megatron.releases import KNOWN, Release
 from cgmigrate.megatron.settings import ACCEPTED, UPSTREAM
-from cgmigrate.project import pins as releases
-from cgmigrate.project.pins import Pin, ReleaseError, Resolution, find_pin, parse_release, resolve
+from cgmigrate.megatron.versions import ReleaseError, parse_release
+from cgmigrate.project.pins.files import Pin
+from cgmigrate.project.pins.folders import read_folder
+from cgmigrate.project.pins.resolution import Resolution, resolve
+from tests.support.pins import find_pin
 
 MINORS = {str(release): release for release in KNOWN}
 
@@ -507,7 +510,7 @@ def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.
     def refuse(path: str | os.PathLike[str], limit: int = 0) -> bytes:
         raise PermissionError(13, "Permission denied", os.fspath(path))
 
-    monkeypatch.setattr("cgmigrate.project.pins.read_bytes", refuse)
+    monkeypatch.setattr("cgmigrate.project.pins.files.read_bytes", refuse)
     note = "requirements.txt: cannot be read (Permission denied); its pin is not used"
     assert find_pin(project) == (None, (note,))
 
@@ -574,7 +577,7 @@ def test_files_of_one_folder_in_order_of_precedence(project: Path) -> None:
     for name, text in order.items():
         write(project, name, text)
     for name in order:
-        releases._read_folder.cache_clear()
+        read_folder.cache_clear()
         pin, _ = find_pin(project)
         assert pin is not None
         assert pin.path == (project / name).resolve()
@@ -609,11 +612,11 @@ def test_files_without_megatron_are_never_parsed(project: Path) -> None:
     write(project, "pyproject.toml", "not toml at all")
     write(project, "requirements.txt", "torch")
     code = (
-        "import sys; from pathlib import Path; from cgmigrate.project.pins import find_pin;"
-        "print(find_pin(Path(sys.argv[1])), sorted({'tomllib', 'tomli', 'packaging'} & set(sys.modules)))"
+        "import sys; from pathlib import Path; from cgmigrate.project.pins.search import find_pin;"
+        "print(tuple(find_pin(Path(sys.argv[1]))), sorted({'tomllib', 'tomli', 'packaging'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, str(project)], capture_output=True, text=True, check=True)
-    assert done.stdout == "(None, ()) []\n"
+    assert done.stdout == "(None, None, ()) []\n"
 
 
 # ---- resolve ----

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.megatron.releases import Release
-from cgmigrate.project import pins as releases
-from cgmigrate.project.pins import find_pin, resolve
+from cgmigrate.project.pins.folders import read_folder
+from cgmigrate.project.pins.resolution import resolve
 from tests.project.test_releases import project, summary, write
+from tests.support.pins import find_pin
 
 __all__ = ["project"]
 
@@ -215,7 +216,7 @@ def test_a_source_tree_that_is_there_decides(project: Path, name: str, text: str
 def test_what_is_installed_decides_only_where_nothing_else_does(project: Path) -> None:
     tree(project / ".venv/lib/python3.12/site-packages", "0.17", IMPL, INFERENCE)
     assert summary(find_pin(project)[0]) == "package_info.py:2 megatron-core==0.17.0 [0.17, 0.17]"
-    releases._read_folder.cache_clear()
+    read_folder.cache_clear()
     write(project, "requirements.txt", "megatron-core>=0.18\n")
     assert summary(find_pin(project)[0]) == "requirements.txt:1 megatron-core>=0.18 [0.18, 0.19]"
 

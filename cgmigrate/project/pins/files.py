@@ -1,0 +1,163 @@
+"""One file that can pin megatron-core: its requirements, and the pin that they amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
+from cgmigrate.megatron.source_trees import core_in, features
+from cgmigrate.megatron.versions import KNOWN_RANGE
+from cgmigrate.project.pins.package_info import FILE_NAME, read_package_info
+from cgmigrate.project.pins.requirement import Requirement
+from cgmigrate.text.files import MAX_GENERATED, read_bytes
+
+_NEWER = f"is newer than the known releases ({KNOWN_RANGE}): assuming that it reads these settings like {NEWEST}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A requirement on megatron-core, with the oldest and the newest known release that it admits.
+
+    ``line`` is 1-based. ``text`` is the requirement as written, or ``megatron-core==VERSION`` for a lock file or a
+    source tree.
+    """
+
+    path: Path
+    line: int
+    text: str
+    oldest: Release
+    newest: Release
+
+
+class Problem(NamedTuple):
+    """A reason why a file, or a requirement in it, is not used or can be wrong."""
+
+    path: Path
+    line: int | None
+    message: str
+
+
+class OpaquePin(NamedTuple):
+    """A pin that names no release; ``origin`` is what it is instead (``a git revision``)."""
+
+    path: Path
+    line: int
+    origin: str
+
+
+@dataclass(slots=True)
+class PinReport:
+    """What reading pin files reports besides the pin."""
+
+    problems: list[Problem] = field(default_factory=list)
+    opaque: list[OpaquePin] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PinFormat:
+    """A kind of pin file. ``read`` raises ValueError for a text that it cannot parse.
+
+    If there are ``words`` (lower case), a file that contains none of them is not parsed.
+    """
+
+    read: Callable[[str], Iterable[Requirement]]
+    words: tuple[bytes, ...] = (b"megatron",)
+
+
+# The path of package_info.py says that it is that of megatron-core; its text need not.
+PACKAGE_INFO = PinFormat(read_package_info, words=())
+
+
+def read_pin_file(path: Path, kind: PinFormat, report: PinReport) -> Pin | None:
+    """Return the pin in a file; None if there is no such file or no usable pin in it. Never raises."""
+    if kind is PACKAGE_INFO:
+        return _read_source_tree(path, report)
+    return _read(path, kind, report)
+
+
+def _read_source_tree(path: Path, report: PinReport) -> Pin | None:
+    """Return the release whose settings a source tree has, which can differ from its version number."""
+    pin = _read(path, PACKAGE_INFO, report)
+    if pin is None or (releases := features(path.parent)) is None:
+        return pin
+    oldest, newest = releases
+    release = max(oldest, min(pin.newest, newest))
+    if release == pin.newest:
+        return pin
+    return Pin(path, pin.line, f"{pin.text}, which has the settings of {release}", release, release)
+
+
+def _read(path: Path, kind: PinFormat, report: PinReport) -> Pin | None:
+    requirements = _requirements_in(path, kind, report.problems)
+    for requirement in requirements:
+        # A source tree is what is installed, whatever range a requirement beside it admits.
+        if requirement.folder and (core := core_in(path.parent / requirement.folder)) is not None:
+            return _read_source_tree(core / FILE_NAME, report)
+    return _combined(path, requirements, report)
+
+
+def _requirements_in(path: Path, kind: PinFormat, problems: list[Problem]) -> list[Requirement]:
+    try:
+        data = read_bytes(path, MAX_GENERATED)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return []
+    except OSError as error:
+        problems.append(Problem(path, None, f"cannot be read ({error.strerror}); its pin is not used"))
+        return []
+    lower = data.lower() if kind.words else b""
+    if kind.words and not any(word in lower for word in kind.words):
+        return []
+    try:
+        return list(kind.read(data.decode("utf-8-sig", errors="replace")))
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        problems.append(Problem(path, None, f"cannot be parsed ({reason[0]}); its pin is not used"))
+        return []
+
+
+def _combined(path: Path, requirements: list[Requirement], report: PinReport) -> Pin | None:
+    """Return what all requirements of a file admit together, or the first one if they disagree."""
+    usable = [(each, each.admitted or frozenset()) for each in requirements if _is_usable(path, each, report)]
+    if not usable:
+        return None
+    first, common = usable[0]
+    for requirement, admitted in usable:
+        if not common & admitted:
+            message = f"{first.text} and {requirement.text} (line {requirement.line}) disagree; the first is used"
+            report.problems.append(Problem(path, first.line, message))
+            return _pin(path, first.line, first.text, usable[0][1])
+        common &= admitted
+    for requirement, admitted in usable:
+        if admitted == common:
+            return _pin(path, requirement.line, requirement.text, common)
+    # No single requirement admits exactly these releases, so the pin names all of them.
+    together = " and ".join(dict.fromkeys(requirement.text for requirement, _ in usable))
+    return _pin(path, first.line, together, common)
+
+
+def _is_usable(path: Path, requirement: Requirement, report: PinReport) -> bool:
+    """Return whether a requirement names known releases, and report what is wrong with it."""
+    problem = ""
+    if requirement.origin and not requirement.admitted:
+        report.opaque.append(OpaquePin(path, requirement.line, requirement.origin))
+    elif requirement.origin:
+        origin = requirement.origin
+        problem = f"{requirement.text} is the number of {origin}, which can have the settings of another release"
+    elif requirement.newer:
+        problem = f"{requirement.text} {_NEWER}"
+    elif requirement.admitted is None:
+        problem = f"{requirement.text!r} cannot be read; it is ignored"
+    elif not requirement.admitted:
+        problem = f"{requirement.text} admits no known release ({KNOWN_RANGE}); it is ignored"
+    if problem:
+        report.problems.append(Problem(path, requirement.line, problem))
+    return bool(requirement.admitted)
+
+
+def _pin(path: Path, line: int, text: str, admitted: frozenset[Release]) -> Pin:
+    # An open range installs a published release; the main branch counts only if nothing else is admitted.
+    releases = admitted.intersection(KNOWN) or admitted
+    return Pin(path, line, text, min(releases), max(releases))

@@ -1,0 +1,103 @@
+"""The pin of one folder, and the files that can contain it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from cgmigrate.megatron.source_trees import environments_in
+from cgmigrate.project.pins.conda import read_conda_environment
+from cgmigrate.project.pins.dockerfiles import read_dockerfile
+from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinReport, Problem, read_pin_file
+from cgmigrate.project.pins.lock_files import read_lock_file
+from cgmigrate.project.pins.package_info import FILE_NAME
+from cgmigrate.project.pins.pyproject import read_pyproject
+from cgmigrate.project.pins.requirement_files import read_requirement_file
+from cgmigrate.project.pins.setup_cfg import read_setup_cfg
+from cgmigrate.project.pins.submodules import read_gitmodules
+
+_LOCK_FILES = ("uv.lock", "poetry.lock")
+_LOCK = PinFormat(read_lock_file)
+_VENDORED = ("", "3rdparty/Megatron-LM/", "Megatron-LM/", "src/")
+"""Where a project keeps a copy of ``megatron/core``."""
+_PROJECT_FILES = {
+    ".gitmodules": PinFormat(read_gitmodules),
+    "pyproject.toml": PinFormat(read_pyproject),
+    "setup.cfg": PinFormat(read_setup_cfg),
+}
+_REQUIREMENTS = PinFormat(read_requirement_file)
+_CONDA = PinFormat(read_conda_environment)
+_DOCKERFILE = PinFormat(read_dockerfile, words=(b"megatron", b"nemo"))
+
+
+class FolderPins(NamedTuple):
+    """The pin of a folder, if any, and what its files report; ``is_root`` says that a checkout begins there."""
+
+    pin: Pin | None
+    problems: tuple[Problem, ...]
+    is_root: bool
+    opaque: OpaquePin | None = None
+
+
+@cache
+def read_folder(folder: Path) -> FolderPins:
+    """Return the pin of a folder. Each folder is read once in a run."""
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name for entry in entries}
+    except OSError:
+        return FolderPins(None, (), False)
+    report = PinReport()
+    pins = (read_pin_file(path, kind, report) for path, kind in _pin_files(folder, names))
+    pin = next((pin for pin in pins if pin is not None), None)
+    return FolderPins(pin, tuple(report.problems), ".git" in names, next(iter(report.opaque), None))
+
+
+def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]]:
+    """Yield the files that can pin megatron-core, those that say most exactly what is installed first."""
+    for name in _LOCK_FILES:
+        if name in names:
+            yield folder / name, _LOCK
+    for prefix in _VENDORED:
+        path = f"{prefix}megatron/core/{FILE_NAME}"
+        if path.split("/", 1)[0] in names:
+            yield folder / path, PACKAGE_INFO
+    for name, kind in _PROJECT_FILES.items():
+        if name in names:
+            yield folder / name, kind
+    for path_of_list in _requirement_files(folder, names):
+        yield path_of_list, _REQUIREMENTS
+    yield from _environment_files(folder, names)
+
+
+def _requirement_files(folder: Path, names: set[str]) -> Iterator[Path]:
+    """Yield the requirement files of pip, ``requirements.txt`` first and the constraints last."""
+    texts = sorted(name for name in names if name.endswith(".txt"))
+    for name in sorted(texts, key=lambda name: name != "requirements.txt"):
+        if name.startswith("requirements"):
+            yield folder / name
+    if "requirements" in names:
+        yield from sorted((folder / "requirements").glob("*.txt"))
+    for name in texts:
+        if name.startswith("constraints"):
+            yield folder / name
+
+
+def _environment_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]]:
+    """Yield the files of the environment of a project: conda, container, virtual environment."""
+    for name in sorted(names):
+        if re.fullmatch(r"(?:conda|environment)[\w.-]*\.ya?ml", name):
+            yield folder / name, _CONDA
+    containers = [folder / name for name in names]
+    if "docker" in names:
+        containers += (folder / "docker").glob("*ockerfile*")
+    for path in sorted(containers):
+        if re.fullmatch(r"Dockerfile.*|.*\.[Dd]ockerfile", path.name):
+            yield path, _DOCKERFILE
+    if not {".venv", "venv"}.isdisjoint(names):
+        for core in environments_in(folder):
+            yield core / FILE_NAME, PACKAGE_INFO

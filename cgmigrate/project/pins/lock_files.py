@@ -1,0 +1,61 @@
+"""Lock files of uv and Poetry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from cgmigrate.project.pins.lines import lines_at
+from cgmigrate.project.pins.references import names_release
+from cgmigrate.project.pins.requirement import NAME, Requirement, specified
+from cgmigrate.project.pins.toml_tables import load_toml, table
+
+
+def read_lock_file(text: str) -> Iterator[Requirement]:
+    """Yield the locked versions of megatron-core. Raises ValueError."""
+    # Lock files have megabytes, and tomllib parses about one of them a second: only the needed blocks are parsed.
+    starts = [match.start() for match in re.finditer(r"^\[\[package\]\]", text, re.MULTILINE)]
+    if not starts:
+        load_toml(text)
+    name = re.compile(rf"^name\s*=\s*[\"']{NAME}[\"']", re.MULTILINE | re.IGNORECASE)
+    for (start, end), line in zip(pairwise([*starts, len(text)]), lines_at(text, starts), strict=True):
+        block = text[start:end]
+        if (match := name.search(block)) is not None:
+            version = re.search(r"^version\s*=", block, re.MULTILINE) or match
+            yield from _read_package(_load_block(block, line), line + block.count("\n", 0, version.start()))
+
+
+def _load_block(block: str, line: int) -> dict[str, Any]:
+    """Return one package of a lock file; ``line`` is the first line of its block."""
+    try:
+        package = load_toml(block)["package"][0]
+    except ValueError:
+        # With the empty lines, the line in the parser's message is that of the file.
+        package = load_toml("\n" * (line - 1) + block)["package"][0]
+    return package if isinstance(package, dict) else {}
+
+
+def _read_package(package: dict[str, Any], line: int) -> Iterator[Requirement]:
+    from packaging.specifiers import SpecifierSet
+
+    version, (origin, folder) = package.get("version"), _origin_of(table(package, "source"))
+    if isinstance(version, str):
+        requirement = specified(line, f"megatron-core=={version}", SpecifierSet(f"=={version}"))
+        yield requirement._replace(origin=origin, folder=folder)
+    elif origin:
+        yield Requirement(line, "megatron-core", None, origin=origin, folder=folder)
+
+
+def _origin_of(source: dict[str, Any]) -> tuple[str, str]:
+    """Return the origin of a package and the folder of its source tree; both empty for a published release."""
+    for kind in ("editable", "directory", "virtual"):
+        if isinstance(folder := source.get(kind), str):
+            return "a local path", folder
+    url = source.get("url") if source.get("type") in ("git", "directory") else source.get("git")
+    if not isinstance(url, str):
+        return "", ""
+    if source.get("type") == "directory":
+        return "a local path", url
+    return ("", "") if names_release(url.replace("tag=", "@")) else ("a git revision", "")

@@ -1,0 +1,14 @@
+"""The pin of a project as tests compare it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cgmigrate.project.pins import search
+from cgmigrate.project.pins.files import Pin
+
+
+def find_pin(directory: Path) -> tuple[Pin | None, tuple[str, ...]]:
+    """Return the pin of the project that a folder belongs to, and the notes."""
+    project = search.find_pin(directory)
+    return project.pin, project.notes
