@@ -62,7 +62,7 @@ def fix(given: dict[str, Any], mode: Mode) -> int:
     failed = writer.tell() or failed
     left = [diagnostic for checked in found for diagnostic in checked.remaining]
     fixed = sum(places_of(checked.fixed) for checked in rewritten)
-    skipped = sum(places_of(checked.skipped) for checked in found)
+    skipped = sum(places_of(checked.declined) for checked in found)
     undecided = sum(places_of(checked.remaining) for checked in found) - skipped
     _tell(run, output, failed, _Counts(fixed, len(rewritten), undecided, writer.unwritten, skipped), mode)
     tell_notes(run, [] if mode.fix_only else found, output)
@@ -103,7 +103,7 @@ def _to_report(checked: Checked, run: Run, written: bool) -> tuple[Diagnostic, .
         return checked.diagnostics
     if run.chooser is not None and run.chooser.quit:
         return ()
-    skipped = {id(diagnostic) for diagnostic in checked.skipped}
+    skipped = {id(diagnostic) for diagnostic in checked.declined}
     return tuple(diagnostic for diagnostic in checked.remaining if id(diagnostic) not in skipped)
 
 

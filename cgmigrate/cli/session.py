@@ -219,7 +219,7 @@ def tell_notes(run: Run, found: list[Checked], output: Output) -> None:
     unsaid = (FOLLOWS_USES,) if output.verbose else (FOLLOWS_USES, PROSE)
     by_owner: dict[str, list[str]] = {}
     for checked in found:
-        for line, key, owner in checked.left_alone:
+        for line, key, owner in checked.skipped:
             if owner not in unsaid:
                 by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
     for owner, places in by_owner.items():

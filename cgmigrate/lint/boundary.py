@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cgmigrate.lint.diagnostics import Diagnostic, Examination
+from cgmigrate.lint.diagnostics import Diagnostic, FilePlan
 from cgmigrate.project.paths import is_below
 
 
@@ -26,9 +26,9 @@ def not_written(path: str, place: str) -> str:
     return f"{path}: no comment is written, since the file is outside of the paths ({place}); give its path"
 
 
-def without_fixes(examined: Examination) -> Examination:
+def without_fixes(examined: FilePlan) -> FilePlan:
     """An examination of which nothing is rewritten."""
-    return Examination(diagnostics=examined.diagnostics, left_alone=examined.left_alone)
+    return FilePlan(diagnostics=examined.diagnostics, skipped=examined.skipped)
 
 
 def _withheld(diagnostic: Diagnostic, place: str) -> Diagnostic:

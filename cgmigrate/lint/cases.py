@@ -55,7 +55,7 @@ def _examine_site(
     case = SiteCase(site, document, reader, before, _source_for(before, context))
     for reason in filter(None, (conflict, site.blocked_by)):
         case.block(reason)
-    if any(written.span in context.held for written in site.written):
+    if any(written.span in context.suppressed for written in site.written):
         case.block("it is to stay as it is")
     undecided = [written for written in site.written if isinstance(written.value, Undecided)]
     if site.origin is not None and not DEPRECATED & set(before):

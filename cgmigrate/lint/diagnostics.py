@@ -50,8 +50,8 @@ class Context:
     """Files that the one under examination names at its top level, which may hold settings of the same model."""
     key_readers: Mapping[str, str] = field(default_factory=dict)
     """Old name → the file and line of code that reads it by name from a mapping."""
-    held: frozenset[Span] = frozenset()
-    """Settings that stay as they are, because the user said so."""
+    suppressed: frozenset[Span] = frozenset()
+    """Places whose fixes a comment suppresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +85,23 @@ class Diagnostic:
 
 
 @dataclass(slots=True)
-class Examination:
-    """All diagnostics of one document and the settings its sites should have.
+class FilePlan:
+    """The diagnostics of one document and the settings that its sites get.
 
     ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
     only what ``safe`` does not. ``together`` maps such an index to all that are rewritten with it.
-    ``by_hand`` maps to settings that are right but cannot be written, for reasons of the text.
+    ``unwritable`` maps to settings that are right but that the text does not allow to be written.
     ``quotes`` says how the settings of a site read after its fix, by site and field.
-    ``left_alone`` names settings that belong to other systems.
+    ``skipped`` are settings of other systems, each with its owner.
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     safe: dict[int, Settings] = field(default_factory=dict)
     unsafe: dict[int, Settings] = field(default_factory=dict)
     together: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    by_hand: dict[int, Settings] = field(default_factory=dict)
+    unwritable: dict[int, Settings] = field(default_factory=dict)
     quotes: dict[int, Mapping[str, str]] = field(default_factory=dict)
-    left_alone: list[tuple[Written, str]] = field(default_factory=list)
+    skipped: list[tuple[Written, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

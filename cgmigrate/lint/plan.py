@@ -16,7 +16,7 @@ from cgmigrate.linking.ownership import Owner, Owners
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.branches import _choose, _Chosen
 from cgmigrate.lint.cases import _case_of
-from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Examination, SiteCase
+from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, FilePlan, SiteCase
 from cgmigrate.lint.rules import Rule
 from cgmigrate.lint.site_diagnostics import diagnostics_of
 from cgmigrate.lint.soundness import _cannot_be_written, _differs, _input_error, _order_matters, _proposed
@@ -28,9 +28,9 @@ from cgmigrate.megatron.settings import (
 from cgmigrate.megatron.types import Reader
 
 
-def examine(document: Document, context: Context) -> Examination:
+def examine(document: Document, context: Context) -> FilePlan:
     """Return what there is to say about a document and how its sites should be written."""
-    result = Examination(left_alone=list(document.skipped))
+    result = FilePlan(skipped=list(document.skipped))
     merged = effective(document.sites)
     asked = Owners(document.top_level, context.ecosystems)
     owners = [asked.of(site, merged[site.index].keys()) for site in document.sites]
@@ -42,7 +42,7 @@ def examine(document: Document, context: Context) -> Examination:
         if owner.ecosystem is None:
             result.diagnostics += _owner_unknown(site, document, context)
         elif owner.ecosystem.reader is None and not owner.conflict:
-            result.left_alone += [(written, owner.ecosystem.name) for written in site.written]
+            result.skipped += [(written, owner.ecosystem.name) for written in site.written]
         else:
             cases[site.index] = _case_of(site, owner, merged[site.index], document, context)
     problems = [
@@ -97,11 +97,11 @@ def _rule_of(problem: Problem, context: Context) -> Rule | None:
 
 
 def _held(problem: Problem, context: Context) -> Problem:
-    return replace(problem, replacement="") if problem.span in context.held else problem
+    return replace(problem, replacement="") if problem.span in context.suppressed else problem
 
 
 def _told_problem(
-    problem: Problem, rule: Rule, document: Document, context: Context, result: Examination, fine: bool
+    problem: Problem, rule: Rule, document: Document, context: Context, result: FilePlan, fine: bool
 ) -> Diagnostic:
     """A diagnostic about what is no site; what it becomes is written like the fix of a site.
 
@@ -156,7 +156,7 @@ def _decide(
     cases: Mapping[int, SiteCase],
     chosen: Mapping[int, _Chosen],
     context: Context,
-    result: Examination,
+    result: FilePlan,
     beside: Mapping[int, Settings],
 ) -> bool:
     """Choose the settings that sites get, component by component of sites that share text.
@@ -197,7 +197,7 @@ def _decide(
     for group, rewrites in candidates:
         if not fine:
             if _cannot_be_written(document, rewrites, group):
-                result.by_hand |= rewrites
+                result.unwritable |= rewrites
                 continue
             result.quotes |= document.quotes(rewrites)
         _add_exposure(document, group)

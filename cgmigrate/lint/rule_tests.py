@@ -9,7 +9,7 @@ from typing import Any
 
 from cgmigrate.documents.sites import CannotEditError, Document
 from cgmigrate.linking import ownership as ecosystems
-from cgmigrate.lint.diagnostics import Applicability, Context, Examination
+from cgmigrate.lint.diagnostics import Applicability, Context, FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import Rule, line_of, load, read, text_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
@@ -121,19 +121,19 @@ def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule
     return failures + _reported(rule, example, result)
 
 
-def _reported(rule: Rule, example: Mapping[str, Any], result: Examination) -> list[str]:
+def _reported(rule: Rule, example: Mapping[str, Any], result: FilePlan) -> list[str]:
     told = {diagnostic.rule for diagnostic in result.diagnostics}
     if example.get("reported", True) == (rule.id in told):
         return []
     if rule.id in told:
         return [f"{rule.id} is reported, and `reported: false` says that it is not"]
     others = f"; reported is {', '.join(sorted(told))}" if told else ""
-    owners = {owner for _, owner in result.left_alone}
+    owners = {owner for _, owner in result.skipped}
     alone = f"; the settings are left alone, since they belong to {', '.join(sorted(owners))}" if owners else ""
     return [f"{rule.id} is not reported{others}{alone}"]
 
 
-def _held_back(rule: Rule, result: Examination) -> str:
+def _held_back(rule: Rule, result: FilePlan) -> str:
     """Why fixes are not applied, in the words that a user would read; the rule's own first."""
     held = [
         diagnostic

@@ -17,7 +17,7 @@ from cgmigrate.project.inputs import InputError, Source, TooLarge
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.lint.baseline import Baseline
-    from cgmigrate.lint.diagnostics import Context, Diagnostic, Examination
+    from cgmigrate.lint.diagnostics import Context, Diagnostic, FilePlan
     from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.suppressions import Requests, Suppressed
     from cgmigrate.project.cascade import Configurations, FileOptions
@@ -58,7 +58,7 @@ class Checked:
     data: bytes
     text: str
     diagnostics: tuple[Diagnostic, ...]
-    left_alone: tuple[tuple[int, str, str], ...] = ()
+    skipped: tuple[tuple[int, str, str], ...] = ()
     after: str | None = None
     bom: bool = False
     fixed: tuple[Diagnostic, ...] = ()
@@ -66,7 +66,7 @@ class Checked:
     releases: tuple[Release, Release] | None = None
     known: tuple[Diagnostic, ...] = ()
     hidden: tuple[Diagnostic, ...] = ()
-    skipped: tuple[Diagnostic, ...] = ()
+    declined: tuple[Diagnostic, ...] = ()
     """Diagnostics whose fix the user declined."""
 
     @property
@@ -211,15 +211,15 @@ class Run:
             examined, diagnostics = without_fixes(examined), withheld(diagnostics, place)
         if self.options.edits:
             diagnostics = _with_edits(diagnostics, document, examined)
-        left_alone = tuple(
-            (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.left_alone
+        skipped = tuple(
+            (text.count("\n", 0, written.span.start) + 1, written.key, owner) for written, owner in examined.skipped
         )
         checked = Checked(
             source.path,
             source.data,
             text,
             diagnostics,
-            left_alone,
+            skipped,
             bom=bom,
             releases=(context.source, context.target),
             hidden=hidden,
@@ -248,8 +248,8 @@ class Run:
         fixed = tuple(diagnostic for diagnostic in checked.diagnostics if diagnostic.applicability in applied)
         if self.chooser is not None:
             rewrites = self.chooser.choose(checked.path, document, rewrites, together, checked.diagnostics)
-            fixed, skipped = _parted_by_choice(fixed, document, rewrites)
-            checked = replace(checked, skipped=skipped)
+            fixed, declined = _parted_by_choice(fixed, document, rewrites)
+            checked = replace(checked, declined=declined)
             if not rewrites:
                 return checked
         try:
@@ -294,8 +294,8 @@ class Run:
         return tuple(diagnostic for diagnostic in diagnostics if self.selects(path, diagnostic.rule))
 
     def _suppress(
-        self, source: Source, document: Document, examined: Examination, diagnostics: tuple[Diagnostic, ...]
-    ) -> tuple[Examination, tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
+        self, source: Source, document: Document, examined: FilePlan, diagnostics: tuple[Diagnostic, ...]
+    ) -> tuple[FilePlan, tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
         """Leave out what comments in the file ask for, and do not fix it either: what is shown, and what is not."""
         from cgmigrate.lint.suppressions import Requests, held_back
 
@@ -318,13 +318,13 @@ class Run:
 
     def _examine(
         self, path: str, text: str, syntax: Syntax, held: frozenset[Span] = frozenset()
-    ) -> tuple[Document, Examination, Context]:
+    ) -> tuple[Document, FilePlan, Context]:
         from cgmigrate.lint.plan import examine
 
         document = document_of(path, text, syntax)
         context = self.context(path)
         if held:
-            context = replace(context, held=held)
+            context = replace(context, suppressed=held)
         examined = examine(document, context)
         if syntax is Syntax.YAML and (examined.safe or examined.unsafe):
             around = self._around(path, document, context)
@@ -488,7 +488,7 @@ def _selects(options: Options, rule: str) -> bool:
     return selected and not (options.ignore and rule.startswith(options.ignore))
 
 
-def _with_edits(diagnostics: Sequence[Diagnostic], document: Document, examined: Examination) -> tuple[Diagnostic, ...]:
+def _with_edits(diagnostics: Sequence[Diagnostic], document: Document, examined: FilePlan) -> tuple[Diagnostic, ...]:
     """Give each diagnostic the edits of its fix alone, with those of the sites that must go with it."""
     from cgmigrate.documents.sites import CannotEditError
 

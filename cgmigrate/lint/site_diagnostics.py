@@ -9,7 +9,7 @@ from itertools import chain
 from cgmigrate.documents.changes import Change, changes
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
-from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Examination, SiteCase
+from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, FilePlan, SiteCase
 from cgmigrate.lint.fix_text import fix_text
 from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_repetition
 from cgmigrate.lint.messages import message, notes_of
@@ -18,7 +18,7 @@ from cgmigrate.lint.rules import Rule
 from cgmigrate.text.spans import Span
 
 
-def diagnostics_of(case: SiteCase, context: Context, plan: Examination) -> list[Diagnostic]:
+def diagnostics_of(case: SiteCase, context: Context, plan: FilePlan) -> list[Diagnostic]:
     """Return the diagnostics of a site, in the order: from its examination, migrations, remarks, deprecations."""
     diagnostics = _SiteReport.of(case, context, plan).diagnostics()
     diagnostics += _unreported(case, diagnostics, context)
@@ -31,7 +31,7 @@ class _SiteReport:
 
     case: SiteCase
     context: Context
-    plan: Examination
+    plan: FilePlan
     applicability: Applicability | None
     changes: Sequence[Change]
     """What the fix changes, empty if there is none."""
@@ -39,7 +39,7 @@ class _SiteReport:
     remarks: Sequence[Match]
 
     @classmethod
-    def of(cls, case: SiteCase, context: Context, plan: Examination) -> _SiteReport:
+    def of(cls, case: SiteCase, context: Context, plan: FilePlan) -> _SiteReport:
         applicability, fix = _fix_of(case, plan)
         matches = migrating_matches(case, fix)
         remarks = remarks_of(case, applicability, context)
@@ -104,14 +104,14 @@ class _SiteReport:
     def _by_hand(self, match: Match) -> str:
         """Return what to write if there is no fix: the fix that cannot be written, else advice for the setting."""
         site, document = self.case.site, self.case.document
-        if site.index in self.plan.by_hand:
-            planned = changes(document.sites[site.index].own, self.plan.by_hand[site.index])
+        if site.index in self.plan.unwritable:
+            planned = changes(document.sites[site.index].own, self.plan.unwritable[site.index])
             if text := fix_text(document, site, match.written, planned, {}):
                 return f"by hand, {text}"
         return advice_for(document, site, match.written, self.case.before)
 
 
-def _fix_of(case: SiteCase, plan: Examination) -> tuple[Applicability | None, list[Change]]:
+def _fix_of(case: SiteCase, plan: FilePlan) -> tuple[Applicability | None, list[Change]]:
     """Return the applicability of a site's fix and what it changes; None and nothing if there is no fix."""
     index = case.site.index
     for applicability, sites in ((Applicability.UNSAFE, plan.unsafe), (Applicability.SAFE, plan.safe)):

@@ -8,7 +8,7 @@ import pytest
 
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.linking import ownership as ecosystems
-from cgmigrate.lint.diagnostics import Context, Examination
+from cgmigrate.lint.diagnostics import Context, FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
@@ -17,7 +17,7 @@ HEAD = "from megatron.training import get_args\nfrom megatron.core.transformer i
 BRIDGE = "from megatron.bridge import AutoBridge\n"
 
 
-def examined(code: str, head: str = HEAD) -> Examination:
+def examined(code: str, head: str = HEAD) -> FilePlan:
     document = PythonDocument(head + code, "/nowhere/a.py")
     return examine(document, Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))
 
@@ -128,11 +128,11 @@ def test_the_configuration_of_a_built_model_is_not_validated_again(code: str, re
 def test_what_reads_a_name_is_reported_where_the_owner_is_not_known(code: str) -> None:
     result = examined(code, "import os\n")
     assert [diagnostic.rule for diagnostic in result.diagnostics] == ["CG604"]
-    assert not result.left_alone
+    assert not result.skipped
     # A neighbour has names of its own.
     result = examined(code, "import deepspeed\n")
     assert not result.diagnostics
-    assert [owner for _, owner in result.left_alone] == ["another system (nothing in the file is Megatron's)"]
+    assert [owner for _, owner in result.skipped] == ["another system (nothing in the file is Megatron's)"]
 
 
 def test_an_owner_that_is_not_known_is_called_so(project: Path, cgmigrate) -> None:
@@ -145,4 +145,4 @@ def test_an_owner_that_is_not_known_is_called_so(project: Path, cgmigrate) -> No
 
 def test_a_field_that_pydantic_was_given_is_a_current_name() -> None:
     result = examined("if 'cuda_graph_scope' in recipe.model_fields_set: pass\n")
-    assert not result.diagnostics and len(result.left_alone) == 1
+    assert not result.diagnostics and len(result.skipped) == 1

@@ -71,7 +71,7 @@ def test_every_legacy_line_has_a_diagnostic_or_a_stated_owner(corpus: Path) -> N
         found = checked(path)
         assert found is not None
         told = {text.count("\n", 0, diagnostic.span.start) + 1 for diagnostic in found.diagnostics}
-        told |= {line for line, _, _ in found.left_alone}
+        told |= {line for line, _, _ in found.skipped}
         for number, line in enumerate(text.split("\n"), 1):
             if LEGACY.search(line.partition("#")[0]):
                 lines += 1
@@ -82,7 +82,7 @@ def test_every_legacy_line_has_a_diagnostic_or_a_stated_owner(corpus: Path) -> N
 def test_the_generation_engines_own_key_is_left_alone(corpus: Path) -> None:
     found = checked(corpus / "yaml/nemo-rl-pr1967/grpo_math_1B_megatron.yaml")
     assert found is not None
-    assert found.left_alone == ((161, "enable_cuda_graph", "NeMo-RL's generation engine"),)
+    assert found.skipped == ((161, "enable_cuda_graph", "NeMo-RL's generation engine"),)
     # Its parent may hold the other half of the pair.
     refused, merged, diagnostic = found.diagnostics
     assert (refused.rule, merged.rule, diagnostic.rule, diagnostic.applicability) == ("CG501", "CG004", "CG106", None)

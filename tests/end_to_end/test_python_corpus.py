@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.lint.diagnostics import Examination
+from cgmigrate.lint.diagnostics import FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import Release
@@ -35,7 +35,7 @@ class Outcome:
     path: Path
     text: str
     after: str
-    examined: Examination
+    examined: FilePlan
     rewritten: frozenset[int]
 
 
@@ -78,13 +78,13 @@ def count(outcome: Outcome) -> Counter[str]:
     return Counter(lines.values())
 
 
-def _fate(examined: Examination, at: int, rewritten: frozenset[int]) -> str:
+def _fate(examined: FilePlan, at: int, rewritten: frozenset[int]) -> str:
     told = [diagnostic for diagnostic in examined.diagnostics if diagnostic.span.start <= at < diagnostic.span.end]
     if any(diagnostic.applicability and diagnostic.site in rewritten for diagnostic in told):
         return "rewritten"
     if told:
         return f"reported {sorted(diagnostic.rule for diagnostic in told)[0]}"
-    left = [owner for written, owner in examined.left_alone if written.span.start <= at < written.span.end]
+    left = [owner for written, owner in examined.skipped if written.span.start <= at < written.span.end]
     return f"left: {left[0]}" if left else "UNSAID"
 
 

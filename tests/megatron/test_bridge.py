@@ -10,7 +10,7 @@ import pytest
 
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ownership as ecosystems
-from cgmigrate.lint.diagnostics import Context, Examination
+from cgmigrate.lint.diagnostics import Context, FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.capture import resolved_configuration
@@ -72,7 +72,7 @@ def test_bridge_reads_settings_as_its_own_code_does() -> None:
     assert compared > 10_000
 
 
-def examined(text: str) -> Examination:
+def examined(text: str) -> FilePlan:
     return examine(YamlDocument(text), Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))
 
 

@@ -10,7 +10,7 @@ from textwrap import dedent
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.linking import ownership as ecosystems
 from cgmigrate.lint import rules
-from cgmigrate.lint.diagnostics import Applicability, Context, Examination
+from cgmigrate.lint.diagnostics import Applicability, Context, FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
@@ -23,7 +23,7 @@ HEADER = "from megatron.core.transformer import TransformerConfig\n"
 class Result:
     text: str
     after: str
-    examined: Examination
+    examined: FilePlan
 
     @property
     def rules(self) -> list[str]:
@@ -68,13 +68,13 @@ def run(
     return Result(text, after, examined)
 
 
-def rewrites(document: PythonDocument, examined: Examination) -> dict[int, Settings]:
+def rewrites(document: PythonDocument, examined: FilePlan) -> dict[int, Settings]:
     """All fixes that are right by themselves: safe ones, and those that are unsafe since other code sees the object."""
     unsafe = examined.unsafe.items()
     return {**examined.safe, **{at: own for at, own in unsafe if _only_exposed(document, examined, at)}}
 
 
-def _only_exposed(document: PythonDocument, examined: Examination, index: int) -> bool:
+def _only_exposed(document: PythonDocument, examined: FilePlan, index: int) -> bool:
     """Whether a fix is unsafe only because other code may see its object."""
     reasons = {
         diagnostic.because
