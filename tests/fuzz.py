@@ -43,7 +43,8 @@ from cgmigrate.project.options import FORMATS
 
 # As a script, the tests are not on the path.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.end_to_end.test_properties import Fixed, assert_lossless, context, essential, ruamel, texts, without_settings
+from tests.support.yaml_judges import Fixed, assert_lossless, context, essential, ruamel, without_settings
+from tests.support.yaml_texts import texts
 
 ENUMS = ("CudaGraphScope", "CudaGraphModule")
 NAME = re.compile(r"cuda.graph|CudaGraph", re.IGNORECASE)

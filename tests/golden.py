@@ -26,7 +26,7 @@ from cgmigrate.cli.commands import main
 
 # As a script, the tests are not on the path.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.support.paths import CORPUS, ROOT
+from tests.support.paths import CORPUS, FETCHED, ROOT
 
 GOLDEN = ROOT / "tests/golden"
 
@@ -96,7 +96,7 @@ def golden_outputs() -> dict[str, str]:
     """All outputs that can be made here, by the name of the golden file."""
     outputs = whole_outputs()
     for name in PACKAGES:
-        folder = ROOT / ".corpus" / name
+        folder = FETCHED / name
         if (folder / ".done").exists():
             outputs[f"{name}.json"] = json.dumps(package_summary(folder), indent=1) + "\n"
     return outputs

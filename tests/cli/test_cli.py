@@ -9,16 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.files import write
+
 LEGACY = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
 CLEAN = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n".replace(
     "enable-cuda-graph: true", "cuda-graph-impl: local"
 )
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def test_check_shows_place_rule_reason_line_and_fix(project: Path, cgmigrate) -> None:

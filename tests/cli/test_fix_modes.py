@@ -17,16 +17,11 @@ from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
 from cgmigrate.project import write as writing
+from tests.support.files import write
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 FIXED = "model:\n  cuda_graph_impl: transformer_engine\n  hidden_size: 8\n"
 TWO = "a:\n  external_cuda_graph: true\nb:\n  external_cuda_graph: true\n"
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return path
 
 
 # --- undo -----------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
+from tests.support.files import write
 from tests.support.paths import ROOT
 
 Run = Callable[..., Result]
@@ -22,13 +23,6 @@ Run = Callable[..., Result]
 WARNINGS = "model:\n  hidden_size: 8\n  external_cuda_graph: true\n  cuda_graph_scope: attn\n"
 FIXED = "model:\n  hidden_size: 8\n  cuda_graph_impl: transformer_engine\n  cuda_graph_modules: attn\n"
 ERROR = "draft:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
-
-
-def write(path: str, text: str) -> Path:
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(text.encode())
-    return target
 
 
 def piped(*words: str, text: str | bytes) -> Result:

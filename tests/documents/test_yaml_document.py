@@ -13,9 +13,9 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.megatron.settings import Settings, Undecided
 from cgmigrate.text.edits import apply
 from cgmigrate.text.encoding import decode, encode
-from tests.support.paths import ROOT
+from tests.support.paths import FIXTURES
 
-FIXTURES = ROOT / "tests" / "fixtures" / "yaml"
+CASES = FIXTURES / "yaml"
 
 SCOPE, MODULES, IMPL = "cuda_graph_scope", "cuda_graph_modules", "cuda_graph_impl"
 ENABLE, EXTERNAL, INFERENCE = "enable_cuda_graph", "external_cuda_graph", "inference_cuda_graph_scope"
@@ -701,13 +701,13 @@ class TestBytes:
         "case", ["crlf", "bom", "mixed-line-ends", "lone-cr", "rare-line-breaks", "no-final-break"]
     )
     def test_are_those_of_the_fixture(self, case: str) -> None:
-        text, bom = decode((FIXTURES / case / "before.yaml").read_bytes())
+        text, bom = decode((CASES / case / "before.yaml").read_bytes())
         document = YamlDocument(text)
         wanted = {
             site.index: {IMPL: "local", MODULES: ["attn"], INFERENCE: "block"} if IMPL in site.own else {}
             for site in document.sites
         }
-        assert encode(rewritten(text, wanted), bom) == (FIXTURES / case / "after.yaml").read_bytes()
+        assert encode(rewritten(text, wanted), bom) == (CASES / case / "after.yaml").read_bytes()
 
     @pytest.mark.parametrize(
         "text",

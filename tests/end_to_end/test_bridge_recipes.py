@@ -16,13 +16,13 @@ import pytest
 
 pytest.importorskip("megatron.core.transformer", reason="the judge is the installed megatron-core")
 
-from tests.support.paths import ROOT
+from tests.support.paths import FETCHED, ROOT
 
 sys.path.insert(0, str(ROOT / "bench"))
 
 from bridge_recipes import compare, results_of
 
-RELEASED = ROOT / ".corpus/megatron-bridge-0.6.2"
+RELEASED = FETCHED / "megatron-bridge-0.6.2"
 RULES = RELEASED / "megatron/bridge/utils/cuda_graph.py"
 IMPORTS = """\
 from dataclasses import dataclass

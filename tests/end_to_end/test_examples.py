@@ -15,10 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
-from tests.support.paths import ROOT
+from tests.support.paths import EXAMPLES, FIXTURES
 
-EXAMPLES = ROOT / "examples" / "configs"
-EXPECTED = ROOT / "tests" / "fixtures" / "examples"
+EXPECTED = FIXTURES / "examples"
 
 
 class Diagnostics(NamedTuple):

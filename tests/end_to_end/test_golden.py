@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests import golden
+from tests.support.paths import FETCHED
 
 NAMES = sorted(path.name for path in golden.GOLDEN.iterdir())
 
@@ -14,7 +15,7 @@ NAMES = sorted(path.name for path in golden.GOLDEN.iterdir())
 @pytest.mark.parametrize("name", NAMES)
 def test_output_is_the_golden_one(name: str) -> None:
     tree = next((one for one in golden.WHOLE if name.startswith(f"{one}.")), "")
-    package = golden.ROOT / ".corpus" / name.removesuffix(".json")
+    package = FETCHED / name.removesuffix(".json")
     folder, part = golden.WHOLE[tree] if tree else (package, ".")
     if not (folder / part).is_dir():
         pytest.skip(f"{folder / part} is not present here")

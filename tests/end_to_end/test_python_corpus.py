@@ -19,10 +19,9 @@ from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.options import Options
 from cgmigrate.text.edits import apply
-from tests.support.paths import ROOT
+from tests.support.paths import FETCHED
 from tests.support.python_tools import rewrites
 
-CORPUS = ROOT / ".corpus"
 LEGACY = re.compile(
     r"(?<![\w-])(?:enable_cuda_graph|external_cuda_graph|cuda_graph_scope|CudaGraphScope|"
     r"--enable-cuda-graph|--external-cuda-graph|--cuda-graph-scope)(?![\w-])"
@@ -47,7 +46,7 @@ class Table:
 
 @cache
 def outcomes(package: str) -> Table:
-    folder = CORPUS / package
+    folder = FETCHED / package
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there; run shared/corpus/fetch.sh")
     run = Run([str(folder)], Options(target=Release(0, 19)))

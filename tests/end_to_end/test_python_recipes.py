@@ -26,7 +26,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.paths import FETCHED
 
 pytest.importorskip("torch", reason="the judge is the installed megatron-core, which needs torch")
 pytest.importorskip("megatron.core", reason="the judge is the installed megatron-core")
@@ -44,7 +44,7 @@ from cgmigrate.text.edits import apply
 from tests.support.python_tools import rewrites
 from tests.support.python_tools import run as run_text
 
-RECIPES = ROOT / ".corpus/megatron-bridge-0.4.2/megatron/bridge/recipes"
+RECIPES = FETCHED / "megatron-bridge-0.4.2/megatron/bridge/recipes"
 LAUNCHES: dict[str, tuple[dict[str, Any], Reader]] = {
     "as written": ({}, Reader.BRIDGE),
     "turned on with Transformer Engine": ({IMPL: "transformer_engine"}, Reader.BRIDGE),

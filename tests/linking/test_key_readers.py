@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import write
+from tests.support.files import write
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
 READERS = {

@@ -12,17 +12,12 @@ from hypothesis import strategies as st
 from cgmigrate.lint.baseline import Baseline, load, save
 from cgmigrate.lint.diagnostics import Diagnostic
 from cgmigrate.text.spans import Span
+from tests.support.files import write
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 TWO = "a:\n  external_cuda_graph: true\nb:\n  external_cuda_graph: true\n"
 FIXED = "model:\n  cuda_graph_impl: transformer_engine\n  hidden_size: 8\n"
 KNOWN = ("--baseline", "known.json")
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def counts(path: Path) -> dict[str, dict[str, int]]:

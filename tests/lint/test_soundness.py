@@ -19,7 +19,7 @@ from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, Release
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.text.edits import apply
-from tests.support.paths import ROOT
+from tests.support.paths import TRUTH
 
 ABSENT = object()
 NAMES = ["attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba", "full", "full_iteration"]
@@ -104,7 +104,7 @@ def test_every_fix_captures_the_same_and_every_other_legacy_site_has_a_diagnosti
 
 
 def rows_of_017() -> dict[str, dict]:
-    path = ROOT.parent / "shared/reference/truth/config-0.17.1.jsonl.gz"
+    path = TRUTH / "config-0.17.1.jsonl.gz"
     if not path.exists():
         pytest.skip("the executed tables are not beside the checkout")
     with gzip.open(path, "rt") as lines:

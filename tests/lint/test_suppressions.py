@@ -17,14 +17,9 @@ from cgmigrate.lint.ignoring import add_ignores
 from cgmigrate.lint.run import Run
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
+from tests.support.files import write
 
 HEAD = "from megatron.core.transformer import TransformerConfig\n"
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def found(result) -> list[tuple[int, str]]:

@@ -16,10 +16,10 @@ from cgmigrate.lint.rules import load
 from cgmigrate.megatron.capture import resolved_configuration
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.types import Reader, Rejected, ResolvedConfiguration
-from tests.megatron.test_capture import CONTEXT, cross_product
-from tests.support.paths import ROOT
+from tests.support.combinations import CONTEXT, cross_product
+from tests.support.paths import FETCHED
 
-BRIDGE = ROOT / ".corpus/megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
+BRIDGE = FETCHED / "megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
 
 
 def bridge() -> ModuleType:

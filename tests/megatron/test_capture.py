@@ -12,7 +12,7 @@ import pytest
 
 from cgmigrate.megatron.capture import capture_of, resolved_configuration
 from cgmigrate.megatron.releases import KNOWN, NEWEST, SPLIT_IN, Release
-from cgmigrate.megatron.settings import FIELDS, FLAGS, UPSTREAM, Undecided
+from cgmigrate.megatron.settings import FLAGS, UPSTREAM, Undecided
 from cgmigrate.megatron.types import (
     Backend,
     Blocks,
@@ -24,37 +24,11 @@ from cgmigrate.megatron.types import (
     ResolvedConfiguration,
     describe_both,
 )
-from tests.support.paths import ROOT
+from tests.support.combinations import CONTEXT, cross_product
+from tests.support.paths import TRUTH
 
-TRUTH = ROOT.parent / "shared/reference/truth"
 needs_truth = pytest.mark.skipif(not TRUTH.exists(), reason="the executed tables are not beside the checkout")
 RELEASES = ("0.14.0", "0.15.3", "0.16.1", "0.17.1", "0.19.2")
-
-# Refusals that other settings decide (experts, recompute, offload); they wait for the lint rules.
-CONTEXT = (
-    "moe cuda graph is only supported for MoE",
-    "moe cuda graph is only supported with drop-padding MoE",
-    "mlp cuda graph is only supported for dense layers",
-    "moe_preprocess cuda graph is not supported when there are DtoH",
-    "full recompute is only supported",
-    "attention dropout is not supported",
-    "hidden dropout is not supported",
-    "moe recompute is not supported",
-    "CPU offloading",
-    "activation recomputation",
-    "offload",
-    "fp8",
-    "Bias is not supported for MoE",
-    "check-for-nan",
-    "expandable_segments",
-    "recompute_granularity",
-    "num_cuda_graphs",
-    "Hybrid context",
-    "enable_cuda_graph'",  # hybrid context parallelism reads a deleted attribute
-    "unsupported operand",
-    "rl-training-cuda-graphs",
-    "moe-pad-experts",
-)
 
 
 def rows(kind: str, version: str) -> list[dict]:
@@ -194,22 +168,6 @@ def test_capture_agrees_with_the_layers_that_were_graphed(version: str) -> None:
 
 def graphed(layers: Layers | None, *modules: str) -> bool:
     return layers is not None and (not layers.modules or bool(layers.modules & set(modules)))
-
-
-def cross_product() -> list[dict[str, object]]:
-    absent = object()
-    names = ["full", "attn", "full_iteration", "full_iteration_inference", [], None, "", "attn,mlp", "Attn"]
-    names += [["attn", "full_iteration_inference"], ["attn", "full_iteration"], ["moe", "moe_router"]]
-    values = {
-        "enable_cuda_graph": [absent, False, True],
-        "external_cuda_graph": [absent, True],
-        "cuda_graph_impl": [absent, "none", "local", "transformer_engine", "full_iteration", "bogus"],
-        "cuda_graph_scope": [absent, *names],
-        "cuda_graph_modules": [absent, "full", "full_iteration", [], ["attn"], "mlp"],
-        "inference_cuda_graph_scope": [absent, "none", "layer", "block", "bogus"],
-    }
-    product = itertools.product(*values.values())
-    return [{k: v for k, v in zip(FIELDS, row, strict=True) if v is not absent} for row in product]
 
 
 def test_agrees_with_the_installed_megatron_core() -> None:

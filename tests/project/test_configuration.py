@@ -11,17 +11,12 @@ import pytest
 
 from cgmigrate.project.cascade import Configurations
 from cgmigrate.project.configuration_file import KEYS
+from tests.support.files import write
 from tests.support.paths import ROOT
 
 LEGACY = "model:\n  enable_cuda_graph: true\n  num_attention_heads: 8\n"
 SCOPE = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
 DOCS = ROOT / "docs/configuration.md"
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def found(result) -> list[tuple[str, str]]:

@@ -18,27 +18,10 @@ from cgmigrate.megatron.versions import ReleaseError, parse_release
 from cgmigrate.project.pins.files import Pin
 from cgmigrate.project.pins.folders import read_folder
 from cgmigrate.project.pins.resolution import Resolution, resolve
-from tests.support.pins import find_pin
+from tests.support.files import write
+from tests.support.pins import find_pin, summary
 
 MINORS = {str(release): release for release in KNOWN}
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A checkout, so that nothing above the temporary folder is looked at."""
-    (tmp_path / ".git").mkdir()
-    return tmp_path
-
-
-def write(folder: Path, name: str, text: str | bytes) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
-def summary(pin: Pin | None) -> str:
-    return f"{pin.path.name}:{pin.line} {pin.text} [{pin.oldest}, {pin.newest}]" if pin else "no pin"
 
 
 # ---- parse_release ----
@@ -149,7 +132,7 @@ def test_the_release_of_the_main_branch_is_accepted() -> None:
     ],
 )
 def test_requirements_pin(project: Path, text: str, expected: str) -> None:
-    write(project, "requirements.txt", text)
+    write(project / "requirements.txt", text)
     pin, notes = find_pin(project)
     assert summary(pin) == f"requirements.txt:{expected}"
     assert notes == ()
@@ -176,7 +159,7 @@ def test_requirements_pin(project: Path, text: str, expected: str) -> None:
     ],
 )
 def test_requirements_that_say_nothing_are_passed_over(project: Path, text: str) -> None:
-    write(project, "requirements.txt", text)
+    write(project / "requirements.txt", text)
     assert find_pin(project) == (None, ())
 
 
@@ -191,14 +174,14 @@ def test_requirements_that_say_nothing_are_passed_over(project: Path, text: str)
     ],
 )
 def test_the_main_branch_counts_where_nothing_published_is_admitted(project: Path, text: str, expected: str) -> None:
-    write(project, "requirements.txt", text)
+    write(project / "requirements.txt", text)
     pin, notes = find_pin(project)
     assert (summary(pin), notes) == (f"requirements.txt:{expected}", ())
 
 
 @pytest.mark.parametrize("text", ["megatron-core>=0.25", "megatron-core==1.0", "megatron-core>0.21.3,<0.22"])
 def test_a_pin_newer_than_what_is_known_says_what_is_assumed(project: Path, text: str) -> None:
-    write(project, "requirements.txt", text)
+    write(project / "requirements.txt", text)
     pin, notes = find_pin(project)
     assert summary(pin) == f"requirements.txt:1 {text} [0.20, 0.20]"
     note = f"requirements.txt:1: {text} is newer than the known releases (0.12 to 0.19): "
@@ -207,13 +190,13 @@ def test_a_pin_newer_than_what_is_known_says_what_is_assumed(project: Path, text
 
 @pytest.mark.parametrize("text", ["megatron-core<0.10", "megatron-core==0.9.1", "megatron-core>0.25,<0.25"])
 def test_a_pin_outside_the_known_releases_is_a_note(project: Path, text: str) -> None:
-    write(project, "requirements.txt", f"torch\n{text}\n")
+    write(project / "requirements.txt", f"torch\n{text}\n")
     note = f"requirements.txt:2: {text} admits no known release (0.12 to 0.19); it is ignored"
     assert find_pin(project) == (None, (note,))
 
 
 def test_requirements_that_disagree_leave_the_first_and_a_note(project: Path) -> None:
-    write(project, "requirements.txt", "megatron-core==0.15.0\nmegatron-core==0.17.1\n")
+    write(project / "requirements.txt", "megatron-core==0.15.0\nmegatron-core==0.17.1\n")
     pin, notes = find_pin(project)
     assert summary(pin) == "requirements.txt:1 megatron-core==0.15.0 [0.15, 0.15]"
     assert notes == (
@@ -225,7 +208,7 @@ def test_requirements_that_disagree_leave_the_first_and_a_note(project: Path) ->
     "name", ["requirements.txt", "requirements-dev.txt", "requirements/gpu.txt", "constraints-ci.txt"]
 )
 def test_every_requirements_file_counts(project: Path, name: str) -> None:
-    path = write(project, name, "megatron-core==0.17.1\n")
+    path = write(project / name, "megatron-core==0.17.1\n")
     assert find_pin(project) == (
         Pin(path.resolve(), 1, "megatron-core==0.17.1", Release(0, 17), Release(0, 17)),
         (),
@@ -288,7 +271,7 @@ def test_every_requirements_file_counts(project: Path, name: str) -> None:
     ],
 )
 def test_pyproject_pins(project: Path, text: str, expected: str) -> None:
-    write(project, "pyproject.toml", text)
+    write(project / "pyproject.toml", text)
     pin, notes = find_pin(project)
     assert summary(pin) == f"pyproject.toml:{expected}"
     assert notes == ()
@@ -311,7 +294,7 @@ def test_pyproject_pins(project: Path, text: str, expected: str) -> None:
     ],
 )
 def test_poetry_constraints(project: Path, constraint: str, oldest: str, newest: str) -> None:
-    write(project, "pyproject.toml", f'[tool.poetry.dependencies]\nmegatron-core = "{constraint}"\n')
+    write(project / "pyproject.toml", f'[tool.poetry.dependencies]\nmegatron-core = "{constraint}"\n')
     pin, _ = find_pin(project)
     assert pin is not None
     assert (pin.oldest, pin.newest) == (MINORS[oldest], MINORS[newest])
@@ -319,14 +302,13 @@ def test_poetry_constraints(project: Path, constraint: str, oldest: str, newest:
 
 @pytest.mark.parametrize("value", ['"*"', '{path = "3rdparty/Megatron-LM"}', "{workspace = true}", "3", "[]"])
 def test_poetry_dependencies_that_say_nothing(project: Path, value: str) -> None:
-    write(project, "pyproject.toml", f"[tool.poetry.dependencies]\nmegatron-core = {value}\n")
+    write(project / "pyproject.toml", f"[tool.poetry.dependencies]\nmegatron-core = {value}\n")
     assert find_pin(project) == (None, ())
 
 
 def test_an_override_wins_over_the_dependency_that_it_contradicts(project: Path) -> None:
     write(
-        project,
-        "pyproject.toml",
+        project / "pyproject.toml",
         '[project]\ndependencies = ["megatron-core==0.15.0"]\n'
         '[tool.uv]\noverride-dependencies = ["megatron-core==0.17.1"]\n',
     )
@@ -435,22 +417,22 @@ dev =
     ],
 )
 def test_other_pin_files(project: Path, name: str, text: str | bytes, expected: str | None) -> None:
-    write(project, name, text)
+    write(project / name, text)
     pin, notes = find_pin(project)
     assert summary(pin) == (expected or "pyproject.toml:2 megatron-core==0.16 [0.16, 0.16]")
     assert notes == ()
 
 
 def test_a_lock_file_without_a_version_leaves_it_to_the_vendored_copy(project: Path) -> None:
-    write(project, "uv.lock", UV_LOCK.replace('version = "0.17.1"\n', ""))
-    write(project, "megatron/core/package_info.py", PACKAGE_INFO)
+    write(project / "uv.lock", UV_LOCK.replace('version = "0.17.1"\n', ""))
+    write(project / "megatron/core/package_info.py", PACKAGE_INFO)
     pin, notes = find_pin(project)
     assert summary(pin) == "package_info.py:5 megatron-core==0.15.2 [0.15, 0.15]"
     assert notes == ()
 
 
 def test_a_vendored_copy_is_not_executed(project: Path) -> None:
-    write(project, "megatron/core/package_info.py", "raise SystemExit\n" + PACKAGE_INFO)
+    write(project / "megatron/core/package_info.py", "raise SystemExit\n" + PACKAGE_INFO)
     assert find_pin(project)[0] is not None
 
 
@@ -495,9 +477,9 @@ def test_a_vendored_copy_is_not_executed(project: Path) -> None:
     ],
 )
 def test_malformed_files_are_noted_and_the_next_one_is_used(project: Path, name: str, text: str, note: str) -> None:
-    write(project, name, text)
+    write(project / name, text)
     fallback = "constraints.txt"
-    write(project, fallback, "megatron-core==0.16.1\n")
+    write(project / fallback, "megatron-core==0.16.1\n")
     pin, notes = find_pin(project)
     assert summary(pin) == "constraints.txt:1 megatron-core==0.16.1 [0.16, 0.16]"
     (only,) = notes
@@ -505,7 +487,7 @@ def test_malformed_files_are_noted_and_the_next_one_is_used(project: Path, name:
 
 
 def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(project, "requirements.txt", "megatron-core==0.17")
+    write(project / "requirements.txt", "megatron-core==0.17")
 
     def refuse(path: str | os.PathLike[str], limit: int = 0) -> bytes:
         raise PermissionError(13, "Permission denied", os.fspath(path))
@@ -527,7 +509,7 @@ def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.
     ],
 )
 def test_values_of_unexpected_types_are_passed_over(project: Path, text: str) -> None:
-    write(project, "pyproject.toml", text)
+    write(project / "pyproject.toml", text)
     assert find_pin(project) == (None, ())
 
 
@@ -535,8 +517,8 @@ def test_values_of_unexpected_types_are_passed_over(project: Path, text: str) ->
 
 
 def test_the_nearest_folder_with_a_pin_wins(project: Path) -> None:
-    write(project, "uv.lock", UV_LOCK)
-    write(project, "examples/moe/requirements.txt", "megatron-core==0.15.0\n")
+    write(project / "uv.lock", UV_LOCK)
+    write(project / "examples/moe/requirements.txt", "megatron-core==0.15.0\n")
     (project / "examples/moe/conf/deep").mkdir(parents=True)
     assert summary(find_pin(project / "examples/moe/conf/deep")[0]).startswith("requirements.txt:1 ")
     assert summary(find_pin(project / "examples")[0]).startswith("uv.lock:13 ")
@@ -544,18 +526,18 @@ def test_the_nearest_folder_with_a_pin_wins(project: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
 def test_the_search_ends_at_the_checkout(project: Path, kind: str) -> None:
-    write(project, "requirements.txt", "megatron-core==0.17.1\n")
+    write(project / "requirements.txt", "megatron-core==0.17.1\n")
     inner = project / "vendored"
     (inner / "src").mkdir(parents=True)
     if kind == "folder":
         (inner / ".git").mkdir()
     else:
-        write(inner, ".git", "gitdir: ../.git/modules/vendored\n")
+        write(inner / ".git", "gitdir: ../.git/modules/vendored\n")
     assert find_pin(inner / "src") == (None, ())
 
 
 def test_the_checkout_itself_is_searched(project: Path) -> None:
-    write(project, "requirements.txt", "megatron-core==0.17.1\n")
+    write(project / "requirements.txt", "megatron-core==0.17.1\n")
     (project / "src").mkdir()
     assert find_pin(project / "src")[0] == find_pin(project)[0] is not None
 
@@ -575,7 +557,7 @@ def test_files_of_one_folder_in_order_of_precedence(project: Path) -> None:
         "constraints.txt": "megatron-core==0.17",
     }
     for name, text in order.items():
-        write(project, name, text)
+        write(project / name, text)
     for name in order:
         read_folder.cache_clear()
         pin, _ = find_pin(project)
@@ -585,15 +567,15 @@ def test_files_of_one_folder_in_order_of_precedence(project: Path) -> None:
 
 
 def test_a_pin_that_is_ignored_does_not_end_the_search(project: Path) -> None:
-    write(project, "requirements.txt", "megatron-core==0.17.1\n")
-    write(project, "sub/requirements.txt", "megatron-core==0.9.0\n")
+    write(project / "requirements.txt", "megatron-core==0.17.1\n")
+    write(project / "sub/requirements.txt", "megatron-core==0.9.0\n")
     pin, notes = find_pin(project / "sub")
     assert summary(pin) == "requirements.txt:1 megatron-core==0.17.1 [0.17, 0.17]"
-    assert [note.split(":")[0] for note in notes] == ["requirements.txt"]
+    assert [note.split(":")[0] for note in notes] == ["sub/requirements.txt"]
 
 
 def test_each_folder_is_read_once(project: Path) -> None:
-    path = write(project, "requirements.txt", "megatron-core==0.17.1\n")
+    path = write(project / "requirements.txt", "megatron-core==0.17.1\n")
     for name in "abc":
         (project / name).mkdir()
     first = find_pin(project / "a")
@@ -609,8 +591,8 @@ def test_folders_named_like_pin_files_and_missing_folders_are_no_error(project: 
 
 
 def test_files_without_megatron_are_never_parsed(project: Path) -> None:
-    write(project, "pyproject.toml", "not toml at all")
-    write(project, "requirements.txt", "torch")
+    write(project / "pyproject.toml", "not toml at all")
+    write(project / "requirements.txt", "torch")
     code = (
         "import sys; from pathlib import Path; from cgmigrate.project.pins.search import find_pin;"
         "print(tuple(find_pin(Path(sys.argv[1]))), sorted({'tomllib', 'tomli', 'packaging'} & set(sys.modules)))"
@@ -657,7 +639,7 @@ def test_resolve(
     note: str | None,
 ) -> None:
     text = f"megatron-core{spec}"
-    write(project, "requirements.txt", text)
+    write(project / "requirements.txt", text)
     source = parse_release(given_source) if given_source else None
     target = parse_release(given_target) if given_target else None
     resolution = resolve(project, source, target)
@@ -684,7 +666,7 @@ def test_resolve_refuses_a_source_newer_than_the_target(project: Path) -> None:
 
 
 def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
-    write(project, "requirements.txt", "megatron-core<0.10")
+    write(project / "requirements.txt", "megatron-core<0.10")
     (note,) = resolve(project, None, None).notes
     assert note == "requirements.txt:1: megatron-core<0.10 admits no known release (0.12 to 0.19); it is ignored"
 
@@ -701,7 +683,7 @@ def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
 def test_files_are_named_from_here_or_else_from_their_project(
     project: Path, monkeypatch: pytest.MonkeyPatch, here: str, shown: str
 ) -> None:
-    write(project, "app/requirements.txt", "megatron-core==0.19.0")
+    write(project / "app/requirements.txt", "megatron-core==0.19.0")
     (project / "app/conf").mkdir()
     (project / "elsewhere").mkdir()
     monkeypatch.chdir(project / here)
@@ -714,7 +696,7 @@ def test_files_are_named_from_here_or_else_from_their_project(
 def pin_of(name: str, data: bytes) -> tuple[Pin | None, tuple[str, ...]]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / ".git").mkdir()
-        write(Path(folder), name, data)
+        write(Path(folder) / name, data)
         return find_pin(Path(folder))
 
 

@@ -9,10 +9,8 @@ import pytest
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.pins.folders import read_folder
 from cgmigrate.project.pins.resolution import resolve
-from tests.project.test_releases import project, summary, write
-from tests.support.pins import find_pin
-
-__all__ = ["project"]
+from tests.support.files import write
+from tests.support.pins import find_pin, summary
 
 SHA = "0171aa4e50b1b8bd22a5b9b1ad0e3a11d1ebcf0f"
 LM = "https://github.com/NVIDIA/Megatron-LM.git"
@@ -75,7 +73,7 @@ def test_a_pin_that_names_no_release_is_named(
     project: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, how: str
 ) -> None:
     monkeypatch.chdir(project)
-    write(project, name, text)
+    write(project / name, text)
     assert find_pin(project)[0] is None
     named = f"megatron-core is pinned by {how}, which names no release: assuming "
     assert resolve(project, None, None).notes == (f"{named}0.17 to 0.19; set --from/--to",)
@@ -85,15 +83,15 @@ def test_a_pin_that_names_no_release_is_named(
 
 
 def test_a_range_beside_a_git_revision_names_the_revision(project: Path) -> None:
-    write(project, "pyproject.toml", f'[project]\ndependencies = ["megatron-core>=0.16"]\n{UV}{{rev = "{SHA}"}}\n')
+    write(project / "pyproject.toml", f'[project]\ndependencies = ["megatron-core>=0.16"]\n{UV}{{rev = "{SHA}"}}\n')
     notes = resolve(project, None, None).notes
     named = "pinned by a git revision (pyproject.toml:4), which names no release: assuming 0.17 to 0.19"
     assert any(named in note for note in notes)
 
 
 def test_an_exact_pin_needs_no_other(project: Path) -> None:
-    write(project, "requirements.txt", "megatron-core==0.19.2\n")
-    write(project, "Dockerfile", "FROM nvcr.io/nvidia/nemo:25.09\n")
+    write(project / "requirements.txt", "megatron-core==0.19.2\n")
+    write(project / "Dockerfile", "FROM nvcr.io/nvidia/nemo:25.09\n")
     assert resolve(project, None, None).notes == ()
 
 
@@ -120,7 +118,7 @@ def test_an_exact_pin_needs_no_other(project: Path) -> None:
     ],
 )
 def test_environments_pin(project: Path, name: str, text: str, expected: str) -> None:
-    write(project, name, text)
+    write(project / name, text)
     pin, notes = find_pin(project)
     assert (summary(pin), notes) == (expected, ())
 
@@ -129,7 +127,7 @@ def test_environments_pin(project: Path, name: str, text: str, expected: str) ->
 def test_an_optional_extra_never_takes_precedence_over_dependencies(project: Path, dependency: str) -> None:
     extra = 'mcore = ["megatron-core==0.16.1"]\n'
     groups = f"[project.optional-dependencies]\n{extra}[dependency-groups]\n{extra}"
-    write(project, "pyproject.toml", f'[project]\ndependencies = ["{dependency}"]\n{groups}')
+    write(project / "pyproject.toml", f'[project]\ndependencies = ["{dependency}"]\n{groups}')
     expected = f"pyproject.toml:2 {dependency} [0.15, 0.19]" if "=" in dependency else "no pin"
     assert summary(find_pin(project)[0]) == expected
 
@@ -138,7 +136,7 @@ def test_an_optional_extra_never_takes_precedence_over_dependencies(project: Pat
     "path", ["./megatron-lm/" + "megatron-lm/" * 50_000, "../" * 50 + "megatron-lm", "/megatron-lm"]
 )
 def test_a_path_that_cannot_be_one_is_a_pin_that_names_no_release(project: Path, path: str) -> None:
-    write(project, "requirements.txt", path)
+    write(project / "requirements.txt", path)
     (note,) = resolve(project, None, None).notes
     assert "pinned by a local path" in note
 
@@ -155,10 +153,10 @@ INFERENCE = SCOPES + "    full_iteration_inference = 8\n"
 def tree(folder: Path, number: str, config: str, enums: str = "") -> None:
     major, minor = number.split(".")
     core = folder / "megatron/core"
-    write(core, "package_info.py", f"MAJOR = {major}\nMINOR = {minor}\nPATCH = 0\n")
-    write(core, "transformer/transformer_config.py", config)
+    write(core / "package_info.py", f"MAJOR = {major}\nMINOR = {minor}\nPATCH = 0\n")
+    write(core / "transformer/transformer_config.py", config)
     other = "class Other(enum.Enum):\n    full_iteration_inference = 1\n"
-    write(core, "transformer/enums.py", f"import enum\n\n{enums}\n\n{other}")
+    write(core / "transformer/enums.py", f"import enum\n\n{enums}\n\n{other}")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +203,7 @@ def test_the_settings_of_a_source_tree_decide(
     ],
 )
 def test_a_source_tree_that_is_there_decides(project: Path, name: str, text: str, folder: str) -> None:
-    write(project, name, text)
+    write(project / name, text)
     tree(project / folder, "0.16", IMPL, INFERENCE)
     resolution = resolve(project, None, None)
     assert (resolution.source, resolution.target) == (Release(0, 17), Release(0, 17))
@@ -217,13 +215,13 @@ def test_what_is_installed_decides_only_where_nothing_else_does(project: Path) -
     tree(project / ".venv/lib/python3.12/site-packages", "0.17", IMPL, INFERENCE)
     assert summary(find_pin(project)[0]) == "package_info.py:2 megatron-core==0.17.0 [0.17, 0.17]"
     read_folder.cache_clear()
-    write(project, "requirements.txt", "megatron-core>=0.18\n")
+    write(project / "requirements.txt", "megatron-core>=0.18\n")
     assert summary(find_pin(project)[0]) == "requirements.txt:1 megatron-core>=0.18 [0.18, 0.19]"
 
 
 def test_the_number_of_a_git_revision_is_used_with_a_note(project: Path) -> None:
     source = f'source = {{ git = "{LM}?rev={SHA}#{SHA}" }}\n'
-    write(project, "uv.lock", f'{LOCKED}version = "0.16.0rc0"\n{source}')
+    write(project / "uv.lock", f'{LOCKED}version = "0.16.0rc0"\n{source}')
     pin, notes = find_pin(project)
     assert summary(pin) == "uv.lock:3 megatron-core==0.16.0rc0 [0.16, 0.16]"
     number = "megatron-core==0.16.0rc0 is the number of a git revision"

@@ -19,10 +19,10 @@ import pytest
 from click.testing import Result
 
 from cgmigrate.project.options import FORMATS
-from tests.support.paths import ROOT
+from tests.support.files import write
+from tests.support.paths import EXAMPLES, FIXTURES, ROOT
 
-SCHEMAS = ROOT / "tests/fixtures/schemas"
-EXAMPLES = ROOT / "examples/configs"
+SCHEMAS = FIXTURES / "schemas"
 Run = Callable[..., Result]
 
 TWO = "model:\n  hidden_size: 8\n  external_cuda_graph: true\n  cuda_graph_scope: attn\n"
@@ -30,13 +30,6 @@ REFUSED = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_
 """An error that a person has to decide."""
 SPREAD = "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  cuda_graph_scope:\n    - attn\n    - mlp\n"
 """A diagnostic over three lines."""
-
-
-def write(path: str, text: str) -> Path:
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(text.encode())
-    return target
 
 
 @pytest.fixture

@@ -12,3 +12,7 @@ def find_pin(directory: Path) -> tuple[Pin | None, tuple[str, ...]]:
     """Return the pin of the project that a folder belongs to, and the notes."""
     project = search.find_pin(directory)
     return project.pin, project.notes
+
+
+def summary(pin: Pin | None) -> str:
+    """Return file, line, text and releases of a pin in one line."""

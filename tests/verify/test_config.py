@@ -40,7 +40,7 @@ from cgmigrate.verify.effective import (
 )
 from cgmigrate.verify.mcore import Home, MCoreError, environment, home_for, homes_of, in_folder, installed
 from cgmigrate.verify.plan import Asked, cases_of
-from tests.support.paths import CORPUS, ROOT
+from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES
 
 OLD, NEW = Release(0, 17), Release(0, 19)
 CONFIG, FLAGS, BRIDGE = Reader.CONFIG, Reader.COMMAND_LINE, Reader.BRIDGE
@@ -219,7 +219,7 @@ def target() -> Home:
 def source() -> Home:
     """megatron-core 0.17.1, fetched once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(ROOT / ".corpus"))
+        patch.setenv("XDG_CACHE_HOME", str(FETCHED))
         try:
             return mcore.fetched("0.17.1")
         except MCoreError as error:
@@ -318,7 +318,7 @@ def test_the_verdict_goes_through_json(judged: Verdicts) -> None:
 @pytest.fixture(scope="module")
 def judged_files(target: Home, source: Home) -> list[ConfigVerdict]:
     """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus where it is there."""
-    folders = [ROOT / "examples/configs", ROOT / "tests/fixtures/yaml", *([CORPUS] if CORPUS.is_dir() else [])]
+    folders = [EXAMPLES, FIXTURES / "yaml", *([CORPUS] if CORPUS.is_dir() else [])]
     input_error: list[str] = []
     cases = [each for each in cases_of(Asked(tuple(map(str, folders))), input_error) if each.before != each.after]
     assert not input_error
