@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import settings
 
 from cgmigrate.cli.commands import main
 from tests.support.paths import CORPUS
+
+# Two workers on two cores, and whatever else runs there, make one example slow now and then.
+settings.register_profile("shared-machine", deadline=None)
+settings.load_profile("shared-machine")
 
 
 @pytest.fixture
