@@ -1,10 +1,10 @@
-"""A run beside a baseline: which one it is, what is said of it, and writing it."""
+"""The baseline of a run: which file it is, what is printed about it, and writing it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from cgmigrate.lint.baseline import Baseline, BaselineError, Counts, load, save, total
 from cgmigrate.project.checkout import checkout_of
@@ -12,24 +12,24 @@ from cgmigrate.project.configuration import Configuration
 from cgmigrate.project.paths import display_path, is_below
 
 if TYPE_CHECKING:
+    from cgmigrate.cli.options import CheckMode
     from cgmigrate.lint.run import Checked, Run
 
 MOST_NAMED = 5
 """Files that are named where the baseline counts too much."""
 
 
-def baseline_of(run: Run, given: Mapping[str, Any]) -> Baseline:
-    """The baseline that the command line or the configuration names. Raises BaselineError."""
+def baseline_of(run: Run, mode: CheckMode) -> Baseline:
+    """Return the baseline that the command line or the configuration names. Raises BaselineError."""
     assert run.configurations is not None
     path = run.options.baseline or run.configurations.for_run().baseline
-    if given.get("write_baseline") and (given.get("prune_baseline") or given.get("add_ignore")):
+    if mode.write_baseline and (mode.prune_baseline or mode.add_ignore):
         raise BaselineError("--write-baseline goes with neither --prune-baseline nor --add-ignore")
     if not path:
         raise BaselineError("which baseline? give --baseline FILE, or `baseline` in the configuration")
-    writes = given.get("write_baseline") or given.get("prune_baseline")
-    if writes and not run.options.baseline:
+    if mode.updates_baseline and not run.options.baseline:
         _check_place(path, run.configurations.for_run())
-    return load(os.path.relpath(path), missing_is_empty=bool(given.get("write_baseline")))
+    return load(os.path.relpath(path), missing_is_empty=mode.write_baseline)
 
 
 def _check_place(path: str, found: Configuration) -> None:
@@ -48,11 +48,11 @@ def write_baseline(run: Run) -> str:
     return f"Wrote {run.baseline.path}: {_diagnostics(counts)} known from now on."
 
 
-def tell_baseline(run: Run, found: Sequence[Checked], prune: bool) -> list[str]:
-    """What to say of the baseline behind the diagnostics; with ``prune`` also takes out what is fixed."""
+def baseline_notes(run: Run, files: Sequence[Checked], prune: bool) -> list[str]:
+    """Return the lines to print about the baseline; with ``prune`` also remove from it what is fixed."""
     assert run.baseline is not None
     path, lines = run.baseline.path, []
-    if known := sum(len(checked.known) for checked in found):
+    if known := sum(len(checked.known) for checked in files):
         lines.append(f"note: {known} known diagnostic{'' if known == 1 else 's'} of {path} not shown")
     fixed = run.baseline.fixed(run.can_tell)
     if prune:

@@ -1,13 +1,17 @@
-"""``cgmigrate check``: diagnostics, and what keeps them out of sight (baseline, comments)."""
+"""``cgmigrate check``: reports diagnostics, and writes what hides known ones (a baseline, comments)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cgmigrate.cli.console import FOR_PEOPLE, Output
-from cgmigrate.cli.session import CLEAN, ERROR, clean, each, output_of, run_of, status_of, tell_notes, usable
+from cgmigrate.cli.exit_status import CLEAN, ERROR, command_errors
+from cgmigrate.cli.notes import clean_summary, print_notes
+from cgmigrate.cli.options import CheckMode, Reporting, Selection
+from cgmigrate.cli.runs import Handled, handle_files, start
+from cgmigrate.project.options import Options
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
@@ -15,69 +19,84 @@ if TYPE_CHECKING:
     from cgmigrate.lint.run import Checked, Run
 
 
-def show(given: dict[str, Any], settings: bool) -> int:
-    """Show what would hold, or which files would be looked at; return the exit status."""
+def show(selection: Selection, reporting: Reporting, settings: bool) -> int:
+    """Print the settings in effect, or the files that would be checked; return the exit status."""
     from cgmigrate.cli.show import show_files_of, show_settings_of
 
-    run = run_of(given, with_baseline=False)
+    run, _ = start(selection, reporting, Options())
     return ERROR if (show_settings_of if settings else show_files_of)(run) else CLEAN
 
 
-def check(given: dict[str, Any], statistics: bool) -> int:
-    """Report what there is to say of the files; return the exit status."""
-    if statistics and given["format"] not in (None, *FOR_PEOPLE):
-        raise click.UsageError(f"--statistics is for people: leave out --format {given['format']}")
-    # The format of the configuration is not asked for here.
-    given["format"] = given["format"] or ("text" if statistics else None)
-    run = run_of(given, rewrite=False)
-    output = output_of(run, given, statistics)
-    writer = _writer(output) if given["add_ignore"] else None
+def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
+    """Report the diagnostics of the files; return the exit status."""
+    if reporting.statistics:
+        reporting = _statistics_format(reporting)
+    options = Options(rewrite=False, add_ignore=mode.add_ignore, reason=mode.reason)
+    run, output = start(selection, reporting, options, baseline=mode)
+    writer = _writer(output) if mode.add_ignore else None
 
-    def take(checked: Checked) -> None:
+    def handle(checked: Checked) -> None:
         written = writer is None or checked.after is None or writer.write(checked, "wrote comments in")
         if writer is not None:
             writer.remove_leftovers(checked.path)
-        if not given["write_baseline"]:
-            output.take(checked, checked.remaining if written else checked.diagnostics)
+        if not mode.write_baseline:
+            output.add(checked, checked.remaining if written else checked.diagnostics)
 
-    found, failed = each(run, output, take)
-    failed = (writer is not None and writer.tell()) or failed
-    if given["write_baseline"]:
-        from cgmigrate.cli.baseline import write_baseline
-
-        output.tell(usable(write_baseline, run))
+    handled = handle_files(run, output, handle)
+    failed = (writer is not None and writer.print_problems()) or handled.failed
+    if mode.write_baseline:
+        _write_baseline(run, output)
         return ERROR if failed else CLEAN
     output.finish()
     if writer is not None:
-        _tell_comments(writer, found, output)
-    _tell(run, found, output, failed, given)
-    return ERROR if failed else status_of([reported.diagnostic for reported in output.found], output, given)
+        _print_comments(writer, handled, output)
+    _print_summary(run, output, handled, failed)
+    print_notes(run, handled.files, output)
+    _print_baseline(run, output, handled, mode)
+    return ERROR if failed else output.exit_status([reported.diagnostic for reported in output.reported])
+
+
+def _statistics_format(reporting: Reporting) -> Reporting:
+    """Return the options with a format for people, whatever the configuration says. Raises click.UsageError."""
+    if reporting.format not in (None, *FOR_PEOPLE):
+        raise click.UsageError(f"--statistics is for people: leave out --format {reporting.format}")
+    return reporting._replace(format=reporting.format or "text")
 
 
 def _writer(output: Output) -> Writer:
     from cgmigrate.cli.saving import Writer
 
-    return Writer(output.tell)
+    return Writer(output.message)
 
 
-def _tell_comments(writer: Writer, found: list[Checked], output: Output) -> None:
+def _write_baseline(run: Run, output: Output) -> None:
+    from cgmigrate.cli.baseline import write_baseline
+
+    with command_errors():
+        output.message(write_baseline(run))
+
+
+def _print_comments(writer: Writer, handled: Handled, output: Output) -> None:
     from cgmigrate.report.folding import places_of
 
-    number = sum(places_of(checked.fixed) for checked in found) - writer.unwritten
+    number = sum(places_of(checked.fixed) for checked in handled.files) - writer.unwritten
     if number or not writer.unwritten:
-        output.tell(f"Wrote comments for {counted(number, 'diagnostic')}.")
+        output.message(f"Wrote comments for {counted(number, 'diagnostic')}.")
 
 
-def _tell(run: Run, found: list[Checked], output: Output, failed: bool, given: dict[str, Any]) -> None:
-    """What the run comes to, on stderr."""
-    if output.found:
-        output.tell(output.report().summary(by_place=output.format in FOR_PEOPLE))
+def _print_summary(run: Run, output: Output, handled: Handled, failed: bool) -> None:
+    if output.reported:
+        output.message(output.report().summary(by_place=output.format in FOR_PEOPLE))
     elif run.discovery.files_seen or not failed:
-        hidden = sum(len(checked.hidden) for checked in found)
-        output.tell(clean(run, "nothing found" + (f" ({hidden} left out by comments)" if hidden else "")))
-    tell_notes(run, found, output)
-    if run.baseline is not None:
-        from cgmigrate.cli.baseline import tell_baseline
+        hidden = sum(len(checked.hidden) for checked in handled.files)
+        output.message(clean_summary(run, "nothing found" + (f" ({hidden} left out by comments)" if hidden else "")))
 
-        for line in usable(tell_baseline, run, found, given["prune_baseline"]):
-            output.tell(line)
+
+def _print_baseline(run: Run, output: Output, handled: Handled, mode: CheckMode) -> None:
+    if run.baseline is None:
+        return
+    from cgmigrate.cli.baseline import baseline_notes
+
+    with command_errors():
+        for line in baseline_notes(run, handled.files, mode.prune_baseline):
+            output.message(line)

@@ -1,16 +1,15 @@
-"""What a shell offers when a person presses Tab: rule codes and releases. The rest click knows by itself."""
+"""What a shell offers on Tab: rule codes and releases. click completes the rest by itself."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import click
     from click.shell_completion import CompletionItem
 
 
-def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The codes of rules that begin so, each with what it says."""
+def codes(prefix: str) -> list[CompletionItem]:
+    """Return the codes of rules that begin with ``prefix``, each with the rule's summary."""
     from click.shell_completion import CompletionItem
 
     from cgmigrate.lint.rules import load
@@ -20,13 +19,13 @@ def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
         rules = load()
     except RuleError:
         return []
-    return [CompletionItem(r.id, help=r.summary) for r in rules.values() if r.id.startswith(incomplete.upper())]
+    return [CompletionItem(r.id, help=r.summary) for r in rules.values() if r.id.startswith(prefix.upper())]
 
 
-def releases(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The known releases of megatron-core that begin so."""
+def releases(prefix: str) -> list[CompletionItem]:
+    """Return the known releases of megatron-core that begin with ``prefix``."""
     from click.shell_completion import CompletionItem
 
     from cgmigrate.megatron.settings import ACCEPTED
 
-    return [CompletionItem(str(release)) for release in ACCEPTED if str(release).startswith(incomplete)]
+    return [CompletionItem(str(release)) for release in ACCEPTED if str(release).startswith(prefix)]

@@ -1,7 +1,7 @@
-"""What check and fix say, and where: the report, the progress, the exit status.
+"""The output of check and fix: the report, messages, and progress.
 
-The report goes to stdout or to a file, all else to stderr. For people it is written as diagnostics are found, for
-programs when the run is over. Nothing of the formats is imported before there is something to write.
+The report goes to stdout or to a file, everything else to stderr. Formats for people are written file by file, formats
+for programs at the end of the run. A format is imported only when there is something to write.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, CommandError
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
+    from cgmigrate.cli.options import Reporting
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.run import Checked, Run
     from cgmigrate.project.inputs import InputError
@@ -24,59 +26,44 @@ if TYPE_CHECKING:
 
 
 WITH_EDITS = ("json", "jsonlines", "sarif")
-"""The formats that show what a fix changes, letter by letter."""
-
+"""The formats that contain the edits of a fix."""
 
 FOR_PEOPLE = ("text", "concise")
-"""The formats that may have colours and are written as diagnostics are found."""
-
-
-class Unusable(click.ClickException):
-    """A rule, option or file that cannot be used."""
-
-    exit_code = 2
+"""The formats that may have colours and are written file by file."""
 
 
 class Output:
-    """Where the report of one run goes, and in which form.
+    """The report of one run, and the messages beside it.
 
-    ``to_stderr`` is for a run whose stdout carries a rewritten text. ``colour`` is None where the stream decides.
-    (No dataclass: making one takes as long as checking a small tree.)
+    ``to_stderr`` is for a run whose stdout carries a rewritten text.
+    (No dataclass: to create its class takes as long as checking a small tree.)
     """
 
-    def __init__(
-        self,
-        run: Run,
-        format: str = "text",
-        file: str | None = None,
-        statistics: bool = False,
-        quiet: bool = False,
-        verbose: bool = False,
-        to_stderr: bool = False,
-        colour: bool | None = None,
-    ) -> None:
-        self.run, self.format, self.file = run, format, file
-        self.statistics, self.quiet, self.verbose = statistics, quiet, verbose
-        self.to_stderr, self.colour = to_stderr, colour
-        self.found: list[Reported] = []
+    def __init__(self, run: Run, reporting: Reporting, to_stderr: bool = False) -> None:
+        self.run, self.reporting, self.to_stderr = run, reporting, to_stderr
+        self.format = reporting.format or "text"
+        self.colour = colour_option(reporting.color)
+        """None where the stream decides."""
+        self.reported: list[Reported] = []
         self.input_errors: list[InputError] = []
         self._root: str | None = None
+        self._progress_hidden: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
     def _streams(self) -> bool:
-        """Whether diagnostics are written as they are found."""
-        return self.format in FOR_PEOPLE and self.file is None and not self.statistics
+        """Whether diagnostics are written file by file."""
+        return self.format in FOR_PEOPLE and self.reporting.output_file is None and not self.reporting.statistics
 
-    def take(self, checked: Checked, wanted: Sequence[Diagnostic], written: bool = False) -> None:
-        """Report some diagnostics of a file."""
-        if not wanted:
+    def add(self, checked: Checked, diagnostics: Sequence[Diagnostic], written: bool = False) -> None:
+        """Report diagnostics of a file. ``written`` says that its rewritten text is what the file contains now."""
+        if not diagnostics:
             return
         from cgmigrate.report import reported, repository_root
 
         if self._root is None:
             self._root = repository_root(self.run.paths)
-        new = reported(checked, wanted, self._root, written)
-        self.found += new
+        new = reported(checked, diagnostics, self._root, written)
+        self.reported += new
         if self._streams:
             from cgmigrate.report import concise, text
             from cgmigrate.report.folding import folded
@@ -86,93 +73,121 @@ class Output:
                 click.echo(one(diagnostic, self.style), nl=False, err=self.to_stderr, color=self.colour)
 
     def finish(self) -> None:
-        """Write what is written at the end. Raises click.ClickException where the file cannot be written."""
+        """Write the report if it is written as a whole. Raises CommandError if its file cannot be written."""
         if self._streams:
             return
         from cgmigrate.report import renderer
 
-        render = renderer("statistics" if self.statistics else self.format)
+        render = renderer("statistics" if self.reporting.statistics else self.format)
         # Always UTF-8, whatever the terminal's encoding: programs read this.
         data = render(self.report()).encode("utf-8", "replace")
-        if self.file is None:
+        file = self.reporting.output_file
+        if file is None:
             click.echo(data, nl=False, err=self.to_stderr)
             return
         from cgmigrate.project.output_files import write_file
 
         try:
-            write_file(self.file, data)
+            write_file(file, data)
         except OSError as error:
-            raise Unusable(f"{self.file} cannot be written: {error.strerror or error}") from error
+            raise CommandError(f"{file} cannot be written: {error.strerror or error}") from error
 
     def report(self) -> Report:
-        """All that was found."""
+        """Return the report of all diagnostics so far."""
         from cgmigrate.report import Report
 
-        rules = self.run.known_rules if self.found else {}
+        rules = self.run.known_rules if self.reported else {}
         seen = self.run.discovery.files_seen
-        return Report(seen, self.found, rules, self.input_errors, self.run.notes)
+        return Report(seen, self.reported, rules, self.input_errors, self.run.notes)
 
-    def tell(self, text: str) -> None:
-        """Say something beside the diagnostics."""
-        if not self.quiet:
+    def message(self, text: str) -> None:
+        """Print a line on stderr, unless --quiet is set."""
+        if not self.reporting.quiet:
             click.echo(in_line(text), err=True)
 
     def input_error(self, input_error: InputError) -> None:
-        """Say that a path could not be looked at."""
+        """Print a path that could not be used, and why; --quiet hides those that the user did not name."""
         self.input_errors.append(input_error)
-        if input_error.missing or not self.quiet:
+        if input_error.missing or not self.reporting.quiet:
             kind = "error" if input_error.missing else "warning"
             click.echo(in_line(f"{kind}: {input_error.path}: {input_error.reason}"), err=True)
 
     def details(self) -> None:
-        """With --verbose: what was looked at, and how the releases were decided on."""
-        if not self.verbose:
+        """With --verbose, print how many files were searched, and where the releases come from."""
+        if not self.reporting.verbose:
             return
-        seen = self.run.discovery
-        held = ", ".join(f"{count} {syntax.value}" for syntax, count in seen.seed_counts.items() if count)
-        self.tell(
-            f"Looked at {seen.files_seen} of {seen.files_listed} files; with CUDA-graph settings: {held or 'none'}."
+        discovery = self.run.discovery
+        by_syntax = ", ".join(f"{count} {syntax.value}" for syntax, count in discovery.seed_counts.items() if count)
+        self.message(
+            f"Looked at {discovery.files_seen} of {discovery.files_listed} files; "
+            f"with CUDA-graph settings: {by_syntax or 'none'}."
         )
-        if seen.submodules:
-            self.tell(f"Skipped git submodules: {', '.join(seen.submodules)}; give the path of one to check it.")
-        for found in self.run.resolutions:
-            self.tell(f"From {found.source} ({found.source_from}) to {found.target} ({found.target_from}).")
+        if discovery.submodules:
+            names = ", ".join(discovery.submodules)
+            self.message(f"Skipped git submodules: {names}; give the path of one to check it.")
+        for used in self.run.resolutions:
+            self.message(f"From {used.source} ({used.source_from}) to {used.target} ({used.target_from}).")
+
+    def exit_status(self, diagnostics: Sequence[Diagnostic]) -> int:
+        """Return the exit status for the diagnostics that remain."""
+        if not diagnostics:
+            return CLEAN
+        failing = any(_fails(diagnostic, self.reporting.fail_on) for diagnostic in diagnostics)
+        if not failing:
+            self.message("None of them is an error, so the exit status is 0 (--fail-on error).")
+        return DIAGNOSTICS if failing and not self.reporting.exit_zero else CLEAN
 
     @contextmanager
-    def progress(self) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-        """Show how far the run is where a person watches; what comes back keeps that line away while printing."""
-        if self.quiet or not sys.stderr.isatty():
-            yield nullcontext
+    def progress(self) -> Iterator[None]:
+        """Show the progress of the run if stderr is a terminal."""
+        if self.reporting.quiet or not sys.stderr.isatty():
+            yield
             return
         from cgmigrate.cli.progress import shown
 
-        with shown(self.run) as away:
-            yield away
+        with shown(self.run) as self._progress_hidden:
+            yield
+
+    def progress_hidden(self) -> AbstractContextManager[None]:
+        """Return a context in which no progress is drawn, for printing and asking."""
+        return self._progress_hidden()
 
     def style(self, text: str, kind: str) -> str:
-        """Text in the colour of its kind, where the report gets colours."""
+        """Return the text in the colour of its kind, if the report is coloured."""
         return style(text, kind, self.coloured(err=self.to_stderr))
 
     def coloured(self, err: bool = False) -> bool:
-        """Whether a stream gets colours."""
+        """Whether stdout (with ``err``, stderr) gets colours."""
         if self.colour is not None:
             return self.colour
         return (sys.stderr if err else sys.stdout).isatty()
 
 
-_COLOURS = {"path": {"bold": True}, "rule": {"fg": "red", "bold": True}, "mark": {"fg": "red"}}
+def _fails(diagnostic: Diagnostic, fail_on: str) -> bool:
+    """Whether a diagnostic is severe enough to fail the run."""
+    from cgmigrate.lint.diagnostics import UNREADABLE
+
+    # A file that cannot be read may contain an error.
+    return fail_on == "warning" or diagnostic.severity == "error" or diagnostic.rule in UNREADABLE
 
 
-_COLOURS |= {"fix": {"fg": "green"}, "decide": {"fg": "yellow"}, "note": {"fg": "cyan"}}
+_COLOURS = {
+    "path": {"bold": True},
+    "rule": {"fg": "red", "bold": True},
+    "mark": {"fg": "red"},
+    "fix": {"fg": "green"},
+    "decide": {"fg": "yellow"},
+    "note": {"fg": "cyan"},
+}
 
 
 def style(text: str, kind: str, coloured: bool) -> str:
-    """Text in the colour of its kind."""
+    """Return the text in the colour of its kind."""
     return click.style(text, **_COLOURS[kind]) if coloured else text  # type: ignore[arg-type]
 
 
-def colour_wanted(option: str) -> bool | None:
-    """What --color, NO_COLOR and FORCE_COLOR say, in this order; None leaves it to the stream."""
+def colour_option(option: str) -> bool | None:
+    """Return whether --color, NO_COLOR or FORCE_COLOR, in this order, ask for colours; None if the stream decides."""
     if option != "auto":
         return option == "always"
     if os.environ.get("NO_COLOR"):

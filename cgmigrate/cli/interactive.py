@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,14 +36,15 @@ _Change = tuple[Mapping[int, "Settings"], Sequence["Diagnostic"]]
 
 @dataclass(slots=True)
 class Chooser:
-    """Asks a person about each change. ``show`` turns a path, text and diagnostic into lines, ``colour`` a diff.
+    """Asks the user about each change.
 
-    ``away`` keeps the line of the progress away meanwhile. ``quit`` says that the person wants no more questions.
+    ``show`` returns a path, text and diagnostic as lines, ``readable`` a diff for a terminal. ``progress_hidden``
+    returns a context in which no progress is drawn. ``quit`` is set once the user wants no more questions.
     """
 
     show: Callable[[str, str, Diagnostic], str]
-    colour: Callable[[str], str]
-    away: Callable[[], AbstractContextManager[None]] = nullcontext
+    readable: Callable[[str], str]
+    progress_hidden: Callable[[], AbstractContextManager[None]]
     quit: bool = False
 
     def choose(
@@ -58,7 +59,7 @@ class Chooser:
         changes = _changes(document, rewrites, together, diagnostics)
         agreed: dict[int, Settings] = {}
         answer = ""
-        with self.away():
+        with self.progress_hidden():
             for number, (some, about) in enumerate(changes, 1):
                 if self.quit or answer == "d":
                     break
@@ -80,7 +81,7 @@ class Chooser:
             return "n"
         for diagnostic in about:
             click.echo(self.show(path, document.text, diagnostic))
-        click.echo(self.colour(unified_diff(path, document.text, after)), nl=False)
+        click.echo(self.readable(unified_diff(path, document.text, after)), nl=False)
         return self._answer(place)
 
     def _answer(self, place: str) -> str:

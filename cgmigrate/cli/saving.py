@@ -1,4 +1,4 @@
-"""Writing files for a command: each is noted first, and what went wrong is told at the end."""
+"""Writing files for a command: recorded first, so that the run can be undone; problems are printed at the end."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class Writer:
-    """Writes what a run has made of files, so that it can be undone; ``tell`` says which."""
+    """Writes the rewritten texts of a run, so that it can be undone; ``message`` prints a line for each file."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._say = tell
+    def __init__(self, message: Callable[[str], None]) -> None:
+        self._message = message
         self.problems: list[str] = []
         self.unwritten = 0
-        """Diagnostics that stay, since their files could not be written."""
+        """Diagnostics that remain because their files could not be written."""
         self._journal: Journal | None = None
         self._folders: set[str] = set()
 
     def write(self, checked: Checked, verb: str) -> bool:
-        """Replace a file by what it is to be and say so; False when that failed, which `tell` says."""
+        """Write the rewritten text of a file; return False if that failed. `print_problems` says why."""
         from cgmigrate.project.journal import Journal
         from cgmigrate.project.write import WriteError
         from cgmigrate.report.folding import places_of
@@ -42,11 +42,11 @@ class Writer:
             self.problems.append(str(error))
             self.unwritten += number
             return False
-        self._say(f"{verb} {checked.path} ({number} diagnostic{'' if number == 1 else 's'})")
+        self._message(f"{verb} {checked.path} ({number} diagnostic{'' if number == 1 else 's'})")
         return True
 
     def remove_leftovers(self, path: str) -> None:
-        """Remove temporary files beside a file, which a run that was killed has left there."""
+        """Remove temporary files beside a file that a killed run has left."""
         folder = os.path.dirname(os.path.realpath(path))
         if folder not in self._folders:
             from cgmigrate.project.temporary_files import remove_leftovers
@@ -54,8 +54,8 @@ class Writer:
             self._folders.add(folder)
             remove_leftovers(folder)
 
-    def tell(self) -> bool:
-        """Say what went wrong; return whether a file could not be written."""
+    def print_problems(self) -> bool:
+        """Print what went wrong; return whether a file could not be written."""
         for problem in self.problems:
             click.echo(in_line(f"error: {problem}"), err=True)
         if self._journal is not None and self._journal.failure:

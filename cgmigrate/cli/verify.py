@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from cgmigrate.cli.console import Unusable, colour_wanted
-from cgmigrate.cli.session import ERROR
+from cgmigrate.cli.console import colour_option
+from cgmigrate.cli.exit_status import ERROR, CommandError
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
-    from cgmigrate.verify.session import Outcome
+    from cgmigrate.verify.arms import Packing
+    from cgmigrate.verify.session import Outcome, Wanted
 
 _COLOURS = {"equivalent": "green", "equivalent, but": "yellow", "different": "red", "inconclusive": "magenta"}
 
 
-def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
-    """Run both forms and tell; return the exit status."""
+def packing_of(text: str) -> Packing | None:
+    """Read ``2,3,5:8``: 2, 3, 5, 2, ... documents a microbatch, ``cu_seqlens`` padded to 8. Raises CommandError."""
+    from cgmigrate.verify.arms import Packing
+
+    if not text:
+        return None
+    documents, colon, cap = text.partition(":")
+    try:
+        counts = tuple(int(part) for part in documents.split(","))
+        packing = Packing(counts, int(cap) if colon else None)
+    except ValueError as error:
+        raise CommandError(f"--packing {text}: expected numbers such as 2,3,5 or 2,3,5:8") from error
+    if min(counts) < 1 or (packing.cap is not None and packing.cap < 1):
+        raise CommandError(f"--packing {text}: a microbatch holds at least one document")
+    return packing
+
+
+def verify(request: Wanted, as_json: bool, page: str) -> int:
+    """Compare both forms and print the verdicts; return the exit status."""
     from cgmigrate.verify import report
 
     if page and not os.path.isdir(os.path.dirname(page) or "."):
-        raise Unusable(f"--report {page}: no such folder")
-    if page and given["level"] != "capture":
-        raise Unusable("--report shows runs, so it needs --level capture; --json tells what --level config found")
-    outcome = _outcome(given, quiet=as_json)
+        raise CommandError(f"--report {page}: no such folder")
+    if page and request.level != "capture":
+        raise CommandError("--report shows runs, so it needs --level capture; --json tells what --level config found")
+    outcome = _outcome(request, quiet=as_json)
     if outcome.script:
         click.echo(outcome.script, nl=False)
         # What no run will tell, the script leaves out.
@@ -37,7 +55,7 @@ def verify(given: dict[str, Any], as_json: bool, page: str) -> int:
         config = [verdict.as_json() for verdict in outcome.config]
         click.echo(report.as_json(outcome.comparisons, outcome.results, config), nl=False)
     else:
-        colour = colour_wanted("auto")
+        colour = colour_option("auto")
         for verdict in outcome.config:
             click.echo(report.config_text(verdict, _style), nl=False, color=colour)
         for comparison in outcome.comparisons:
@@ -57,17 +75,17 @@ def _tell_beside(outcome: Outcome) -> None:
         click.echo(in_line(f"error: {path}"), err=True)
 
 
-def _outcome(given: dict[str, Any], quiet: bool) -> Outcome:
+def _outcome(request: Wanted, quiet: bool) -> Outcome:
     """The outcome; progress goes to stderr as it happens, unless the output is for a program."""
     from cgmigrate.project.configuration import ConfigurationError
     from cgmigrate.verify.mcore import MCoreError
     from cgmigrate.verify.plan import PlanError
-    from cgmigrate.verify.session import VerifyError, verify, wanted_of
+    from cgmigrate.verify.session import VerifyError, verify
 
     try:
-        return verify(wanted_of(given), lambda line: None if quiet else click.echo(in_line(line), err=True))
+        return verify(request, lambda line: None if quiet else click.echo(in_line(line), err=True))
     except (MCoreError, PlanError, VerifyError, ConfigurationError) as error:
-        raise Unusable(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def _style(text: str, verdict: str) -> str:

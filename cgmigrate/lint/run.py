@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,7 +29,6 @@ from cgmigrate.project.options import Options
 class Chooser(Protocol):
     """Asks a person which fixes of a file are to be written; see ``cgmigrate.cli.interactive``."""
 
-    away: Callable[[], AbstractContextManager[None]]
     quit: bool
 
     def choose(

@@ -6,13 +6,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Packing, Result
+from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Result
 from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge, with_changes
 from cgmigrate.verify.effective import ConfigVerdict, verify_config
 from cgmigrate.verify.mcore import Home, check_values, home_for, homes_of
@@ -70,45 +69,6 @@ class Outcome:
     def status(self) -> int:
         """The exit status that the verdicts give."""
         return exit_status(self.verdicts)
-
-
-def wanted_of(given: Mapping[str, Any]) -> Wanted:
-    """What the command line's values ask for. Raises VerifyError where one cannot be read."""
-    asked = Asked(
-        given["paths"], given["source"], given["target"], given["unsafe_fixes"], given["after"] or "", given["exclude"]
-    )
-    scale = Scale(
-        steps=given["steps"],
-        tokens=given["tokens"],
-        gpus=given["nproc"],
-        workloads=given["workloads"] or None,
-        packing=_packing(given["packing"]),
-    )
-    return Wanted(
-        asked,
-        given["level"],
-        given["mcore"],
-        scale,
-        given["jobs"],
-        given["timeout"],
-        given["work"],
-        given["launcher"],
-    )
-
-
-def _packing(text: str) -> Packing | None:
-    """``2,3,5:8``: 2, 3, 5, 2, ... documents a microbatch, ``cu_seqlens`` padded to 8 documents."""
-    if not text:
-        return None
-    documents, colon, cap = text.partition(":")
-    try:
-        counts = tuple(int(part) for part in documents.split(","))
-        packing = Packing(counts, int(cap) if colon else None)
-    except ValueError as error:
-        raise VerifyError(f"--packing {text}: expected numbers such as 2,3,5 or 2,3,5:8") from error
-    if min(counts) < 1 or (packing.cap is not None and packing.cap < 1):
-        raise VerifyError(f"--packing {text}: a microbatch holds at least one document")
-    return packing
 
 
 def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:

@@ -1,0 +1,61 @@
+"""What a run prints on stderr besides the diagnostics: files without diagnostics, and settings left unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cgmigrate.text.plurals import counted
+
+if TYPE_CHECKING:
+    from cgmigrate.cli.console import Output
+    from cgmigrate.lint.run import Checked, Run
+
+MOST_NAMED = 5
+"""Places that are named for each owner without --verbose."""
+
+
+def clean_summary(run: Run, what: str) -> str:
+    """Return the last line of a run without diagnostics. It is a warning if no file was read: that proves nothing."""
+    seen = run.discovery.files_seen
+    return f"{'' if seen else 'warning: '}Checked {counted(seen, 'file')}: {what}."
+
+
+def print_notes(run: Run, files: Iterable[Checked], output: Output) -> None:
+    """Print the notes of the run: files that were not read, and settings of other projects."""
+    output.details()
+    for note in run.notes:
+        output.message(f"note: {note}")
+    for syntax, count in run.unread.items():
+        kind = syntax.name.lower().replace("_", " ")
+        output.message(
+            f"note: {counted(count, f'{kind} file')} with these names not read; this version reads YAML and Python."
+        )
+    for owner, places in _by_owner(files, output.reporting.verbose).items():
+        _print_places(owner, places, output)
+
+
+def _by_owner(files: Iterable[Checked], with_prose: bool) -> dict[str, list[str]]:
+    """Return the places of settings that were left unchanged, by the project that owns the setting."""
+    by_owner: dict[str, list[str]] = {}
+    for checked in files:
+        if not checked.skipped:
+            continue
+        from cgmigrate.documents.sites import FOLLOWS_USES, PROSE
+
+        for line, key, owner in checked.skipped:
+            if owner != FOLLOWS_USES and (with_prose or owner != PROSE):
+                by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
+    return by_owner
+
+
+def _print_places(owner: str, places: list[str], output: Output) -> None:
+    from cgmigrate.documents.sites import UNKNOWN_OWNER
+
+    why = "its owner is not known" if owner == UNKNOWN_OWNER else f"the name belongs to {owner}"
+    output.message(f"note: left alone, since {why}:")
+    most = len(places) if output.reporting.verbose else MOST_NAMED
+    for place in places[:most]:
+        output.message(f"  {place}")
+    if len(places) > most:
+        output.message(f"  and {len(places) - most} more (--verbose shows all)")

@@ -1,0 +1,231 @@
+"""The options of the commands, grouped by what they decide: what is checked, how it is reported, what is written.
+
+Named tuples and not dataclasses: to create the class of a frozen dataclass takes a millisecond of every start.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from cgmigrate.project.options import FORMATS
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from cgmigrate.megatron.releases import Release
+
+
+class Selection(NamedTuple):
+    """Which files a run checks, for which releases, and with which rules, configuration and baseline."""
+
+    paths: tuple[str, ...]
+    stdin_filename: str | None = None
+    """The name of the text on stdin, where ``paths`` is ``-``."""
+    source: Release | None = None
+    target: Release | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    rule_folders: tuple[str, ...] = ()
+    config: str = ""
+    isolated: bool = False
+    baseline: str = ""
+    strict: bool = False
+
+
+class Reporting(NamedTuple):
+    """How and where diagnostics are reported, and which of them fail a run."""
+
+    format: str | None = None
+    """None where the configuration decides."""
+    output_file: str | None = None
+    statistics: bool = False
+    fail_on: str = "warning"
+    exit_zero: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    color: str = "auto"
+
+
+class CheckMode(NamedTuple):
+    """What ``check`` writes besides its report."""
+
+    write_baseline: bool = False
+    prune_baseline: bool = False
+    add_ignore: bool = False
+    reason: str = ""
+    """The reason in the comments of ``--add-ignore``."""
+
+    @property
+    def updates_baseline(self) -> bool:
+        """Whether the baseline is written."""
+        return self.write_baseline or self.prune_baseline
+
+
+class FixMode(NamedTuple):
+    """What ``fix`` does with the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports nothing."""
+
+    diff: bool = False
+    unsafe_fixes: bool = False
+    interactive: bool = False
+    fix_only: bool = False
+
+
+class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
+    """A release of megatron-core, such as 0.17."""
+
+    name = "release"
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the known releases that begin with the text."""
+        from cgmigrate.cli.completion import releases
+
+        return releases(incomplete)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Release:
+        """Return the release. Raises click.BadParameter."""
+        from cgmigrate.megatron.versions import ReleaseError, parse_release
+
+        try:
+            release: Release = parse_release(value) if isinstance(value, str) else value
+        except ReleaseError as error:
+            self.fail(str(error), param, ctx)
+        return release
+
+
+def complete_codes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the rule codes that begin with the text."""
+    from cgmigrate.cli.completion import codes
+
+    return codes(incomplete)
+
+
+# The type only helps shells to complete paths. A path that is wrong is reported when it is read.
+PATH = click.Path(readable=False)
+
+
+def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --from and --to."""
+    options = [
+        click.option("--from", "source", type=ReleaseType(), help="megatron-core release the files were written for."),
+        click.option("--to", "target", type=ReleaseType(), help="megatron-core release that is to read them."),
+    ]
+    return _with(options, command)
+
+
+def shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that check and fix share; the command gets them as a `Selection` and a `Reporting`."""
+
+    @functools.wraps(command)
+    def grouped(
+        paths: tuple[str, ...],
+        source: Release | None,
+        target: Release | None,
+        select: tuple[str, ...],
+        ignore: tuple[str, ...],
+        exclude: tuple[str, ...],
+        rule_folders: tuple[str, ...],
+        config: str | None,
+        isolated: bool,
+        baseline: str | None,
+        format: str | None,
+        output_file: str | None,
+        fail_on: str,
+        exit_zero: bool,
+        stdin_filename: str | None,
+        quiet: bool,
+        verbose: bool,
+        color: str,
+        **own: Any,
+    ) -> None:
+        selection = Selection(
+            paths=paths,
+            stdin_filename=stdin_filename,
+            source=source,
+            target=target,
+            select=select,
+            ignore=ignore,
+            exclude=exclude,
+            rule_folders=rule_folders,
+            config=config or "",
+            isolated=isolated,
+            baseline=baseline or "",
+        )
+        reporting = Reporting(
+            format=format,
+            output_file=output_file,
+            fail_on=fail_on,
+            exit_zero=exit_zero,
+            quiet=quiet,
+            verbose=verbose,
+            color=color,
+        )
+        command(selection, reporting, **own)
+
+    return _with([*_selection_options(), *_reporting_options()], grouped)
+
+
+def _with(options: Iterable[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(list(options)):
+        command = option(command)
+    return command
+
+
+def _selection_options() -> list[Callable[..., Any]]:
+    return [
+        click.argument("paths", nargs=-1, type=PATH),
+        release_options,
+        click.option(
+            "--select",
+            multiple=True,
+            metavar="CODE",
+            shell_complete=complete_codes,
+            help="Only rules whose code begins so (CG1, CG301).",
+        ),
+        click.option(
+            "--ignore",
+            multiple=True,
+            metavar="CODE",
+            shell_complete=complete_codes,
+            help="Not the rules whose code begins so.",
+        ),
+        click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, as .gitignore would."),
+        click.option(
+            "--rules",
+            "rule_folders",
+            multiple=True,
+            metavar="DIR",
+            type=PATH,
+            help="A folder of your own rules, besides those that ship.",
+        ),
+        click.option("--config", metavar="FILE", type=PATH, help="This configuration for all files, not the nearest."),
+        click.option("--isolated", is_flag=True, help="Read no configuration file."),
+        click.option("--baseline", metavar="FILE", type=PATH, help="Leave out the diagnostics that this file counts."),
+    ]
+
+
+def _reporting_options() -> list[Callable[..., Any]]:
+    return [
+        click.option("--format", type=click.Choice(FORMATS), help="How diagnostics are written (text)."),
+        click.option("--output-file", metavar="FILE", type=PATH, help="Write the diagnostics there, not to stdout."),
+        click.option(
+            "--fail-on",
+            type=click.Choice(["warning", "error"]),
+            default="warning",
+            help="The least severity that makes the exit status 1.",
+        ),
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are diagnostics."),
+        click.option("--stdin-filename", metavar="NAME", type=PATH, help="The name of what is read where PATHS is -."),
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing but diagnostics and errors."),
+        click.option("-v", "--verbose", is_flag=True, help="Also say what was looked at, and how releases were found."),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            help="When to colour; auto heeds NO_COLOR and FORCE_COLOR.",
+        ),
+    ]

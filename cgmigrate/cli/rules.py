@@ -1,0 +1,59 @@
+"""``cgmigrate rules`` and ``cgmigrate explain``: the rules that exist, one rule, and tests of a team's own rules."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, command_errors
+from cgmigrate.text.escaping import in_line, in_text
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.rules import Rule
+
+
+def list_rules(folders: tuple[str, ...]) -> None:
+    """Print all rules, one a line."""
+    for rule in _load(folders).values():
+        click.echo(in_line(f"{rule.id}  {rule.name:44} {rule.summary}"))
+
+
+def explain(code: str, folders: tuple[str, ...]) -> None:
+    """Print a rule, given its code or name. Raises click.UsageError if there is no such rule."""
+    from cgmigrate.report.explain import rule_text
+
+    rules = _load(folders)
+    rule = rules.get(code.upper()) or next((rule for rule in rules.values() if rule.name == code), None)
+    if rule is None:
+        similar = [known for known in rules if known.startswith(code.upper())]
+        similar = similar or difflib.get_close_matches(code.upper(), rules, n=3)
+        hint = f"; did you mean {', '.join(similar[:3])}?" if similar else ""
+        raise click.UsageError(f"no rule {code}{hint} (`cgmigrate rules` lists them)")
+    click.echo(in_text(rule_text(rule)), nl=False)
+
+
+def test_rules(folder: str | None) -> int:
+    """Test the rules of a folder, by default those that ship; return the exit status."""
+    from cgmigrate.lint.rule_tests import run_folder, run_shipped
+    from cgmigrate.report.rule_tests import tested_text, totals
+
+    tested = []
+    with command_errors():
+        for result in run_shipped() if folder is None else run_folder(Path(folder)):
+            click.echo(in_text(tested_text(result)), nl=False)
+            tested.append(result)
+    click.echo(totals(tested), err=True)
+    return DIAGNOSTICS if any(result.failures for result in tested) else CLEAN
+
+
+def _load(folders: tuple[str, ...]) -> dict[str, Rule]:
+    """Return the rules that ship, those of the configuration's folders, and those of ``folders``, by code."""
+    from cgmigrate.lint.rules import load
+    from cgmigrate.project.cascade import Configurations
+
+    with command_errors():
+        configured = Configurations(rule_folders=folders).for_run().extend_rules
+        return load([Path(folder) for folder in (*configured, *folders)])

@@ -1,0 +1,165 @@
+"""A run of ``check`` or ``fix``: made from the options, then handled file by file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from cgmigrate.cli.console import WITH_EDITS, Output
+from cgmigrate.cli.exit_status import command_errors
+from cgmigrate.cli.options import CheckMode, Reporting, Selection
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.run import Checked, Run
+    from cgmigrate.project.cascade import Configurations
+    from cgmigrate.project.inputs import InputError
+    from cgmigrate.project.options import Options
+
+
+def start(
+    selection: Selection, reporting: Reporting, options: Options, baseline: CheckMode | None = None
+) -> tuple[Run, Output]:
+    """Return the run for the selected files, and its output.
+
+    ``options`` say what the run does with a file; the selection fills in the rest. ``baseline`` says how the
+    baseline is used; it is not read where this is None. Raises click.ClickException.
+    """
+    configurations = _configurations(selection)
+    reporting = reporting._replace(format=reporting.format or configurations.for_run().format or "text")
+    run = _run(selection, configurations, replace(options, edits=reporting.format in WITH_EDITS))
+    if baseline is not None and (selection.baseline or baseline.updates_baseline or configurations.for_run().baseline):
+        from cgmigrate.cli.baseline import baseline_of
+
+        with command_errors():
+            run.baseline = baseline_of(run, baseline)
+    _check_codes(run, selection)
+    # With fix, stdout carries the rewritten text.
+    return run, Output(run, reporting, to_stderr=run.options.stdin is not None and run.options.rewrite)
+
+
+def _run(selection: Selection, configurations: Configurations, options: Options) -> Run:
+    from cgmigrate.lint.run import Run
+
+    options = replace(
+        options,
+        source=selection.source,
+        target=selection.target,
+        select=tuple(code.upper() for code in selection.select),
+        ignore=tuple(code.upper() for code in selection.ignore),
+        stdin=_stdin(selection),
+        exclude=selection.exclude,
+        rule_folders=selection.rule_folders,
+        baseline=selection.baseline,
+        strict=selection.strict,
+    )
+    return Run(selection.paths, options, configurations)
+
+
+def _configurations(selection: Selection) -> Configurations:
+    """Return the configuration files. The one that decides on the run as a whole is read at once."""
+    from cgmigrate.project.cascade import Configurations
+
+    _check_selection(selection)
+    config, strict = selection.config, selection.strict
+    configurations = Configurations(config, selection.isolated, bool(selection.exclude), strict, selection.rule_folders)
+    with command_errors():
+        configurations.for_run()
+    if strict and selection.baseline and configurations.in_tree(selection.baseline):
+        raise click.UsageError("--strict takes no baseline from the tree that it checks: give one from outside of it")
+    return configurations
+
+
+def _check_selection(selection: Selection) -> None:
+    """Check the options against each other. Raises click.UsageError."""
+    if not selection.paths:
+        raise click.UsageError("Missing argument 'PATHS...'.")
+    source, target = selection.source, selection.target
+    if source and target and source > target:
+        raise click.UsageError(f"--from {source} is newer than --to {target}")
+    if any(os.path.samefile(folder, os.curdir) for folder in selection.rule_folders if os.path.isdir(folder)):
+        # The YAML of a folder of rules is not checked.
+        raise click.UsageError("--rules: the working directory cannot be a folder of rules; put them into one below it")
+    if selection.config and selection.isolated:
+        raise click.UsageError("--config and --isolated contradict each other")
+
+
+def _stdin(selection: Selection) -> tuple[str, bytes] | None:
+    """Return the name and the content of stdin if the path is ``-``."""
+    name, paths = selection.stdin_filename, selection.paths
+    if "-" not in paths:
+        if name is not None:
+            raise click.UsageError("--stdin-filename names what is read from stdin: give - as the only path")
+        return None
+    if len(paths) > 1:
+        raise click.UsageError("- reads from stdin and must be the only path (a file of this name is ./-)")
+    if name is None:
+        raise click.UsageError("- reads from stdin: give --stdin-filename, which tells the syntax and the project")
+    return name, sys.stdin.buffer.read()
+
+
+def _check_codes(run: Run, selection: Selection) -> None:
+    """Refuse a code that selects no rule, since it would turn a gate off unnoticed. Raises click.UsageError."""
+    for code in run.options.select + run.options.ignore:
+        with command_errors():
+            known = any(
+                rule.startswith(code)
+                for folders in _rule_folders(run, selection)
+                for rule in run.rules(replace(run.options, rule_folders=folders))
+            )
+        if not known:
+            raise click.UsageError(f"no rule's code begins with {code} (`cgmigrate rules` lists them)")
+
+
+def _rule_folders(run: Run, selection: Selection) -> Iterator[tuple[str, ...]]:
+    """Yield the rule folders of the working directory's configuration, then those of the paths' configurations."""
+    assert run.configurations is not None
+    yield run.configurations.for_run().extend_rules + selection.rule_folders
+    names = (run.options.stdin[0],) if run.options.stdin else selection.paths
+    around = {name if os.path.isdir(name) else os.path.dirname(name) for name in names}
+    for folder in sorted(map(os.path.abspath, around)):
+        if own := run.configurations.for_folder(folder).extend_rules:
+            yield own + selection.rule_folders
+
+
+class Handled(NamedTuple):
+    """The files with settings that were handled, and whether a path could not be used."""
+
+    files: list[Checked]
+    failed: bool
+
+
+def handle_files(run: Run, output: Output, handle: Callable[[Checked], None]) -> Handled:
+    """Handle every file with settings; print the paths that could not be used."""
+    from cgmigrate.project.inputs import InputError
+
+    files: list[Checked] = []
+    failed = False
+    with command_errors(), output.progress():
+        for item in run:
+            with output.progress_hidden():
+                input_error = item if isinstance(item, InputError) else _handle(item, handle)
+                if input_error is not None:
+                    failed = failed or input_error.missing
+                    output.input_error(input_error)
+                elif not isinstance(item, InputError):
+                    files.append(item)
+    return Handled(files, failed)
+
+
+def _handle(checked: Checked, handle: Callable[[Checked], None]) -> InputError | None:
+    """Handle one file; return an error of the program itself, so that the other files are still reported."""
+    try:
+        handle(checked)
+    except (OSError, click.ClickException, click.Abort, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        from cgmigrate.project.inputs import InputError
+        from cgmigrate.text.failures import internal_error
+
+        return InputError(checked.path, internal_error(error), missing=True)
+    return None
