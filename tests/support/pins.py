@@ -16,3 +16,4 @@ def find_pin(directory: Path) -> tuple[Pin | None, tuple[str, ...]]:
 
 def summary(pin: Pin | None) -> str:
     """Return file, line, text and releases of a pin in one line."""
+    return f"{pin.path.name}:{pin.line} {pin.text} [{pin.oldest}, {pin.newest}]" if pin else "no pin"
