@@ -1,21 +1,13 @@
-"""What Megatron-Bridge's validation changes and refuses."""
+"""The validation of Megatron-Bridge, which runs before that of megatron-core."""
 
 from __future__ import annotations
 
-from cgmigrate.megatron.settings import (
-    IMPL,
-    INFERENCE,
-    MODULES,
-    SCOPE,
-    Settings,
-)
-from cgmigrate.megatron.types import Rejected, _names
-
-# --- Megatron-Bridge ----------------------------------------------------------------------------
+from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE, Settings, split_names
+from cgmigrate.megatron.types import RejectedError
 
 
-def _guard_of_bridge(settings: Settings) -> Settings | Rejected:
-    """``validate_cuda_graph_configuration`` of Bridge 0.6, run before megatron-core's validation.
+def validate_as_bridge(settings: Settings) -> Settings:
+    """Return the settings after ``validate_cuda_graph_configuration`` of Bridge 0.6. Raises RejectedError.
 
     Under ``none``, written or not, it clears the scope; only then does megatron-core read the booleans. So
     ``external_cuda_graph: true`` with the scope ``[attn]`` captures whole layers.
@@ -25,12 +17,12 @@ def _guard_of_bridge(settings: Settings) -> Settings | Rejected:
     """
     impl = settings.get(IMPL, "none")
     if impl == "none":
-        # Not so for enable_cuda_graph: Bridge looks at the implementation as written.
-        kept = {name: value for name, value in settings.items() if name != SCOPE}
-        return {**kept, MODULES: []}
+        # Also with enable_cuda_graph: Bridge reads the implementation as written.
+        others = {name: value for name, value in settings.items() if name != SCOPE}
+        return {**others, MODULES: []}
     if impl != "local":
         return settings
-    names = [name for key in (MODULES, SCOPE) for name in (_names(settings.get(key)) or [])]
+    names = [name for key in (MODULES, SCOPE) for name in (split_names(settings.get(key)) or [])]
     parts = [n for n in names if n and n not in ("full", "full_iteration", "full_iteration_inference")]
     inference_only = not parts and settings.get(INFERENCE) in ("layer", "block")
     if "full_iteration" in names or inference_only:
@@ -40,4 +32,4 @@ def _guard_of_bridge(settings: Settings) -> Settings | Rejected:
         f'Megatron Bridge supports model.{IMPL}="local" only for full-iteration CUDA graphs{with_scopes}. '
         f'Use model.{IMPL}="transformer_engine" for scoped CUDA graph capture such as "attn" or "mlp".'
     )
-    return Rejected("bridge-local", f"ValueError: {message}", (IMPL,))
+    raise RejectedError("bridge-local", f"ValueError: {message}", (IMPL,))

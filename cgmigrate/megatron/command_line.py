@@ -1,4 +1,4 @@
-"""What Megatron-LM's argument parser accepts."""
+"""The argument parser of Megatron-LM: which values its flags accept."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from cgmigrate.megatron.settings import (
     SCOPE,
     Settings,
 )
-from cgmigrate.megatron.types import Rejected
-
-# --- the command line ------------------------------------------------------------------------
+from cgmigrate.megatron.types import RejectedError
 
 
 def argument_words(value: object) -> list[str]:
-    """The words that a command-line value becomes: ``attn mlp``, ``[attn mlp]``, a list of words.
+    """Return the words of a command-line value: ``attn mlp``, ``[attn mlp]`` or a list of words.
 
-    The brackets are the notation of Megatron-LM's test cases; their runner takes them off.
+    Megatron-LM's test cases write the brackets; their runner removes them.
     """
     if value is None:
         return []
@@ -35,44 +33,49 @@ def argument_words(value: object) -> list[str]:
     return text.split()
 
 
-def _parse_command_line(settings: Settings, release: Release) -> Settings | Rejected:
-    """argparse: the settings as a config would get them, or argparse's own refusal."""
+def parse_arguments(settings: Settings, release: Release) -> Settings:
+    """Return the settings that argparse passes to the config. Raises RejectedError with the message of argparse."""
     parsed = dict(settings)
     for name in (SCOPE, MODULES):
         if name not in settings:
             continue
         words = argument_words(settings[name])
-        if bad := _check_words(name, words, release):
-            return bad
-        parsed[name] = words if release >= SCOPE_LIST_SINCE else words[0]
+        if release >= SCOPE_LIST_SINCE:
+            _check_words(name, words, release)
+            parsed[name] = words
+        else:
+            _check_word(name, words, release)
+            parsed[name] = words[0]
     impls = ["none", "local", "transformer_engine"] + (["full_iteration"] if release >= SPLIT_IN else [])
     choices = {IMPL: impls, INFERENCE: list(INFERENCE_SCOPES)}
     for name, allowed in choices.items():
         if name in settings and settings[name] not in allowed:
             code = "bad-impl" if name == IMPL else "bad-value"
-            return Rejected(code, _bad_choice(name, settings[name], allowed), (name,))
+            raise RejectedError(code, _bad_choice(name, settings[name], allowed), (name,))
     return parsed
 
 
-def _check_words(name: str, words: Sequence[str], release: Release) -> Rejected | None:
-    flag = FLAGS[name]
+def _check_words(name: str, words: Sequence[str], release: Release) -> None:
+    """Check the words of a flag that takes several (0.16 and later)."""
     if not words:
-        least = "at least one argument" if release >= SCOPE_LIST_SINCE else "one argument"
-        return Rejected("bad-value", f"error: argument {flag}: expected {least}", (name,))
-    if release >= SCOPE_LIST_SINCE:
-        known = {*LAYER_MODULES, "full", "full_iteration"}
-        if release >= Release(0, 17):
-            known.add("full_iteration_inference")
-        for word in words:
-            if word not in known:
-                return Rejected("unknown-module", f"KeyError: {word!r}", (name,))
-        return None
+        raise RejectedError("bad-value", f"error: argument {FLAGS[name]}: expected at least one argument", (name,))
+    known = {*LAYER_MODULES, "full", "full_iteration"}
+    if release >= Release(0, 17):
+        known.add("full_iteration_inference")
+    for word in words:
+        if word not in known:
+            raise RejectedError("unknown-module", f"KeyError: {word!r}", (name,))
+
+
+def _check_word(name: str, words: Sequence[str], release: Release) -> None:
+    """Check the words of a flag that takes one of a few choices (0.15 and earlier)."""
+    if not words:
+        raise RejectedError("bad-value", f"error: argument {FLAGS[name]}: expected one argument", (name,))
     choices = ["full", "attn"] + (["full_iteration"] if release >= Release(0, 14) else [])
     if words[0] not in choices:
-        return Rejected("unknown-module", _bad_choice(name, words[0], choices), (name,))
+        raise RejectedError("unknown-module", _bad_choice(name, words[0], choices), (name,))
     if len(words) > 1:
-        return Rejected("bad-value", f"error: unrecognized arguments: {' '.join(words[1:])}", (name,))
-    return None
+        raise RejectedError("bad-value", f"error: unrecognized arguments: {' '.join(words[1:])}", (name,))
 
 
 def _bad_choice(name: str, value: object, choices: Sequence[str]) -> str:

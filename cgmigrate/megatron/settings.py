@@ -1,8 +1,7 @@
 """The CUDA-graph settings: their names, values and spellings.
 
-Facts of this page come from the sources of megatron-core 0.12 to 0.19
-(``megatron/core/transformer/transformer_config.py``, ``.../enums.py``,
-``megatron/training/arguments.py``).
+Sources: ``megatron/core/transformer/transformer_config.py``, ``.../enums.py`` and ``megatron/training/arguments.py`` of
+megatron-core 0.12 to 0.19.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from dataclasses import dataclass
 from cgmigrate.megatron.releases import KNOWN, Release
 
 UPSTREAM = Release(0, 20)
-"""What megatron-core's main branch calls itself (August 2026). It has the same six fields, flags, values and messages
-as 0.19, so it is read like 0.19."""
+"""The version of megatron-core's main branch (August 2026). It has the six fields, flags, values and messages of 0.19,
+so it is read like 0.19."""
 
 
 ACCEPTED = (*KNOWN, UPSTREAM)
@@ -61,7 +60,7 @@ INFERENCE_SCOPES = ("none", "layer", "block")
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """A value that reading the file cannot decide, such as ``${oc.env:GRAPHS}``."""
+    """A value that is not known from the file, such as ``${oc.env:GRAPHS}``."""
 
     text: str
     reason: str
@@ -69,9 +68,9 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value that code chooses between: ``["attn"] if moe else []``, nested ones flattened.
+    """A conditional value: ``["attn"] if moe else []``, nested ones flattened.
 
-    ``texts`` is what stands before, between and behind the ``branches``: the conditions.
+    ``texts`` are the texts before, between and after the ``branches``: the conditions.
     """
 
     texts: tuple[str, ...]
@@ -84,11 +83,11 @@ class Choice:
 
 
 Settings = Mapping[str, object]
-"""Field name → value, as the reader receives it; a field that is not written is not in the mapping."""
+"""Field name → value, as the reader receives it, without fields that are not written."""
 
 
 def names_in(value: object) -> list[str]:
-    """The names in a scope or modules value, whatever separates them: list, commas, spaces, brackets."""
+    """Return the names in a scope or modules value: a list, or text with commas, spaces or brackets."""
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
     if not isinstance(value, str):
@@ -96,13 +95,24 @@ def names_in(value: object) -> list[str]:
     return value.replace(",", " ").replace("[", " ").replace("]", " ").split()
 
 
+def split_names(value: object) -> list[str] | None:
+    """Return the names in a scope or modules value as TransformerConfig splits it; None if it rejects the type."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return value.split(",")
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return value
+    return None
+
+
 def without_name(value: object, name: str) -> object:
-    """A scope or modules value less one name, in the form it was written; None when nothing is left."""
+    """Return a scope or modules value without one name, in the same form; None if no name remains."""
     if isinstance(value, list):
         return [item for item in value if item != name] or None
     text = str(value)
-    left = [word for word in names_in(text) if word != name]
-    if not left:
+    others = [word for word in names_in(text) if word != name]
+    if not others:
         return None
-    joined = ("," if "," in text else " ").join(left)
+    joined = ("," if "," in text else " ").join(others)
     return f"[{joined}]" if text.lstrip().startswith("[") else joined

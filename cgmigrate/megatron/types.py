@@ -1,17 +1,15 @@
-"""What a release captures, and who reads the settings."""
+"""The readers of the settings, validated settings, and what a release captures."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
-from cgmigrate.megatron.settings import (
-    LAYER_MODULES,
-)
+from cgmigrate.megatron.settings import LAYER_MODULES
 
 
 class Reader(enum.Enum):
-    """Who interprets the settings: separators, defaults and checks differ."""
+    """The program that interprets the settings; separators, defaults and checks differ."""
 
     CONFIG = "TransformerConfig"
     COMMAND_LINE = "Megatron-LM's command line"
@@ -27,11 +25,11 @@ class Reader(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The reader refuses the settings.
+    """Settings that the reader rejects.
 
-    ``code`` names the kind of refusal (rules refer to it), ``reason`` is the reader's own
-    message, ``fields`` are the settings at fault. ``stage`` is ``config`` where validation
-    refuses, ``capture`` where validation accepts but building or capturing the model fails.
+    ``code`` names the kind of error (rules refer to it), ``reason`` is the reader's own message, ``fields`` are the
+    settings that cause it. ``stage`` is ``config`` if validation fails, ``capture`` if validation succeeds but building
+    or capturing the model fails.
     """
 
     code: str
@@ -40,11 +38,19 @@ class Rejected:
     stage: str = "config"
 
 
+class RejectedError(Exception):
+    """Raised where a reader rejects the settings; `rejected` says why."""
+
+    def __init__(self, code: str, reason: str, fields: tuple[str, ...], stage: str = "config") -> None:
+        super().__init__(reason)
+        self.rejected = Rejected(code, reason, fields, stage)
+
+
 @dataclass(frozen=True, slots=True)
 class ResolvedConfiguration:
     """The settings as validation leaves them.
 
-    ``scope`` is what 0.12 to 0.15 keep unvalidated; later releases leave the default there.
+    ``scope`` is the unvalidated value of 0.12 to 0.15; later releases have the default.
     ``modules`` is the validated list (of ``cuda_graph_scope`` in 0.16 and 0.17, of
     ``cuda_graph_modules`` since). ``inference`` is None before 0.18.
     """
@@ -58,19 +64,19 @@ class ResolvedConfiguration:
 
 
 class Backend(enum.Enum):
-    """Who captures per-layer graphs."""
+    """The implementation that captures graphs of layers."""
 
     LOCAL = "local"
     TRANSFORMER_ENGINE = "transformer_engine"
 
 
 WHOLE: frozenset[str] = frozenset()
-"""As the modules of a layer capture: the whole layer, not parts of it."""
+"""The modules of a capture of whole layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """One graph per layer, or per captured part of it; no parts means the whole layer."""
+    """One graph per layer, or per captured part of it; without modules, of the whole layer."""
 
     backend: Backend
     modules: frozenset[str] = WHOLE
@@ -78,7 +84,7 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One graph of the whole training iteration; ``nested`` graphs inside it up to 0.16."""
+    """One graph of the whole training iteration, up to 0.16 with ``nested`` graphs of layers."""
 
     nested: Layers | None = None
 
@@ -90,27 +96,27 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What is captured in training and in inference (decode steps); None is nothing."""
+    """What is captured in training and in inference (decode steps); None if nothing is."""
 
     training: Layers | Iteration | None = None
     inference: Layers | Blocks | None = None
 
     def __str__(self) -> str:
-        return self.words()
+        return self.describe()
 
-    def words(self, modules: bool = False) -> str:
-        """The capture in words; ``modules`` also names those of ``local``, which select no part of a GPT layer."""
-        return f"{_words(self.training, modules)} in training, {_words(self.inference, modules)} in inference"
+    def describe(self, modules: bool = False) -> str:
+        """Return a description; ``modules`` adds those of ``local``, which select no part of a GPT layer."""
+        return f"{_describe(self.training, modules)} in training, {_describe(self.inference, modules)} in inference"
 
 
 def describe_both(first: Capture, second: Capture) -> tuple[str, str]:
-    """Two different captures, each in words that the other does not have."""
+    """Return descriptions of two different captures that differ from each other."""
     same = str(first) == str(second)
-    return first.words(same), second.words(same)
+    return first.describe(same), second.describe(same)
 
 
-def _words(what: Layers | Iteration | Blocks | None, selected: bool) -> str:
-    match what:
+def _describe(captured: Layers | Iteration | Blocks | None, modules: bool) -> str:
+    match captured:
         case None:
             return "nothing"
         case Blocks():
@@ -118,21 +124,10 @@ def _words(what: Layers | Iteration | Blocks | None, selected: bool) -> str:
         case Iteration(nested=None):
             return "the whole iteration"
         case Iteration(nested=layers):
-            return f"the whole iteration (with {_words(layers, selected)} nested in it)"
-        case Layers(backend=backend, modules=modules):
-            parts = "+".join(m for m in LAYER_MODULES if m in modules)
+            return f"the whole iteration (with {_describe(layers, modules)} nested in it)"
+        case Layers(backend=backend, modules=names):
+            parts = "+".join(m for m in LAYER_MODULES if m in names)
             if backend is Backend.LOCAL:
-                # Which class of layer captures which part is not modelled: a GPT layer is captured as a whole.
-                return f"whole layers (local, modules {parts})" if parts and selected else "whole layers (local)"
+                # Which layer class captures which part is not modelled; a GPT layer is captured as a whole.
+                return f"whole layers (local, modules {parts})" if parts and modules else "whole layers (local)"
             return f"{parts} of each layer (Transformer Engine)" if parts else "whole layers (Transformer Engine)"
-
-
-def _names(raw: object) -> list[str] | None:
-    """A scope or modules value as a list of names; None where its type is refused."""
-    if raw is None:
-        return []
-    if isinstance(raw, str):
-        return raw.split(",")
-    if isinstance(raw, list) and all(isinstance(item, str) for item in raw):
-        return raw
-    return None
