@@ -252,6 +252,144 @@ def test_arms_that_did_not_run(changed: dict[str, Result | None], verdict: str, 
     assert (found, told in reason) == (verdict, True), reason
 
 
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_what_is_no_number_on_the_old_side_is_no_noise(odd: float) -> None:
+    old = result(NEW, layers(), losses=(6.5, 6.25, odd, 5.5))
+    verdict, reason, _ = judge(arms(**NOISY, legacy_target=old))
+    assert verdict == DIFFERENT
+    assert f"losses differ from step 3 on, {odd} against 6" in reason
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("-inf")])
+def test_the_same_step_without_a_number_on_both_sides_is_no_difference(odd: float) -> None:
+    """The first losses of a run in fp16 overflow; noise is measured on the others."""
+    losses = (odd, 6.25, 6.0, 5.5)
+    noisy = {"eager": result(NEW, losses=losses), "eager_again": result(NEW, losses=(*losses[:3], 5.5001))}
+    both = {"legacy_target": result(NEW, layers(), losses), "migrated": result(NEW, layers(), (*losses[:3], 5.50012))}
+    verdict, reason, _ = judge(arms(**noisy, **both))
+    assert (verdict, "two eager runs differ by 1.8e-05" in reason) == (EQUIVALENT_BUT, True), reason
+
+
+def test_an_arm_that_stops_early_is_no_noise() -> None:
+    verdict, reason, _ = judge(arms(**NOISY, migrated=result(NEW, layers(), losses=(6.5, 6.25, 6.0))))
+    assert verdict == DIFFERENT
+    assert "losses differ: 4 against 3" in reason
+
+
+def test_noise_excuses_a_difference_up_to_a_small_factor_only() -> None:
+    """Eager runs are 0.0001 of 5.5 apart."""
+    near = result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.50035))
+    far = result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.50045))
+    assert judge(arms(**NOISY, migrated=near))[0] == EQUIVALENT_BUT
+    assert judge(arms(**NOISY, migrated=far))[0] == DIFFERENT
+
+
+ATTENTION = layers(modules=("SelfAttention",))
+TURNS_ON = {"legacy_source": result(OLD), "legacy_target": result(NEW, ITERATION)}
+
+
+def test_migrated_text_that_captures_nothing_must_equal_eager() -> None:
+    wrong = result(NEW, losses=(6.5, 6.25, 6.0, 5.4))
+    verdict, reason, _ = judge(arms(**TURNS_ON, migrated=wrong))
+    assert verdict == DIFFERENT
+    assert reason == (
+        "the migrated text captures nothing, yet it departs from eager on 0.19.2: "
+        "losses differ from step 4 on, 5.5 against 5.4"
+    )
+    unknown = judge(arms(**TURNS_ON, migrated=wrong, eager=failed(NEW)))
+    assert unknown[0] == EQUIVALENT_BUT
+
+
+def test_migrated_text_that_captures_need_not_equal_eager() -> None:
+    """0.17 captured attention, the target's own reading of the old text is the whole iteration."""
+    migrated = result(NEW, ATTENTION, losses=(6.5, 6.25, 6.0, 5.4))
+    roles = arms(legacy_source=result(OLD, ATTENTION), legacy_target=result(NEW, ITERATION), migrated=migrated)
+    verdict, reason, _ = judge(roles)
+    assert verdict == EQUIVALENT_BUT
+    assert reason.startswith("megatron-core 0.19.2's own migration of the old text differs (")
+    assert reason.endswith("; the migrated text captures what 0.17.1 did")
+
+
+def test_sizes_alone_are_not_the_release_s_own_migration() -> None:
+    """The old text captures the same graphs on both releases; the migrated text's hold other kernels."""
+    verdict, reason, _ = judge(arms(migrated=result(NEW, layers(31))))
+    assert (verdict, reason) == (DIFFERENT, "the old and the migrated text on 0.19.2: graphs of 36 kernels against 31")
+
+
+def on_two(first: Result, second: Result | None = None) -> Result:
+    """The arm on two processes, the second of which may have done something else."""
+    other = replace((second or first).ranks[0], rank=1)
+    return replace(first, ranks=(first.ranks[0], other))
+
+
+def test_every_process_is_compared() -> None:
+    two = {role.replace("-", "_"): on_two(one) for role, one in arms().items()}
+    assert judge(arms(**two))[0] == EQUIVALENT
+    graphs = {**two, "migrated": on_two(result(NEW, layers()), result(NEW, layers(count=3)))}
+    verdict, reason, _ = judge(arms(**graphs))
+    assert (verdict, reason[-9:]) == (DIFFERENT, "on rank 1")
+    numbers = {**two, "migrated": on_two(result(NEW, layers()), result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.4)))}
+    verdict, reason, _ = judge(arms(**numbers))
+    assert (verdict, reason[-8:]) == (DIFFERENT, "(rank 1)")
+    fewer = {**two, "migrated": result(NEW, layers())}
+    assert judge(arms(**fewer))[:2] == (
+        DIFFERENT,
+        "the old text on 0.17.1 and the migrated text on 0.19.2: 2 processes against 1",
+    )
+    # One process that ends in no number hides what it computed, whatever the others did.
+    nan = result(NEW, layers(), (6.5, 6.25, 6.0, float("nan")))
+    hidden = {
+        **two,
+        "legacy_target": on_two(result(NEW, layers()), nan),
+        "migrated": on_two(result(NEW, layers()), nan),
+    }
+    assert judge(arms(**hidden))[0] == INCONCLUSIVE
+
+
+def test_what_runs_outside_graphs_is_compared() -> None:
+    right = result(NEW, layers())
+    more = replace(right, ranks=(replace(right.ranks[0], eager=({"TransformerLayer": 0, "SelfAttention": 4},) * 4),))
+    verdict, reason, _ = judge(arms(migrated=more))
+    assert verdict == DIFFERENT
+    assert "outside graphs run " in reason
+    unseen = replace(right, ranks=(replace(right.ranks[0], eager=()),))
+    assert judge(arms(migrated=unseen))[0] == EQUIVALENT
+
+
+@pytest.mark.parametrize(
+    ("quantity", "expected"),
+    [
+        (
+            {"gradient_norms": tuple(float(x).hex() for x in (3.25, 3.125, 3.0, 2.0))},
+            "gradient norms differ from step 4",
+        ),
+        ({"parameters": ("x", "digest of 6.25", "digest of 6.0", "digest of 5.5")}, "parameters differ from step 1"),
+        ({"rng": "cpu:2"}, "random number states differ from step 1"),
+        ({"tokens": ((1, 2),)}, "tokens differ from request 1"),
+        ({"logits": "abc"}, "log-probabilities differ, not the tokens"),
+    ],
+    ids=["gradient norms", "parameters", "rng", "tokens", "logits"],
+)
+def test_every_quantity_is_compared(quantity: dict[str, object], expected: str) -> None:
+    right = result(NEW, layers())
+    wrong = replace(right, ranks=(replace(right.ranks[0], **quantity),))  # type: ignore[arg-type]
+    verdict, reason, _ = judge(arms(migrated=wrong))
+    assert (verdict, expected in reason) == (DIFFERENT, True), reason
+
+
+def test_a_release_that_computes_otherwise_is_placed_without_its_generators() -> None:
+    seeded = result(OLD, layers(33))
+    seeded = replace(seeded, ranks=(replace(seeded.ranks[0], rng="cpu:7"),))
+    assert judge(arms(legacy_source=seeded))[0] == EQUIVALENT
+    eager = failed(OLD, CRASHED, "out of memory")
+    verdict, reason, notes = judge(
+        arms(legacy_source=result(OLD, layers(33), losses=(6.5, 6.25, 6.0, 5.499)), eager_source=eager)
+    )
+    assert verdict == EQUIVALENT_BUT
+    assert reason.endswith("by at most 1.8e-04 (graphs of 0.19.2 equal eager)")
+    assert "an eager arm did not run: out of memory" in notes
+
+
 def test_exit_status() -> None:
     assert exit_status([EQUIVALENT, EQUIVALENT_BUT]) == 0
     assert exit_status([EQUIVALENT, INCONCLUSIVE]) == 2

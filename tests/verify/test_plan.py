@@ -10,7 +10,17 @@ import pytest
 
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.types import Reader
-from cgmigrate.verify.arms import DYNAMIC, EAGER, EAGER_SOURCE, LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, STATIC, TRAINING
+from cgmigrate.verify.arms import (
+    DYNAMIC,
+    EAGER,
+    EAGER_SOURCE,
+    LEGACY_SOURCE,
+    LEGACY_TARGET,
+    MIGRATED,
+    STATIC,
+    TRAINING,
+    Packing,
+)
 from cgmigrate.verify.compare import with_changes
 from cgmigrate.verify.plan import Asked, Case, PlanError, Scale, cases_of, planned
 from cgmigrate.verify.proxy import proxy_of
@@ -406,6 +416,137 @@ def test_values_as_megatrons_test_cases_write_them() -> None:
     assert "Mamba layers are left out: all layers of the proxy are transformer layers" in proxy.notes
     grouped = proxy_of({"num_attention_heads": 16, "num_query_groups": 4})
     assert grouped.fields["num_query_groups"] == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "precision"),
+    [
+        ({}, "bf16"),
+        ({"bf16": True}, "bf16"),
+        ({"bf16": False}, "fp32"),
+        ({"bf16": False, "fp16": True}, "fp16"),
+        ({"fp16": True}, "fp16"),
+        ({"fp16": False}, "bf16"),
+        ({"precision": 32}, "fp32"),
+        ({"precision": "32-true"}, "fp32"),
+        ({"precision": 16}, "fp16"),
+        ({"precision": "16-mixed"}, "fp16"),
+        ({"precision": "bf16-mixed"}, "bf16"),
+        ({"precision": "bf16"}, "bf16"),
+    ],
+)
+def test_the_precision_is_kept(values: dict[str, object], precision: str) -> None:
+    assert proxy_of(values).precision == precision
+
+
+def test_packed_sequences_come_one_at_a_time_with_fused_rotary_embedding() -> None:
+    packing = Packing((3, 2))
+    packed = proxy_of({"hidden_size": 8, "pipeline_model_parallel_size": 2}, 2, packing)
+    assert (packed.micro_batch, packed.microbatches, packed.packing) == (1, 4, packing)
+    assert packed.fields["apply_rope_fusion"] is True
+    assert proxy_of({"apply_rope_fusion": False}, 1, packing).fields["apply_rope_fusion"] is False
+    plain = proxy_of({"hidden_size": 8})
+    assert (plain.micro_batch, plain.microbatches, plain.packing) == (2, 2, None)
+    assert "apply_rope_fusion" not in plain.fields
+
+
+@pytest.mark.parametrize(
+    ("values", "fields"),
+    [
+        ({"recompute_granularity": "full", "recompute_num_layers": 7}, {"method": "uniform", "num_layers": 1}),
+        ({"recompute_granularity": "full", "recompute_method": "block"}, {"method": "block", "num_layers": 1}),
+        ({"recompute_granularity": "selective", "recompute_method": "block"}, {}),
+    ],
+)
+def test_recompute_is_scaled_with_the_layers(values: dict[str, object], fields: dict[str, object]) -> None:
+    fields_of_proxy = proxy_of(values).fields
+    expected = {"recompute_granularity": values["recompute_granularity"]}
+    expected |= {f"recompute_{name}": value for name, value in fields.items()}
+    assert {name: value for name, value in fields_of_proxy.items() if name.startswith("recompute")} == expected
+
+
+def test_settings_without_effect_are_dropped_with_a_note() -> None:
+    proxy = proxy_of({"recompute_modules": ["core_attn"], "moe_grouped_gemm": True, "moe_router_dtype": "fp32"})
+    assert proxy.fields == {"normalization": "RMSNorm"}
+    assert len(proxy.notes) == 2
+    assert "recompute_modules without recompute_granularity" in proxy.notes[1]
+    assert "without a number of experts" in proxy.notes[0]
+
+
+SHARED_EXPERT = {"moe_shared_expert_intermediate_size": 256}
+
+
+@pytest.mark.parametrize(
+    ("values", "fields"),
+    [
+        ({"num_moe_experts": 8}, {"moe_router_topk": 2, "moe_grouped_gemm": True, "add_bias_linear": False}),
+        ({"num_moe_experts": 8, "moe_router_topk": 1, "moe_grouped_gemm": False}, {"moe_router_topk": 1}),
+        ({"num_moe_experts": 2, "moe_router_topk": 8, "add_bias_linear": True}, {"moe_router_topk": 2}),
+        ({"num_moe_experts": 8, "moe_token_dispatcher_type": "allgather"}, {"moe_token_dispatcher_type": "allgather"}),
+        (
+            {"num_moe_experts": 8, "moe_shared_expert_intermediate_size": 9},
+            SHARED_EXPERT,
+        ),
+        ({"num_moe_experts": 8, "moe_layer_freq": [0, 1, 1]}, {"moe_layer_freq": [0, 1, 1, 1]}),
+        ({"num_moe_experts": 8, "first_k_dense_replace": 3}, {"moe_layer_freq": [0, 1, 1, 1]}),
+        ({"num_moe_experts": 8, "moe_layer_freq": [1, 1]}, {}),
+        ({"num_moe_experts": 8, "moe_layer_freq": 1}, {}),
+    ],
+)
+def test_experts_keep_what_decides_their_graphs(values: dict[str, object], fields: dict[str, object]) -> None:
+    defaults = {
+        "normalization": "RMSNorm",
+        "num_moe_experts": min(4, values["num_moe_experts"]),  # type: ignore[call-overload]
+        "moe_router_topk": 2,
+        "moe_ffn_hidden_size": 256,
+        "moe_grouped_gemm": values.get("moe_grouped_gemm", True),
+        "moe_token_dispatcher_type": "alltoall",
+        "add_bias_linear": values.get("add_bias_linear", False),
+    }
+    assert proxy_of(values).fields == {**defaults, **fields}
+
+
+def test_options_that_need_others_are_kept_with_them_only() -> None:
+    two = {"tensor_model_parallel_size": 2, "sequence_parallel": True}
+    assert proxy_of(two, 2).fields["sequence_parallel"] is True
+    assert "sequence_parallel" not in proxy_of(two, 1).fields
+    # megatron-core demands it where experts meet tensor parallelism.
+    assert proxy_of({"tensor_model_parallel_size": 2, "num_moe_experts": 8}, 2).fields["sequence_parallel"] is True
+    assert "sequence_parallel" not in proxy_of({"tensor_model_parallel_size": 2}, 2).fields
+    fp8 = {"fp8": "hybrid", "fp8_recipe": "tensorwise"}
+    assert proxy_of(fp8).fields.items() >= fp8.items()
+    assert proxy_of({"context_parallel_size": 2, "hidden_size": 8}).notes == ("context parallelism is left out",)
+    assert proxy_of({"context_parallel_size": 1, "hidden_size": 8}).notes == ()
+    assert (proxy_of({"transformer_impl": "local"}).spec, proxy_of({}).spec) == ("local", "te")
+
+
+@pytest.mark.parametrize(
+    ("values", "groups"),
+    [
+        ({"num_attention_heads": 16, "num_query_groups": 16}, None),
+        ({"num_attention_heads": 16, "num_query_groups": 2}, 2),
+        ({"num_query_groups": 4}, 2),
+        ({"num_attention_heads": 16, "num_query_groups": None}, None),
+    ],
+)
+def test_query_groups_are_kept_where_there_are_fewer_than_heads(values: dict[str, object], groups: int | None) -> None:
+    assert proxy_of(values).fields.get("num_query_groups") == groups
+
+
+@pytest.mark.parametrize(
+    ("values", "activation"),
+    [
+        ({"activation_func": "relu"}, "relu"),
+        ({"squared_relu": True}, "squared_relu"),
+        ({"gated_linear_unit": True, "activation_func": "gelu"}, "gelu"),
+        ({"activation_func": "torch.nn.functional.silu"}, None),
+        ({"squared_relu": False}, None),
+    ],
+)
+def test_the_activation_is_kept_if_megatron_core_has_it_by_name(
+    values: dict[str, object], activation: str | None
+) -> None:
+    assert proxy_of(values).fields.get("activation_func") == activation
 
 
 def test_a_proxy_of_nothing_says_so() -> None:
