@@ -79,12 +79,15 @@ def _is_setting(node: ast.stmt) -> bool:
 def _shape(node: object, head: bool = False) -> object:
     """A tree as plain data, less the settings; ``head`` leaves the blocks of a statement out."""
     if isinstance(node, list):
-        return [_shape(item) for item in node if not _is_word(item)]
+        return [_shape(item) for item in node]
     if not isinstance(node, ast.AST):
         return (type(node).__name__, repr(node))
     fields: dict[str, object] = {name: getattr(node, name, None) for name in node._fields}
     match node:
-        case ast.Call(keywords=keywords):
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            fields["elts"] = _without_words(elements)
+        case ast.Call(args=arguments, keywords=keywords):
+            fields["args"] = _without_words(arguments)
             fields["keywords"] = [keyword for keyword in keywords if keyword.arg not in FIELD_SET]
         case ast.Dict(keys=keys, values=values):
             pairs = [
@@ -99,5 +102,10 @@ def _shape(node: object, head: bool = False) -> object:
     return (type(node).__name__, [(name, _shape(fields[name])) for name in kept])
 
 
-def _is_word(node: object) -> bool:
+def _without_words(elements: list[ast.expr]) -> list[ast.expr]:
+    """The elements of a list, tuple or call that cannot be flags of settings, their values, or overrides."""
+    return [element for element in elements if not _is_word(element)]
+
+
+def _is_word(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_WORDS.fullmatch(node.value))

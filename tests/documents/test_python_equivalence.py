@@ -1,0 +1,263 @@
+"""The last check of an edited Python file, with planted differences: edits of settings are accepted, nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from cgmigrate.documents.python.document import PythonDocument
+from cgmigrate.documents.python.equivalence import same_apart_from_settings
+from cgmigrate.documents.python.source import Source
+
+TEXT = '''\
+"""A recipe."""
+import os
+from megatron.core.transformer import TransformerConfig, cuda_graph_scope
+from megatron.core.transformer.enums import CudaGraphScope
+
+LAYERS = 2  # of the small model
+options = {"num_layers": 2, "cuda_graph_scope": "full", **rest}
+flags = ["--num-layers", "2", "--cuda-graph-scope", "full", "--bf16"]
+config = TransformerConfig(num_layers=2, cuda_graph_scope="full", hidden_size=64)
+config.first.cuda_graph_scope, size = "full", 8
+size += len(config.cuda_graph_scope) + 1
+named: dict[str, int] = {"cuda_graph_scope": 1, "n": 2}
+message = f"{config.cuda_graph_scope} of {size:>8} layers"
+pick = lambda item, *rest, key=3: (item.cuda_graph_scope, key)
+every = [item.cuda_graph_scope + 4 for item in items if item.used]
+table = {name: value for name, value in config.cuda_graph_scope.items() if name != 5}
+assert config.cuda_graph_scope == "full", "why"
+del config.cuda_graph_scope, size
+raise_it(config.cuda_graph_scope if size > 6 else not size)
+x = config.cuda_graph_scope[1:7]
+print(config.cuda_graph_scope, sep="", end="a")
+
+
+@decorated(config.cuda_graph_scope, 9)
+def function(config, size: int = 10, *, scope=config.cuda_graph_scope, other=11) -> int:
+    """A function."""
+    global LAYERS
+    try:
+        config.cuda_graph_scope = "full"
+        first(12)
+    except (ValueError, KeyError) as error:
+        config.cuda_graph_scope = "attn"
+        second(13)
+    else:
+        config.cuda_graph_impl = "local"
+        third(14)
+    finally:
+        config.cuda_graph_scope = "mlp"
+        fourth(15)
+    for item in range(16):
+        config.cuda_graph_scope = "moe"
+        fifth(17)
+    else:
+        config.cuda_graph_scope = "moe"
+        sixth(18)
+    while size < 19:
+        config.cuda_graph_scope = "moe"
+        seventh(20)
+    with opened(21) as handle:
+        config.cuda_graph_scope = "moe"
+        eighth(22)
+    match size:
+        case 23 if size > 24:
+            config.cuda_graph_scope = "moe"
+            ninth(25)
+        case Point(x=26, y=[*_, 27]):
+            config.cuda_graph_scope = "moe"
+    if size == 28:
+        config.cuda_graph_scope = "moe"
+        tenth(29)
+    elif size == 30:
+        config.cuda_graph_scope = "moe"
+    else:
+        config.cuda_graph_scope = "moe"
+        eleventh(31)
+    return config.cuda_graph_scope or 32
+
+
+class Config(TransformerConfig, metaclass=Meta):
+    layers: int = 33
+    cuda_graph_scope: str = "full"
+
+    async def method(self):
+        async with opened() as self.cuda_graph_scope:
+            await twelfth(34)
+        yield self.cuda_graph_scope, 35
+'''
+NUMBERS = [str(number) for number in range(3, 36)]
+CHANGES = [
+    *((f"{number}", f"{number}0") for number in NUMBERS),
+    ("A recipe", "The recipe"),
+    ("import os", "import sys"),
+    ("import os\n", ""),
+    ("import os\n", "import os\nimport re\n"),
+    ("TransformerConfig, cuda_graph_scope", "ModelConfig, cuda_graph_scope"),
+    ("TransformerConfig, cuda_graph_scope", "TransformerConfig as T, cuda_graph_scope"),
+    ("TransformerConfig, cuda_graph_scope", "TransformerConfig, cuda_graph_impl"),
+    ("from megatron.core.transformer import", "from megatron.core.inference import"),
+    ("of the small model", "of the large model"),
+    ('{"num_layers": 2, "cuda_graph', '{"num_layers": 3, "cuda_graph'),
+    ('{"num_layers": 2, "cuda_graph', '{"layers": 2, "cuda_graph'),
+    ('{"num_layers": 2, "cuda_graph', '{"cuda_graph'),
+    (", **rest}", "}"),
+    (", **rest}", ", **others}"),
+    ('["--num-layers", "2"', '["2", "--num-layers"'),
+    ('["--num-layers", "2"', '["--num-layers", "3"'),
+    ('"full", "--bf16"]', '"full"]'),
+    ('"full", "--bf16"]', '"full", "--fp16"]'),
+    ("(num_layers=2", "(num_layers=3"),
+    ("(num_layers=2", "(layers=2"),
+    ("(num_layers=2, ", "("),
+    ("config = TransformerConfig(", "config = ModelConfig("),
+    ("config = TransformerConfig(", "other = TransformerConfig("),
+    ("config = TransformerConfig(", "config = other = TransformerConfig("),
+    (", hidden_size=64)", ", *sizes)"),
+    (", hidden_size=64)", ", hidden_size=64, ffn=1)"),
+    ("config.first.", "config.second."),
+    (', size = "full", 8', ', size = "big", 8'),
+    ('assert config.cuda_graph_scope == "full"', 'assert config.cuda_graph_scope == "attn"'),
+    ('{"cuda_graph_scope": 1, "n": 2}', '{"cuda_graph_scope": 1, "n": "full"}'),
+    ('{"num_layers": 2, "cuda', '{"num_layers": 2, "full": "attn", "cuda'),
+    ("size += len", "size -= len"),
+    ("named: dict[str, int]", "named: dict[str, str]"),
+    ('f"{config', 'f"{other'),
+    (" of {size", " in {size"),
+    ("{size:>8}", "{size!r:>8}"),
+    ("lambda item, *rest", "lambda item, *others"),
+    ("lambda item, *rest, key", "lambda item, rest, key"),
+    ("(item.cuda_graph_scope, key)", "(key, item.cuda_graph_scope)"),
+    ("for item in items if item.used]", "for item in items]"),
+    ("for item in items if item.used]", "for item in others if item.used]"),
+    ("for name, value in", "for value, name in"),
+    ('== "full", "why"', '!= "full", "why"'),
+    ('== "full", "why"', '== "full", "who"'),
+    ("del config.cuda_graph_scope, size", "del config.cuda_graph_scope"),
+    ("size > 6 else not size", "size >= 6 else not size"),
+    ("size > 6 else not size", "size > 6 else size"),
+    ('sep="", end="a"', 'end="a", sep=""'),
+    ("@decorated(", "@other("),
+    ("@decorated(config.cuda_graph_scope, 9)\n", ""),
+    ("def function(", "async def function("),
+    ("def function(", "def other("),
+    ("(config, size:", "(config, /, size:"),
+    ("*, scope=config", "*rest, scope=config"),
+    (": int = 10", ": float = 10"),
+    ("scope=config.cuda_graph_scope, other", "scope=config.cuda_graph_impl, other"),
+    (") -> int:", ") -> str:"),
+    ("A function", "The function"),
+    ("global LAYERS", "nonlocal LAYERS"),
+    ("global LAYERS", "global LAYERS, SIZE"),
+    ("(ValueError, KeyError) as error", "(ValueError, TypeError) as error"),
+    ("(ValueError, KeyError) as error", "(ValueError, KeyError) as e"),
+    ("        first(12)\n", ""),
+    ("        second(13)\n", ""),
+    ("        third(14)\n", ""),
+    ("        fourth(15)\n", ""),
+    ("        sixth(18)\n", ""),
+    ("        first(12)\n", "        second(13)\n"),
+    ("        fourth(15)\n", "        fourth(15)\n        fourth(15)\n"),
+    ("for item in range", "for other in range"),
+    ("    while size < 19", "    if size < 19"),
+    ("opened(21) as handle", "opened(21) as other"),
+    ("opened(21) as handle", "opened(21)"),
+    ("case Point(x=26", "case Line(x=26"),
+    ("[*_, 27]", "[*rest, 27]"),
+    ("[*_, 27]", "[_, 27]"),
+    ('    elif size == 30:\n        config.cuda_graph_scope = "moe"\n', ""),
+    ("return config", "yield config"),
+    ("(TransformerConfig, metaclass", "(ModelConfig, metaclass"),
+    ("metaclass=Meta", "metaclass=Other"),
+    ("class Config(", "class Other("),
+    ("    layers: int", "    size: int"),
+    ("    async def method", "    def method"),
+    ("async with opened() as self.cuda_graph_scope", "async with opened() as self.other"),
+    ("await twelfth", "await other"),
+]
+
+
+def differs(old: str, new: str) -> bool:
+    assert old in TEXT
+    return not same_apart_from_settings(Source(TEXT), Source(TEXT.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES, ids=[f"{old.strip()} - {new.strip()}"[:60] for old, new in CHANGES])
+def test_what_is_no_setting_may_not_change(old: str, new: str) -> None:
+    assert differs(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        # Settings as keywords and entries: their names and values, that they go, and that they come.
+        ('(num_layers=2, cuda_graph_scope="full", ', '(num_layers=2, cuda_graph_modules=["attn"], '),
+        ('(num_layers=2, cuda_graph_scope="full", ', "(num_layers=2, "),
+        ("(num_layers=2, ", '(num_layers=2, cuda_graph_impl="local", '),
+        ('"cuda_graph_scope": "full", **rest', '"cuda_graph_impl": "local", "cuda_graph_modules": [], **rest'),
+        ('"cuda_graph_scope": "full", **rest', "**rest"),
+        # Words of flags.
+        ('"--cuda-graph-scope", "full"', '"--cuda-graph-modules", "attn", "mlp"'),
+        ('"--cuda-graph-scope", "full", ', ""),
+        # Statements, in whatever suite.
+        ('        config.cuda_graph_scope = "attn"\n', '        config.cuda_graph_modules = ["attn"]\n'),
+        ('        config.cuda_graph_scope = "attn"\n', ""),
+        ('        config.cuda_graph_scope = "mlp"\n', '        setattr(config, "cuda_graph_modules", ["mlp"])\n'),
+        ('        config.cuda_graph_scope = "mlp"\n', "        pass\n"),
+        # Imports of the enumerations.
+        ("from megatron.core.transformer.enums import CudaGraphScope\n", ""),
+        ("enums import CudaGraphScope", "enums import CudaGraphModule"),
+        ("enums import CudaGraphScope", "enums import CudaGraphScope, CudaGraphModule"),
+        ("enums import CudaGraphScope\n", "enums import CudaGraphScope\nfrom m import CudaGraphModule\n"),
+        # Layout.
+        ("import os\n", "import os\n\n\n"),
+        ("options = {", "options  =  {"),
+    ],
+)
+def test_settings_may_change(old: str, new: str) -> None:
+    assert not differs(old, new)
+
+
+SITES = """\
+from megatron.core.transformer import TransformerConfig
+
+config = TransformerConfig(num_layers=2, cuda_graph_impl="local", cuda_graph_scope=["attn"])
+args.cuda_graph_impl = "local"
+other.cuda_graph_scope = "full"
+"""
+REWRITTEN = {0: {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn"]}}
+RIGHT = SITES.replace('cuda_graph_scope=["attn"]', 'cuda_graph_modules=["attn"]')
+
+
+def test_the_settings_themselves_are_read_again() -> None:
+    assert PythonDocument(SITES).check(RIGHT, REWRITTEN) == ""
+    assert PythonDocument(SITES).check(SITES, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('["attn"])', '["mlp"])'),
+        ('["attn"])', "[])"),
+        ("cuda_graph_modules", "cuda_graph_scope"),
+        (', cuda_graph_modules=["attn"]', ""),
+        ('="local", cuda', '="none", cuda'),
+        ('args.cuda_graph_impl = "local"\n', ""),
+        ('args.cuda_graph_impl = "local"\n', 'args.cuda_graph_impl = "none"\n'),
+        ("args.cuda", "arguments.cuda"),
+        ('other.cuda_graph_scope = "full"', 'other.cuda_graph_scope = "attn"'),
+        ('other.cuda_graph_scope = "full"', "other.cuda_graph_modules = []"),
+        ('other.cuda_graph_scope = "full"\n', 'other.cuda_graph_scope = "full"\nmore.cuda_graph_impl = "none"\n'),
+        ("num_layers=2", "num_layers=3"),
+        ("TransformerConfig(", "TransformerConfig(("),
+    ],
+)
+def test_other_settings_than_those_meant_are_refused(old: str, new: str) -> None:
+    assert old in RIGHT
+    assert PythonDocument(SITES).check(RIGHT.replace(old, new, 1), REWRITTEN) != ""
+
+
+def test_a_rewrite_that_was_not_made_is_refused() -> None:
+    assert PythonDocument(SITES).check(SITES, REWRITTEN) == "a site would not have the settings that it should"
+    assert PythonDocument(SITES).check(RIGHT, {}) == "a site would not have the settings that it should"
