@@ -1,0 +1,188 @@
+"""The last check of an edited YAML file, with planted differences: edits of settings are accepted, nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from cgmigrate.documents.yaml import YamlDocument
+
+TEXT = """\
+%YAML 1.1
+---
+# A model
+defaults: &defaults
+  num_layers: 2
+  name: "small"
+  ratio: 0.5
+  layers: !list [1, 2, {a: b}]
+  note: |
+    first
+    second
+  folded: >-
+    one
+    two
+model: &model
+  <<: *defaults
+  cuda_graph_impl: local
+  cuda_graph_scope: full_iteration
+  text.cuda_graph_impl: none
+  vision.cuda_graph_scope: attn
+  vision.hidden_size: 64
+  hidden_size: 64
+  empty:
+  cuda_graph_warmup_steps: 3
+again: *model
+other:
+  cuda_graph_impl: none
+  enable_cuda_graph: false
+...
+---
+second: document
+cuda_graph_modules: [attn, mlp]
+"""
+MODEL = {"cuda_graph_impl": "full_iteration"}
+FIXED = TEXT.replace(
+    "  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n", "  cuda_graph_impl: full_iteration\n"
+)
+
+
+def model_of(document: YamlDocument) -> int:
+    return next(site.index for site in document.sites if site.own.get("cuda_graph_scope") == "full_iteration")
+
+
+def refused(text: str, before: str = TEXT) -> str:
+    """Why the check refuses a text as what `cuda_graph_impl: local` with its scope becomes; empty if it does not."""
+    document = YamlDocument(before)
+    return document.check(text, {model_of(document): MODEL})
+
+
+def test_the_intended_change_is_accepted() -> None:
+    assert FIXED != TEXT
+    assert refused(FIXED) == ""
+    document = YamlDocument(TEXT)
+    assert document.check(TEXT, {}) == ""
+    assert document.check(TEXT, {index: site.own for index, site in enumerate(document.sites)}) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# A model\n", ""),
+        ("# A model\n", "# Another\n"),
+        ("  hidden_size: 64\n", "  hidden_size:   64  # wide\n"),
+        ("  num_layers: 2\n", "  num_layers: 2\n\n"),
+    ],
+)
+def test_comments_and_blanks_are_no_content(old: str, new: str) -> None:
+    """Edits leave them alone by construction: they replace spans, and this check is about what is read."""
+    assert refused(FIXED.replace(old, new, 1)) == ""
+
+
+CHANGES = [
+    # Values, and what they are.
+    ("num_layers: 2", "num_layers: 3"),
+    ("num_layers: 2", 'num_layers: "2"'),
+    ("num_layers: 2", "num_layers: !!str 2"),
+    ('name: "small"', 'name: "large"'),
+    ("ratio: 0.5", "ratio:"),
+    ("empty:", "empty: null"),
+    ("hidden_size: 64\n  empty", "hidden_size: 65\n  empty"),
+    ("full_iteration", "local"),
+    # Keys.
+    ("  num_layers:", "  layers_of:"),
+    ("  empty:\n", ""),
+    ("  empty:\n", "  empty:\n  more: 1\n"),
+    ("  empty:\n", "  empty:\n  empty:\n"),
+    ('  num_layers: 2\n  name: "small"\n', '  name: "small"\n  num_layers: 2\n'),
+    ("  cuda_graph_impl: full_iteration\n", ""),
+    ("  cuda_graph_impl: full_iteration\n", "  cuda_graph_impl: full_iteration\n  cuda_graph_impl: full_iteration\n"),
+    ("  cuda_graph_impl: full_iteration\n", "  cuda_graph_impl: full_iteration\n  cuda_graph_modules: []\n"),
+    ("  cuda_graph_impl: full_iteration\n", '  "cuda_graph_impl": full_iteration\n'),
+    ("  cuda_graph_impl: full_iteration\n", "  --cuda-graph-impl: full_iteration\n"),
+    # Settings under another prefix, of another mapping and of another document.
+    ("text.cuda_graph_impl: none", "text.cuda_graph_impl: local"),
+    ("text.cuda_graph_impl: none", "cuda_graph_impl: none"),
+    ("  text.cuda_graph_impl: none\n", ""),
+    ("  vision.cuda_graph_scope: attn\n", ""),
+    ("vision.cuda_graph_scope: attn", "vision.cuda_graph_modules: attn"),
+    ("vision.cuda_graph_scope: attn", "vision.cuda_graph_scope: mlp"),
+    ("  vision.hidden_size", "  text.hidden_size"),
+    ("  cuda_graph_warmup_steps: 3", "  cuda_graph_warmup_steps: 4"),
+    ("  cuda_graph_impl: none\n  enable", "  cuda_graph_impl: local\n  enable"),
+    ("  enable_cuda_graph: false\n", ""),
+    ("cuda_graph_modules: [attn, mlp]", "cuda_graph_modules: [mlp, attn]"),
+    ("cuda_graph_modules: [attn, mlp]", "cuda_graph_modules: [attn]"),
+    # Lists, nesting, tags.
+    ("[1, 2, {a: b}]", "[2, 1, {a: b}]"),
+    ("[1, 2, {a: b}]", "[1, {a: b}]"),
+    ("[1, 2, {a: b}]", "[1, 2, {a: c}]"),
+    ("[1, 2, {a: b}]", "[1, 2, [a, b]]"),
+    ("!list [", "!other ["),
+    ("!list [", "["),
+    # Blocks of text.
+    ("    second\n", "    third\n"),
+    ("note: |\n", "note: |-\n"),
+    ("note: |\n", "note: >\n"),
+    ("folded: >-\n", "folded: >\n"),
+    ("folded: >-\n", "folded: |-\n"),
+    # Anchors, aliases and merges.
+    ("&defaults", "&default"),
+    ("again: *model", "again: *defaults"),
+    ("  <<: *defaults\n", ""),
+    ("<<: *defaults", "merged: *defaults"),
+    ("<<: *defaults", "<<: [*defaults]"),
+    ("<<: *defaults", "<<: {num_layers: 2}"),
+    ("again: *model", "again: &model 1"),
+    ("again: *model", "again: 1"),
+    # Documents.
+    ("second: document", "third: document"),
+    ("...\n---\nsecond: document\ncuda_graph_modules: [attn, mlp]\n", ""),
+    ("...\n---\n", ""),
+    ("second: document", "---\nsecond: document"),
+    # What is no longer YAML.
+    ("ratio: 0.5", "ratio: [0.5"),
+    ("  ratio:", "   ratio:"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES, ids=[f"{old.strip()} - {new.strip()}"[:60] for old, new in CHANGES])
+def test_what_is_no_setting_of_the_site_may_not_change(old: str, new: str) -> None:
+    assert old in FIXED
+    assert refused(FIXED.replace(old, new, 1)) != ""
+
+
+def test_an_alias_must_lead_to_the_same_node() -> None:
+    """Both anchors have one name; the alias means the nearest one above."""
+    before = "a: &x {n: 1}\nb: &x {n: 1}\nmodel:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\nc: *x\n"
+    after = "a: &x {n: 1}\nc: *x\nb: &x {n: 1}\nmodel:\n  cuda_graph_impl: full_iteration\n"
+    assert refused(after, before) != ""
+    assert refused(before.replace("impl: local\n  cuda_graph_scope: full", "impl: full"), before) == ""
+
+
+def test_a_rewrite_that_was_not_made_is_refused() -> None:
+    assert refused(TEXT) != ""
+    document = YamlDocument(TEXT)
+    assert document.check(FIXED, {}) != ""
+
+
+@pytest.mark.parametrize("values", [{}, {"cuda_graph_modules": ["attn"]}, {"cuda_graph_impl": "none"}])
+def test_other_values_than_those_meant_are_refused(values: dict[str, object]) -> None:
+    document = YamlDocument(TEXT)
+    assert document.check(FIXED, {model_of(document): values}) != ""
+
+
+SPELLINGS = [
+    ('"cuda_graph_scope": attn', '"cuda_graph_modules": attn', "cuda_graph_modules: attn"),
+    ("'cuda_graph_scope': attn", "'cuda_graph_modules': attn", '"cuda_graph_modules": attn'),
+    ("--cuda-graph-scope: attn", "--cuda-graph-modules: attn", "cuda_graph_modules: attn"),
+    ("model.cuda_graph_scope: attn", "model.cuda_graph_modules: attn", "cuda_graph_modules: attn"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "otherwise"), SPELLINGS)
+def test_a_new_key_is_spelled_as_the_old_one(old: str, new: str, otherwise: str) -> None:
+    document = YamlDocument(f"{old}\nnum_layers: 2\n")
+    (site,) = document.sites
+    rewrites = {0: {"cuda_graph_modules": site.own["cuda_graph_scope"]}}
+    assert document.check(f"{new}\nnum_layers: 2\n", rewrites) == ""
+    assert document.check(f"{otherwise}\nnum_layers: 2\n", rewrites) != ""
