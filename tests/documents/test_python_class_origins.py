@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.python_tools import run
+
 CONFIGS = """\
 from dataclasses import dataclass
 from megatron.core.transformer import TransformerConfig
@@ -79,3 +81,36 @@ def test_imports_that_go_round_end(project: Path, cgmigrate) -> None:
     )
     cgmigrate("fix", ".")
     assert (project / "team/train.py").read_text() == text
+
+
+CALL_OF_A_CONFIG = "C(enable_cuda_graph=True, hidden_size=8)\n"
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "from .transformer_config import TransformerConfig as C",
+        "from ..transformer.transformer_config import TransformerConfig as C",
+        "from ...core.transformer.transformer_config import TransformerConfig as C",
+        "try:\n    import x\nexcept ImportError:\n    from .transformer_config import TransformerConfig as C",
+        "try:\n    import x\nexcept ImportError:\n    pass\nelse:\n    from . import TransformerConfig as C",
+        "try:\n    import x\nfinally:\n    from megatron.core.transformer import TransformerConfig as C",
+        "match x:\n    case 1:\n        from megatron.core.transformer import TransformerConfig as C",
+        "with x:\n    from megatron.core.transformer import TransformerConfig as C",
+        "if x:\n    pass\nelse:\n    from megatron.core.transformer import TransformerConfig as C",
+    ],
+)
+def test_imports_are_read_wherever_they_are_and_relative_to_the_package(imports: str) -> None:
+    """A module of one's own in a checkout of megatron, as Megatron-LM's forks have."""
+    result = run(f"{imports}\n{CALL_OF_A_CONFIG}", path="megatron/core/transformer/own.py", source="0.14")
+    assert result.after == f"{imports}\n" + CALL_OF_A_CONFIG.replace(
+        "enable_cuda_graph=True", 'cuda_graph_impl="local"'
+    )
+
+
+@pytest.mark.parametrize(
+    "imports", ["from .....transformer import TransformerConfig as C", "from ..engine import Config as C"]
+)
+def test_a_relative_import_that_leads_out_of_megatron_is_left(imports: str) -> None:
+    text = f"{imports}\n{CALL_OF_A_CONFIG}"
+    assert run(text, path="megatron/core/transformer/own.py", source="0.14").after == text

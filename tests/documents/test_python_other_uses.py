@@ -159,3 +159,35 @@ def test_an_expression_is_not_rewritten_by_halves() -> None:
     assert "has to change with it" in result.told and "not empty" in result.told
     after = "if not config.cuda_graph_modules or CudaGraphModule.attn in config.cuda_graph_modules:\n    f()\n"
     check_fixed(before, after, header=BOTH, after_header=MODULE, unsafe=True)
+
+
+IN_A_CLASS = """
+class Graphs({base}):
+    def attention(self):
+        return CudaGraphScope.attn in self.cuda_graph_scope
+"""
+
+
+@pytest.mark.parametrize("base", ["TransformerConfig", "Middle", "ModelParallelConfig"])
+def test_self_in_a_class_of_configurations_is_one(base: str) -> None:
+    header = (
+        "from megatron.core.model_parallel_config import ModelParallelConfig\n"
+        "from megatron.core.transformer import TransformerConfig\n"
+        "from megatron.core.transformer.enums import CudaGraphScope\n\n\n"
+        "class Middle(TransformerConfig):\n    pass\n\n"
+    )
+    result = run(header + IN_A_CLASS.format(base=base))
+    assert result.rules == ["CG602"]
+    after = IN_A_CLASS.format(base=base).replace("Scope.attn", "Module.attn").replace("graph_scope", "graph_modules")
+    assert result.after == header.replace("CudaGraphScope", "CudaGraphModule") + after
+
+
+@pytest.mark.parametrize("base", ["object", "Engine", "MegatronModule"])
+def test_self_in_another_class_is_a_copy(base: str) -> None:
+    header = (
+        "from megatron.core.transformer.enums import CudaGraphScope\n"
+        "from megatron.core.transformer.module import MegatronModule\n"
+    )
+    result = check_noop(IN_A_CLASS.format(base=base), header=header)
+    assert result.rules == ["CG603"]
+    assert "`self.cuda_graph_scope` is a copy of it" in result.told

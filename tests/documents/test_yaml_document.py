@@ -871,3 +871,21 @@ class TestCheck:
     def test_says_on_which_line(self) -> None:
         document, edited = self.edited()
         assert document.check(edited.replace("12", "13"), self.WANTED).endswith("(line 5)")
+
+
+# --- values that are blocks of text, comments on the first line -----------------------------------------------
+
+
+@pytest.mark.parametrize("style", ["|", "|-", ">", ">-", ">+", "|2-"])
+def test_a_block_of_text_gets_no_other_value(style: str) -> None:
+    source = f"model:\n  {SCOPE}: {style}\n    full\n  num_layers: 2\n"
+    assert_refused(source, {SCOPE: []}, "the value is a block of text")
+    assert_refused(source, {MODULES: ["attn"]}, "the value is a block of text")
+    assert rewritten(source, {0: {}}) == "model:\n  num_layers: 2\n"
+
+
+def test_a_comment_on_the_first_line_goes_with_its_key() -> None:
+    text = "# cuda_graph_scope: what is captured\ncuda_graph_scope: attn\nnum_layers: 2\n"
+    assert rewritten(text, {0: {}}) == "num_layers: 2\n"
+    text = "# A model of ours\ncuda_graph_scope: attn\nnum_layers: 2\n"
+    assert rewritten(text, {0: {}}) == "# A model of ours\nnum_layers: 2\n"

@@ -1,0 +1,129 @@
+"""Fixes of two mappings that share settings: each captures what it captured, judged by PyYAML's own merging."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+
+import pytest
+import yaml
+
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking import ownership
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.plan import examine
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.megatron.types import Capture, Reader
+from cgmigrate.text.edits import apply
+
+RULES, OWNERS = load(), ownership.load()
+FIELDS_OF_OLD = ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl", "cuda_graph_scope")
+RELEASES = [(14, 15), (14, 17), (15, 17), (14, 19), (16, 17), (16, 19), (17, 19)]
+
+
+def written(settings: dict[str, object]) -> str:
+    return "".join(f"    {name}: {json.dumps(value)}\n" for name, value in settings.items())
+
+
+def two(parent: dict[str, object], child: dict[str, object]) -> str:
+    """Two configurations, the second of which merges the first."""
+    first = f"  base: &base\n    num_layers: 12\n    hidden_size: 64\n{written(parent)}"
+    return f"transformer_config:\n{first}  large:\n    <<: *base\n    num_layers: 24\n{written(child)}"
+
+
+def settings_of(text: str) -> list[dict[str, object]]:
+    """The settings of both configurations as PyYAML merges them, less what says nothing."""
+    both = yaml.safe_load(text)["transformer_config"]
+    return [{name: value for name, value in both[key].items() if name in FIELDS} for key in ("base", "large")]
+
+
+def fixed(text: str, source: int, target: int) -> str:
+    document = YamlDocument(text)
+    examined = examine(document, Context(Release(0, source), Release(0, target), RULES, OWNERS))
+    return apply(text, document.edits(examined.safe)) if examined.safe else text
+
+
+@pytest.mark.parametrize(("source", "target"), RELEASES)
+def test_both_capture_what_they_captured(source: int, target: int) -> None:
+    flags = [None, False, True]
+    impls = [None, "none", "local", "transformer_engine"]
+    scopes = [None, "full", "attn", "full_iteration", "attn,mlp"]
+    rows = [
+        {name: value for name, value in zip(FIELDS_OF_OLD, row, strict=True) if value is not None}
+        for row in itertools.product(flags, flags, impls, scopes)
+    ]
+    changed = 0
+    for parent, child in random.Random(source * 100 + target).sample(list(itertools.product(rows, rows)), 350):
+        text = two(parent, child)
+        after = fixed(text, source, target)
+        if after == text:
+            continue
+        changed += 1
+        for was, will in zip(settings_of(text), settings_of(after), strict=True):
+            before = capture_of(was, Release(0, source), Reader.CONFIG)
+            assert isinstance(before, Capture), text
+            assert before == capture_of(will, Release(0, target), Reader.CONFIG), (text, after)
+        assert fixed(after, source, target) == after
+    assert changed > 3
+
+
+LOCAL, TE = {"cuda_graph_impl": "local"}, {"cuda_graph_impl": "transformer_engine"}
+ATTN, BOTH = {"cuda_graph_scope": "attn"}, {"cuda_graph_scope": ["attn", "full_iteration_inference"]}
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "after"),
+    [
+        # What the child wrote stays with it, under the new name, even if the parent says the same.
+        ({**LOCAL, **ATTN}, ATTN, [{**LOCAL, "cuda_graph_modules": "attn"}, {"cuda_graph_modules": "attn"}]),
+        ({**LOCAL, **ATTN}, {**LOCAL, **ATTN}, [{**LOCAL, "cuda_graph_modules": "attn"}] * 2),
+        (
+            {**LOCAL, **BOTH},
+            BOTH,
+            [
+                {**LOCAL, "cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": "block"},
+                {"cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": "block"},
+            ],
+        ),
+        # What it did not write it does not write now.
+        ({**LOCAL, **ATTN}, {}, [{**LOCAL, "cuda_graph_modules": "attn"}, {}]),
+        # What it inherits and must not have is unset.
+        (
+            {**LOCAL, **ATTN},
+            {"cuda_graph_scope": "full_iteration"},
+            [
+                {**LOCAL, "cuda_graph_modules": "attn"},
+                {"cuda_graph_impl": "full_iteration", "cuda_graph_modules": []},
+            ],
+        ),
+        (
+            {**LOCAL, **BOTH},
+            {"cuda_graph_scope": ["attn"]},
+            [
+                {**LOCAL, "cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": "block"},
+                {"cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": None},
+            ],
+        ),
+        (
+            {**LOCAL, "cuda_graph_scope": "full_iteration"},
+            ATTN,
+            [{"cuda_graph_impl": "full_iteration"}, {**LOCAL, "cuda_graph_modules": "attn"}],
+        ),
+        (
+            {"external_cuda_graph": True},
+            {"external_cuda_graph": False, "enable_cuda_graph": True},
+            [TE, LOCAL],
+        ),
+        (LOCAL, {"enable_cuda_graph": False}, [LOCAL, {}]),
+    ],
+)
+def test_what_each_of_two_mappings_writes(
+    parent: dict[str, object], child: dict[str, object], after: list[dict[str, object]]
+) -> None:
+    source = 14 if "external_cuda_graph" in parent else 15 if "enable_cuda_graph" in child else 17
+    result = YamlDocument(fixed(two(parent, child), source, 19))
+    assert [site.own for site in result.sites] == after
