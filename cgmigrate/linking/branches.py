@@ -1,4 +1,4 @@
-"""Settings whose values code chooses by conditions: sites as they are for each branch, and back to one text.
+"""Settings whose values code chooses by conditions: the sites for each branch, and one rewrite for all branches.
 
 Conditions are taken as independent of each other: every combination of branches has to be migrated to the
 same settings, and each new value must follow from one condition.
@@ -17,11 +17,11 @@ from cgmigrate.documents.sites import Site
 from cgmigrate.megatron.settings import IMPL, MODULES, Choice, Settings, Undecided
 
 MOST = 8
-"""So many combinations of branches are examined, no more."""
+"""Combinations of branches that are examined at most."""
 
 
-class CannotChooseError(Exception):
-    """Values with conditions that cannot be migrated; the message says why, empty where that is told elsewhere."""
+class CannotMergeError(Exception):
+    """Values with conditions that cannot be migrated; the message says why, empty if another diagnostic does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,87 +30,89 @@ class Variant:
 
     sites: list[Site]
     picks: Mapping[tuple[int, str], int]
-    told: str
+    conditions: str
+    """The picked values in words, for messages."""
 
 
 def has_choice(site: Site) -> bool:
-    """Whether a condition chooses one of the site's own values."""
+    """Return whether a condition chooses one of the site's own values."""
     return any(isinstance(written.value, Choice) for written in site.written)
 
 
 def first_branches(site: Site) -> Site:
-    """A site as it is where each condition takes its first branch."""
+    """Return a site with the value of the first branch of each condition."""
     return _picked(site, {})
 
 
 def undecided(site: Site, reason: str) -> Site:
-    """A site whose values with conditions are not known."""
-    told = f"a conditional value ({reason})" if reason else "a value that is computed when the code runs"
+    """Return a site whose values with conditions are not known."""
+    why = f"a conditional value ({reason})" if reason else "a value that is computed when the code runs"
     return replace(
         site,
         written=tuple(
-            replace(written, value=Undecided(str(written.value), told))
-            if isinstance(written.value, Choice)
-            else written
+            replace(written, value=Undecided(str(written.value), why)) if isinstance(written.value, Choice) else written
             for written in site.written
         ),
     )
 
 
 def variants(sites: Sequence[Site], component: Sequence[int]) -> list[Variant]:
-    """The sites for each combination of branches in one component. Raises CannotChooseError for too many."""
+    """Return the sites for each combination of branches in one component. Raises CannotMergeError for too many."""
     choices = _choices(sites, component)
     if prod(len(choice.branches) for choice in choices.values()) > MOST:
-        raise CannotChooseError(f"its conditions have more than {MOST} combinations with those beside it")
-    found = []
+        raise CannotMergeError(f"its conditions have more than {MOST} combinations with those beside it")
+    result = []
     for numbers in product(*(range(len(choice.branches)) for choice in choices.values())):
         picks = dict(zip(choices, numbers, strict=True))
         changed = list(sites)
         for index in component:
             changed[index] = _picked(sites[index], picks)
-        told = [f"`{name}` is {_shown(choices[at, name].branches[n])}" for (at, name), n in picks.items()]
-        found.append(Variant(changed, picks, " and ".join(told)))
-    return found
-
-
-def combined(
-    sites: Sequence[Site], component: Sequence[int], options: Sequence[Variant], found: Sequence[Mapping[int, Settings]]
-) -> dict[int, Settings]:
-    """The own settings of sites that are ``found`` with every variant. Raises CannotChooseError if there are none."""
-    result: dict[int, Settings] = {}
-    for index in component:
-        _same_names(index, options, found)
-        own = _choices(sites, [index])
-        result[index] = {
-            name: _combined(index, name, own, options, [rewrites[index][name] for rewrites in found])
-            for name in found[0][index]
-        }
-        if sum(isinstance(value, Choice) for value in result[index].values()) < len(own):
-            raise CannotChooseError("all its branches come to mean the same: write one value without the condition")
-    if all(result[index] == sites[index].own for index in component):
-        raise CannotChooseError
+        conditions = [f"`{name}` is {_shown(choices[at, name].branches[n])}" for (at, name), n in picks.items()]
+        result.append(Variant(changed, picks, " and ".join(conditions)))
     return result
 
 
-def _same_names(index: int, options: Sequence[Variant], found: Sequence[Mapping[int, Settings]]) -> None:
-    names = [frozenset(rewrites[index]) for rewrites in found]
+def merged_rewrites(
+    sites: Sequence[Site],
+    component: Sequence[int],
+    options: Sequence[Variant],
+    rewrites: Sequence[Mapping[int, Settings]],
+) -> dict[int, Settings]:
+    """Return the own settings of sites that are right for every variant; ``rewrites`` are those for each.
+
+    Raises CannotMergeError if there are no such settings.
+    """
+    result: dict[int, Settings] = {}
+    for index in component:
+        _require_same_names(index, options, rewrites)
+        own = _choices(sites, [index])
+        result[index] = {
+            name: _merged(name, own, options, [settings[index][name] for settings in rewrites])
+            for name in rewrites[0][index]
+        }
+        if sum(isinstance(value, Choice) for value in result[index].values()) < len(own):
+            raise CannotMergeError("all its branches come to mean the same: write one value without the condition")
+    if all(result[index] == sites[index].own for index in component):
+        raise CannotMergeError
+    return result
+
+
+def _require_same_names(index: int, options: Sequence[Variant], rewrites: Sequence[Mapping[int, Settings]]) -> None:
+    """Raise CannotMergeError unless a site gets the same settings in all variants, if with different values."""
+    names = [frozenset(settings[index]) for settings in rewrites]
     if len(set(names)) == 1:
         return
     # Of the ways to write the site, the usual one; modules and implementations stay where they are.
     usual = max(dict.fromkeys(names), key=lambda kind: (Counter(names)[kind], MODULES in kind, IMPL in kind, len(kind)))
     at = next(at for at, kind in enumerate(names) if kind != usual)
-    shown = " and ".join(f"`{name}: {_shown(value)}`" for name, value in found[at][index].items())
-    raise CannotChooseError(f"where {options[at].told}, other settings are to be written: {shown or 'none'}")
+    shown = " and ".join(f"`{name}: {_shown(value)}`" for name, value in rewrites[at][index].items())
+    raise CannotMergeError(f"where {options[at].conditions}, other settings are to be written: {shown or 'none'}")
 
 
-def _combined(
-    index: int,
-    name: str,
-    own: Mapping[tuple[int, str], Choice],
-    options: Sequence[Variant],
-    values: Sequence[object],
+def _merged(
+    name: str, own: Mapping[tuple[int, str], Choice], options: Sequence[Variant], values: Sequence[object]
 ) -> object:
-    """One value for all variants: the same in all, or one for each branch of one condition of the site."""
+    """Return one value for all variants: the same in all, or one for each branch of one condition of the site."""
     if all(same(value, values[0]) for value in values):
         return values[0]
     for key in sorted(own, key=lambda key: key[1] != name):
@@ -119,7 +121,7 @@ def _combined(
             by_branch.setdefault(option.picks[key], value)
         if all(same(by_branch[option.picks[key]], value) for option, value in zip(options, values, strict=True)):
             return Choice(own[key].texts, tuple(value for _, value in sorted(by_branch.items(), key=lambda i: i[0])))
-    raise CannotChooseError(f"`{name}` would depend on several conditions at once")
+    raise CannotMergeError(f"`{name}` would depend on several conditions at once")
 
 
 def _choices(sites: Sequence[Site], component: Sequence[int]) -> dict[tuple[int, str], Choice]:

@@ -27,7 +27,7 @@ _OLD_VALUES = frozenset(("full", _FULL, _FULL_INFERENCE))
 
 
 def advice_for(document: Document, site: Site, written: Written, settings: Settings) -> str:
-    """What to write instead of a setting; ``settings`` are those in effect at its site."""
+    """Return what to write instead of a setting; ``settings`` are those in effect at its site."""
 
     def spelled(name: str, value: object) -> str:
         return f"`{document.spelled(site.index, name, value)}`"
@@ -45,7 +45,7 @@ def _boolean(site: Site, written: Written, settings: Settings, spelled: Callable
         case False if site.overrides:
             return f"write {spelled(IMPL, 'none')} to turn graphs off, or delete it where they are off"
         case False:
-            return "delete it: false is what holds without it"
+            return "delete it: false is the default"
         case Undecided(text=text) if site.origin is not None and _A_NAME.fullmatch(text):
             chosen = Choice(("", f" if {text} else ", ""), (f'"{backend}"', '"none"'))
             return f"write {spelled(IMPL, chosen)}"
@@ -65,12 +65,7 @@ def _scope(value: object, settings: Settings, spelled: Callable[[str, object], s
         )
     names = names_in(value)
     if _FULL in names:
-        if settings.get(IMPL) == "none":
-            return "delete it: it captures nothing where the implementation is none"
-        also = (
-            "" if settings.get(IMPL) == "local" or settings.get(ENABLE) is True else ", if the implementation is local"
-        )
-        return f"write {spelled(IMPL, _FULL)} and delete it{also}"
+        return _full_iteration(settings, spelled)
     if _FULL_INFERENCE in names:
         return f"write {spelled(INFERENCE, 'block')}, if the implementation is local; else delete it"
     if value is None:
@@ -78,3 +73,10 @@ def _scope(value: object, settings: Settings, spelled: Callable[[str, object], s
     if not names or names == ["full"]:
         return f"write {spelled(MODULES, [])}, which captures whole layers"
     return f"write {spelled(MODULES, value)}"
+
+
+def _full_iteration(settings: Settings, spelled: Callable[[str, object], str]) -> str:
+    if settings.get(IMPL) == "none":
+        return "delete it: it captures nothing if the implementation is none"
+    is_local = settings.get(IMPL) == "local" or settings.get(ENABLE) is True
+    return f"write {spelled(IMPL, _FULL)} and delete it{'' if is_local else ', if the implementation is local'}"

@@ -1,4 +1,4 @@
-"""Settings whose values conditions choose: fixes that hold for every branch."""
+"""Settings whose values conditions choose: rewrites that hold for every branch."""
 
 from __future__ import annotations
 
@@ -6,76 +6,95 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.sites import Document, Site
-from cgmigrate.linking.branches import CannotChooseError, combined, first_branches, has_choice, undecided, variants
+from cgmigrate.linking.branches import (
+    CannotMergeError,
+    Variant,
+    first_branches,
+    has_choice,
+    merged_rewrites,
+    undecided,
+    variants,
+)
 from cgmigrate.linking.inheritance import components, effective
 from cgmigrate.linking.ownership import Owner
-from cgmigrate.lint.cases import _case_of
-from cgmigrate.lint.diagnostics import Context, Reason
-from cgmigrate.lint.soundness import _order_matters, _proposed
-from cgmigrate.megatron.settings import (
-    Settings,
-)
-
-# --- values that are chosen by conditions ---------------------------------------------------------
+from cgmigrate.lint.cases import case_of
+from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
+from cgmigrate.lint.soundness import order_dependence, proposed_rewrites
+from cgmigrate.megatron.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
-    """What sites that share settings become, whichever branches of their values are taken."""
+class BranchRewrites:
+    """The own settings that sites that share settings get, right for all branches of their values."""
 
     rewrites: Mapping[int, Settings]
     risks: Mapping[int, Sequence[Reason]]
 
 
-def _choose(
+def merge_branches(
     document: Document, sites: list[Site], owners: Sequence[Owner], context: Context
-) -> tuple[list[Site], dict[int, _Chosen]]:
-    """Settle values with conditions: sites as for the first branches where all can be migrated alike, else undecided.
+) -> tuple[list[Site], dict[int, BranchRewrites]]:
+    """Return the sites without conditions, and the rewrites of those that had some, by index.
 
-    What the former become is returned by the index of each site.
+    Sites that can be migrated for all branches alike get the values of the first branches; the values of others
+    become undecided.
     """
-    chosen: dict[int, _Chosen] = {}
+    by_branch: dict[int, BranchRewrites] = {}
     if not any(map(has_choice, sites)):
-        return sites, chosen
+        return sites, by_branch
     result = list(sites)
     for component in components(sites):
         if not any(has_choice(sites[index]) for index in component):
             continue
         try:
-            answer = _over_all_branches(document, sites, component, owners, context)
-        except CannotChooseError as error:
+            rewrites = _over_all_branches(document, sites, component, owners, context)
+        except CannotMergeError as error:
             for index in component:
                 result[index] = undecided(sites[index], str(error))
         else:
             for index in component:
                 result[index] = first_branches(sites[index])
-                chosen[index] = answer
-    return result, chosen
+                by_branch[index] = rewrites
+    return result, by_branch
 
 
 def _over_all_branches(
     document: Document, sites: Sequence[Site], component: Sequence[int], owners: Sequence[Owner], context: Context
-) -> _Chosen:
-    """Examine sites once for each combination of branches. Raises CannotChooseError where these do not agree."""
-    if any((eco := owners[i].ecosystem) is None or eco.reader is None or owners[i].conflict for i in component):
-        raise CannotChooseError
-    if fixed := next(filter(None, (sites[index].blocked_by for index in component)), ""):
-        raise CannotChooseError(fixed)
-    found: list[dict[int, Settings]] = []
+) -> BranchRewrites:
+    """Examine sites once for each combination of branches. Raises CannotMergeError if these do not agree."""
+    _require_editable([sites[index] for index in component], [owners[index] for index in component])
+    rewrites: list[dict[int, Settings]] = []
     risks: dict[int, list[Reason]] = {index: [] for index in component}
     options = variants(sites, component)
     for variant in options:
         merged = effective(variant.sites)
-        cases = {i: _case_of(variant.sites[i], owners[i], merged[i], document, context) for i in component}
-        group = list(cases.values())
-        if blocked := next((case.blocked for case in group if case.blocked), None):
-            raise CannotChooseError(f"where {variant.told}: {blocked.text}")
-        if why := _order_matters(group):
-            raise CannotChooseError(why)
-        own = _proposed(variant.sites, component, group, context)
-        if blocked := next((case.blocked for case in group if case.blocked), None):
-            raise CannotChooseError(f"where {variant.told}: {blocked.text}")
-        found.append(own)
+        cases = {i: case_of(variant.sites[i], owners[i], merged[i], document, context) for i in component}
+        rewrites.append(_rewrites(variant, component, list(cases.values()), context))
         for index, case in cases.items():
             risks[index] += [risk for risk in case.risks if risk not in risks[index]]
-    return _Chosen(combined(sites, component, options, found), risks)
+    return BranchRewrites(merged_rewrites(sites, component, options, rewrites), risks)
+
+
+def _require_editable(sites: Sequence[Site], owners: Sequence[Owner]) -> None:
+    """Raise CannotMergeError unless each site has one owner with a reader, and its text can be edited."""
+    if any(owner.ecosystem is None or owner.ecosystem.reader is None or owner.conflict for owner in owners):
+        raise CannotMergeError
+    if reason := next(filter(None, (site.blocked_by for site in sites)), ""):
+        raise CannotMergeError(reason)
+
+
+def _rewrites(
+    variant: Variant, component: Sequence[int], cases: Sequence[SiteCase], context: Context
+) -> dict[int, Settings]:
+    """Return the own settings of sites with one combination of branches. Raises CannotMergeError if one is blocked."""
+    _require_unblocked(variant, cases)
+    if reason := order_dependence(cases):
+        raise CannotMergeError(reason)
+    rewrites = proposed_rewrites(variant.sites, component, cases, context)
+    _require_unblocked(variant, cases)
+    return rewrites
+
+
+def _require_unblocked(variant: Variant, cases: Sequence[SiteCase]) -> None:
+    if blocked := next((case.blocked for case in cases if case.blocked), None):
+        raise CannotMergeError(f"where {variant.conditions}: {blocked.text}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cgmigrate.documents.sites import Document, Site, Written
-from cgmigrate.linking.ownership import Ecosystem
+from cgmigrate.linking.ecosystems import Ecosystem
 from cgmigrate.lint.rules import Case, Rule
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.documents.sites import CannotEditError, Document
-from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Applicability, Context, FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import Rule, line_of, load, read, text_of

@@ -166,8 +166,8 @@ def _read(path: Path, checked: bool) -> Rule:
         explanation=data["explanation"],
         sources=tuple(data["sources"]),
         examples=tuple(data.get("examples", ())),
-        deprecated_in=_release(data["deprecated-in"]) if "deprecated-in" in data else OLDEST,
-        available_in=_release(data["replacement-available-in"]) if "replacement-available-in" in data else OLDEST,
+        deprecated_in=release_of(data["deprecated-in"]) if "deprecated-in" in data else OLDEST,
+        available_in=release_of(data["replacement-available-in"]) if "replacement-available-in" in data else OLDEST,
         path=str(path),
         help=data.get("help", "").strip(),
     )
@@ -282,6 +282,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
     return line
 
 
-def _release(text: str) -> Release:
+def release_of(text: str) -> Release:
+    """Return the release that a rule names, such as ``0.18``."""
     major, _, minor = str(text).partition(".")
     return Release(int(major), int(minor))

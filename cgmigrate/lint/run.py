@@ -407,7 +407,7 @@ class Run:
         options = governing.options
         resolution = self._told(path, self._resolution(os.path.dirname(path), options))
         if (resolution, governing) not in self._contexts:
-            from cgmigrate.linking import ownership as ecosystems
+            from cgmigrate.linking import ecosystems
 
             self.notes += [note for note in resolution.notes if note not in self.notes]
             rules = self.rules(options)
@@ -415,7 +415,7 @@ class Run:
                 resolution.source,
                 resolution.target,
                 {i: r for i, r in rules.items() if i.startswith("CG0") or self.selects(path, i)},
-                ecosystems.everything_is(governing.ecosystem) if governing.ecosystem else ecosystems.load(),
+                ecosystems.only(governing.ecosystem) if governing.ecosystem else ecosystems.load(),
                 assumed_source=resolution.source_from == "the default",
             )
         return self._contexts[resolution, governing]

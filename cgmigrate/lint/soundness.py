@@ -24,43 +24,47 @@ from cgmigrate.megatron.settings import (
 from cgmigrate.megatron.types import Capture, Rejected, describe_both
 
 
-def _proposed(
-    sites: Sequence[Site], component: Sequence[int], group: Sequence[SiteCase], context: Context
+def proposed_rewrites(
+    sites: Sequence[Site], component: Sequence[int], cases: Sequence[SiteCase], context: Context
 ) -> dict[int, Settings]:
-    """The own settings that the cases of one component ask for, each checked for what is captured then."""
-    finals = {case.site.index: case.final for case in group if case.final is not None}
+    """Return the own settings that give the sites of one component their final settings, by index.
+
+    Each case is checked for soundness with them.
+    """
+    finals = {case.site.index: case.final for case in cases if case.final is not None}
     rewrites = own_after(sites, component, finals)
     after = effective_in(sites, component, rewrites)
-    for case in group:
+    for case in cases:
         _check_soundness(case, after[case.site.index], context)
     return rewrites
 
 
-def _order_matters(group: Sequence[SiteCase]) -> str:
-    """Why sites between which branches lie cannot be rewritten one by one, empty when they can.
+def order_dependence(cases: Sequence[SiteCase]) -> str:
+    """Return why sites with branches between them cannot be rewritten one by one, empty if they can.
 
-    They can where the old and the new settings correspond one to one, whichever sites ran: modules under
+    They can if the old and the new settings correspond one to one, whichever sites ran: modules under
     another name, or sites that set everything themselves.
     """
-    unsure = [case for case in group if case.site.uncertain]
-    if not unsure:
+    uncertain = [case for case in cases if case.site.uncertain]
+    if not uncertain:
         return ""
-    why = "which settings hold here depends on the branches and loops above"
-    names = {name for case in group for name in case.site.own}
-    scopes = [names_in(case.site.own.get(SCOPE)) for case in group]
+    reason = "which settings are in effect depends on the branches and loops before it"
+    names = {name for case in cases for name in case.site.own}
+    scopes = [names_in(case.site.own.get(SCOPE)) for case in cases]
     if names & {ENABLE, EXTERNAL, INFERENCE} or any("full_iteration_inference" in scope for scope in scopes):
-        return why
+        return reason
     if all("full_iteration" not in scope for scope in scopes):
         return ""
-    return "" if all({IMPL, SCOPE} <= set(case.site.own) for case in unsure) else why
+    return "" if all({IMPL, SCOPE} <= set(case.site.own) for case in uncertain) else reason
 
 
-def _differs(left: Settings, right: Settings) -> bool:
+def differ(left: Settings, right: Settings) -> bool:
+    """Return whether two mappings of settings differ, in names, values or types of values."""
     return left.keys() != right.keys() or any(not same(left[name], right[name]) for name in left)
 
 
 def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
-    """Compare captures; say in words what would change where they differ."""
+    """Compare the captures before and after, and give the reason if they differ."""
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(after, context.target, case.reader)
     reader = case.reader.value
@@ -85,7 +89,7 @@ def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
 
 
 def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
-    """Why it is open what a boolean captures through Megatron-Bridge, empty when it is not.
+    """Return why it is ambiguous what a boolean captures through Megatron-Bridge, empty if it is not.
 
     The order of reading changed in Bridge 0.6, which also runs with older releases of megatron-core.
     """
@@ -102,7 +106,7 @@ def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
 
 
 def _older_meaning(case: SiteCase) -> Capture | Rejected | None:
-    """What 0.17 made of settings that only use names it knows; None for others."""
+    """Return what 0.17 captures with settings whose names it has; None for other settings."""
     if MODULES in case.before or INFERENCE in case.before or case.before.get(IMPL) == "full_iteration":
         return None
     return capture_of(case.before, LAST_OLD, case.reader)
@@ -112,17 +116,8 @@ def _refused(verdict: Rejected) -> str:
     return f"nothing: it was refused ({verdict.reason})"
 
 
-def _cannot_be_written(document: Document, rewrites: Mapping[int, Settings], group: Sequence[SiteCase]) -> bool:
-    """Try the edits of one group; on failure block it."""
-    reason = _input_error(document, rewrites)
-    if reason:
-        for case in group:
-            case.block(f"the text cannot be changed safely: {reason}")
-    return bool(reason)
-
-
-def _input_error(document: Document, rewrites: Mapping[int, Settings]) -> str:
-    """Try the edits on the text and read it again; return what is wrong, empty when nothing."""
+def write_error(document: Document, rewrites: Mapping[int, Settings]) -> str:
+    """Try the edits on the text and read it again; return what is wrong, empty if nothing is."""
     from cgmigrate.text.edits import OverlapError, apply
 
     try:

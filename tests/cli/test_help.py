@@ -85,7 +85,7 @@ def test_what_cannot_be_read_or_rewritten_has_help(tmp_path: Path, name: str, te
     ("name", "text", "help_text"),
     [
         ("a.yaml", "enable_cuda_graph: true\n", "write `cuda_graph_impl: local`"),
-        ("a.yaml", "enable_cuda_graph: false\n", "delete it: false is what holds without it"),
+        ("a.yaml", "enable_cuda_graph: false\n", "delete it: false is the default"),
         (
             "a.py",
             "import megatron.core\nx = Engine(external_cuda_graph=True)\n",

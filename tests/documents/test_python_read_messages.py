@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context, FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load

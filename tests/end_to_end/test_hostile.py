@@ -368,21 +368,22 @@ def test_comments_are_read_once_for_each_trial(
 
 def test_owners_along_a_merge_chain_are_asked_once_for_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
     from cgmigrate.documents.yaml import YamlDocument
-    from cgmigrate.linking import ownership as ecosystems
+    from cgmigrate.linking import ecosystems, owner_conditions
+    from cgmigrate.linking.ownership import Owners
 
-    def asked(links: int) -> int:
+    def evaluations(links: int) -> int:
         counted: list[object] = []
-        for name in ("_holds", "_holds_at"):
-            test = getattr(ecosystems, name)
-            monkeypatch.setattr(ecosystems, name, lambda *all, test=test: counted.append(1) or test(*all))
+        for name in ("_passes", "_passes_at"):
+            test = getattr(owner_conditions, name)
+            monkeypatch.setattr(owner_conditions, name, lambda *all, test=test: counted.append(1) or test(*all))
         chain = "".join(f"a{at}: &a{at} {{<<: *a{at - 1}, x: {at}}}\n" for at in range(1, links))
         document = YamlDocument("a0: &a0 {enable_cuda_graph: true}\n" + chain)
-        owners = ecosystems.Owners(document.top_level, ecosystems.load())
+        owners = Owners(document.top_level, ecosystems.load())
         assert {owners.of(site, site.own).ecosystem for site in document.sites} == {None}
         monkeypatch.undo()
         return len(counted)
 
-    assert asked(40) < 2.3 * asked(20)
+    assert evaluations(40) < 2.3 * evaluations(20)
 
 
 def test_a_merge_chain_has_the_owner_of_the_mapping_at_its_end(project: Path, cgmigrate: Command) -> None:

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rule_tests import failures_of

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context, FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load

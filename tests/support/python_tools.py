@@ -8,7 +8,7 @@ from functools import cache
 from textwrap import dedent
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.linking import ownership as ecosystems
+from cgmigrate.linking import ecosystems
 from cgmigrate.lint import rules
 from cgmigrate.lint.diagnostics import Applicability, Context, FilePlan
 from cgmigrate.lint.plan import examine

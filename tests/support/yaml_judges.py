@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ruamel.yaml import YAML
 
 from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking.ecosystems import load as load_ecosystems
 from cgmigrate.linking.inheritance import components, effective_in
-from cgmigrate.linking.ownership import load as load_ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load as load_rules

@@ -1,0 +1,68 @@
+"""Ecosystems: the systems that have settings of these names, and how each is recognised.
+
+The same spelling has at least five owners, so a name alone decides nothing. What identifies an owner (the place in
+the file, the neighbours, the spelling of keys) is data: ``rules/ecosystems/*.yaml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.megatron.rule_data import load_yaml, rules_folder
+from cgmigrate.megatron.types import Reader
+
+_READERS = {
+    "config": Reader.CONFIG,
+    "command-line": Reader.COMMAND_LINE,
+    "bridge": Reader.BRIDGE,
+    "nemo-rl": Reader.NEMO_RL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ecosystem:
+    """One owner of the names. Without a reader it is another system, whose settings are skipped.
+
+    ``owns`` are the conditions of its settings in configurations and on command lines, ``code`` those in code, where a
+    setting has a callee or an object instead of a path. ``overrides_parent`` says that the settings override those of
+    the mapping around them.
+    """
+
+    name: str
+    rank: int
+    reader: Reader | None
+    owns: tuple[Mapping[str, Any], ...]
+    overrides_parent: bool = False
+    code: tuple[Mapping[str, Any], ...] = ()
+
+    def conditions(self, in_code: bool) -> Sequence[Mapping[str, Any]]:
+        """Return the alternatives of which one identifies the owner; each is test → expected value."""
+        return self.code if in_code else self.owns
+
+
+@cache
+def load() -> tuple[Ecosystem, ...]:
+    """Return the ecosystems in the order of precedence; read once, whatever the releases of a run."""
+    ecosystems = [_read(path) for path in (rules_folder() / "ecosystems").glob("*.yaml")]
+    return tuple(sorted(ecosystems, key=lambda ecosystem: (ecosystem.rank, ecosystem.name)))
+
+
+def only(name: str) -> tuple[Ecosystem, ...]:
+    """Return one ecosystem, by the name of its file, as the owner of all settings."""
+    return (replace(_read(rules_folder() / "ecosystems" / f"{name}.yaml"), owns=({},), code=({},)),)
+
+
+def _read(path: Path) -> Ecosystem:
+    data = load_yaml(path.read_text(encoding="utf-8"), str(path))
+    return Ecosystem(
+        name=data["name"],
+        rank=data["rank"],
+        reader=_READERS[data["reader"]] if "reader" in data else None,
+        owns=tuple(data["owns"]),
+        overrides_parent=data.get("overrides-parent", False),
+        code=tuple(data.get("code", ())),
+    )

@@ -1,0 +1,111 @@
+"""Conditions of ecosystems: tests of a site, of its file, and of a path at which its text is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
+
+from cgmigrate.documents.sites import Site
+
+Condition = Mapping[str, Any]
+"""Test → expected value; all have to pass."""
+
+TESTS_OF_PATH = frozenset({"path-has", "path-ends", "path-is"})
+"""The tests of a path; the others are about the site and its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What tests are evaluated on: a site, its settings (merged ones too), and the names at the top of its file."""
+
+    site: Site
+    names: Collection[str]
+    top_level: frozenset[str]
+
+
+def passes_beside_paths(condition: Condition, around: Surroundings) -> bool:
+    """Return whether a condition's tests of the site and its file pass."""
+    return all(_passes(test, condition, around) for test in condition if test not in TESTS_OF_PATH)
+
+
+def passes_at(condition: Condition, path: tuple[str, ...]) -> bool:
+    """Return whether a condition's tests of a path pass."""
+    return all(_passes_at(test, expected, path) for test, expected in condition.items() if test in TESTS_OF_PATH)
+
+
+def _passes_at(test: str, expected: Any, path: tuple[str, ...]) -> bool:
+    match test:
+        case "path-has":
+            return _path_has(path, tuple(expected))
+        case "path-ends":
+            return bool(path) and _matches_any(path[-1], tuple(expected))
+        case _:
+            return ".".join(path) in expected
+
+
+@lru_cache(maxsize=65536)
+def _path_has(path: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+    # A text that many aliases name is tested at each of its paths, and so are the texts that it merges.
+    lowered = tuple(pattern.lower() for pattern in patterns)
+    return any(_matches_any(name.lower(), lowered) for name in path)
+
+
+@lru_cache(maxsize=65536)
+def _matches_any(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _passes(test: str, condition: Condition, around: Surroundings) -> bool:
+    match test:
+        case "top-level":
+            return len(around.top_level & set(condition[test])) >= int(condition.get("at-least", 1))
+        case "at-least":
+            # Part of `top-level`.
+            return True
+    if test not in _TESTS:
+        raise ValueError(f"unknown test {test!r} in an ecosystem")
+    return _TESTS[test](condition[test], around)
+
+
+def _is_beside(names: Any, around: Surroundings) -> bool:
+    return any(name.rpartition(".")[2].lstrip("-").replace("-", "_") in names for name in around.site.neighbours)
+
+
+def _has_target(prefixes: Any, around: Surroundings) -> bool:
+    target = around.site.neighbours.get("_target_")
+    return isinstance(target, str) and target.startswith(tuple(prefixes))
+
+
+def _has_callee(patterns: Any, around: Surroundings) -> bool:
+    origin = around.site.origin
+    return origin is not None and _is_like(origin.callee, patterns)
+
+
+def _has_object(patterns: Any, around: Surroundings) -> bool:
+    origin = around.site.origin
+    return origin is not None and not origin.foreign and _is_like(origin.object, patterns)
+
+
+def _is_like(name: str, patterns: Any) -> bool:
+    return bool(name) and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _imports(modules: Any, around: Surroundings) -> bool:
+    imported = around.site.origin.imports if around.site.origin else ()
+    return any(name == module or name.startswith(module + ".") for name in imported for module in modules)
+
+
+_TESTS: Mapping[str, Callable[[Any, Surroundings], bool]] = {
+    "flags": lambda expected, around: around.site.flags is expected,
+    "beside": _is_beside,
+    "target": _has_target,
+    "callee": _has_callee,
+    "object": _has_object,
+    "imports": _imports,
+    "imports-none": lambda modules, around: not _imports(modules, around),
+    "writes": lambda names, around: any(name in names for name in around.names),
+    "writes-only": lambda names, around: bool(around.names) and all(name in names for name in around.names),
+}

@@ -1,0 +1,31 @@
+"""CG006: settings of a known name whose owner is ambiguous."""
+
+from __future__ import annotations
+
+from cgmigrate.documents.sites import Document, Site
+from cgmigrate.lint.advice import advice_for
+from cgmigrate.lint.diagnostics import Context, Diagnostic
+from cgmigrate.megatron.settings import DEPRECATED
+
+
+def unknown_owner_diagnostics(site: Site, document: Document, context: Context) -> list[Diagnostic]:
+    """Return a diagnostic for each setting of a site without an owner; in code only for deprecated names."""
+    rule = context.rules["CG006"]
+    return [
+        Diagnostic(rule.id, rule.severity, written.span, _message(site, written.key), help=_if_megatrons(advice))
+        for written in site.written
+        if site.origin is None or written.field in DEPRECATED
+        for advice in (advice_for(document, site, written, site.own),)
+    ]
+
+
+def _message(site: Site, key: str) -> str:
+    if site.origin is None:
+        return f"the owner of `{key}` is ambiguous: DeepSpeed, TensorRT-LLM and others have a setting of this name, too"
+    name = site.origin.callee or site.origin.object
+    receiver = f"`{name}`" if name else "its receiver"
+    return f"the owner of `{key}` is ambiguous: {receiver} is not known as Megatron's"
+
+
+def _if_megatrons(advice: str) -> str:
+    return f"if it is megatron-core's, {advice}" if advice else ""
