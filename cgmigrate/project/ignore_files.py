@@ -1,4 +1,4 @@
-"""Patterns of `exclude` and of ignore files."""
+"""Patterns of ``exclude`` and of ignore files, applied to paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Patterns:
-    """Patterns as in ``.gitignore``; as in git, what is in a folder that they cover cannot be taken back out."""
+    """Patterns as in ``.gitignore``; as in git, no pattern includes again what is in an excluded folder."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = _parsed(patterns) if patterns else ()
@@ -22,13 +22,13 @@ class Patterns:
 
     @classmethod
     def of(cls, patterns: Iterable[Pattern]) -> Patterns:
-        """Patterns that are read already."""
+        """Return the patterns, which are parsed already."""
         result = cls(())
         result._patterns = tuple(patterns)
         return result
 
     def covers(self, path: str) -> bool:
-        """Whether a path is excluded; a folder's ends with ``/``."""
+        """Return whether a path is excluded; the path of a folder ends with ``/``."""
         if not self._patterns:
             return False
         path = path.lstrip("/")
@@ -43,13 +43,13 @@ class Patterns:
         return bool(_verdict(self._patterns, path))
 
     def _covers_folder(self, folder: str) -> bool:
-        """Whether a folder or one around it is covered; each is asked about once, the outermost first."""
-        waiting: list[str] = []
+        """Return whether a folder or one that contains it is excluded; each is matched once, the outermost first."""
+        unknown: list[str] = []
         while folder and folder not in self._folders:
-            waiting.append(folder)
+            unknown.append(folder)
             folder = folder.rpartition("/")[0]
         covered = self._folders.get(folder, False)
-        for name in reversed(waiting):
+        for name in reversed(unknown):
             covered = self._folders[name] = covered or bool(_verdict(self._patterns, name + "/"))
         return covered
 
@@ -61,38 +61,41 @@ def _parsed(patterns: Iterable[str]) -> tuple[Pattern, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _IgnoreFile:
+class IgnoreFile:
+    """The patterns of one ignore file; ``folder`` is the prefix of the paths that they apply to."""
+
     folder: str
     patterns: tuple[Pattern, ...]
 
 
-def _ignore_files(prefix: str, names: set[str]) -> Iterator[_IgnoreFile]:
+def read_ignore_files(prefix: str, names: set[str]) -> Iterator[IgnoreFile]:
+    """Yield the ignore files of a folder; ``names`` are its entries and ``prefix`` precedes them in paths."""
     for name in (".gitignore", ".ignore"):
         if name not in names:
             continue
         try:
             lines = os.fsdecode(read_bytes(prefix + name).removeprefix(b"\xef\xbb\xbf")).split("\n")
         except OSError:
-            # git goes on without an ignore file that it cannot read (a broken link, a folder).
+            # git ignores an ignore file that it cannot read (a broken link, a folder).
             continue
         from cgmigrate.project.patterns import valid
 
-        yield _IgnoreFile(prefix, tuple(valid(line.removesuffix("\r") for line in lines)))
+        yield IgnoreFile(prefix, tuple(valid(line.removesuffix("\r") for line in lines)))
 
 
-def _verdict(patterns: Sequence[Pattern], path: str) -> bool | None:
-    """What the last pattern that matches this very name says (a folder's ends with ``/``); None if none does.
-
-    Callers have dealt with the folders around it before.
-    """
-    folder, name = path.endswith("/"), path.rstrip("/")
-    return next((pattern.include for pattern in reversed(patterns) if pattern.matches(name, folder)), None)
-
-
-def _ignored(path: str, ignores: tuple[_IgnoreFile, ...]) -> bool:
-    # The innermost file that says anything decides.
+def is_ignored(path: str, ignores: tuple[IgnoreFile, ...]) -> bool:
+    """Return whether ignore files exclude a path; the innermost file with a matching pattern decides."""
     for ignore in reversed(ignores):
         verdict = _verdict(ignore.patterns, path[len(ignore.folder) :])
         if verdict is not None:
             return verdict
     return False
+
+
+def _verdict(patterns: Sequence[Pattern], path: str) -> bool | None:
+    """Return whether the last pattern that matches this path excludes it; None if no pattern matches.
+
+    Folders that contain the path are not considered; the path of a folder ends with ``/``.
+    """
+    folder, name = path.endswith("/"), path.rstrip("/")
+    return next((pattern.include for pattern in reversed(patterns) if pattern.matches(name, folder)), None)

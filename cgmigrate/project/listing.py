@@ -1,0 +1,220 @@
+"""The names of the files below the user's paths, without opening any.
+
+In a git checkout these are the files that git tracks or would track; elsewhere a walk that honours ``.gitignore`` and
+``.ignore``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from cgmigrate.documents.syntax import READ, Syntax, syntax_of
+from cgmigrate.project.checkout import checkout_of
+from cgmigrate.project.git import run_git
+from cgmigrate.project.ignore_files import IgnoreFile, Patterns, is_ignored, read_ignore_files
+from cgmigrate.project.inputs import InputError
+from cgmigrate.project.paths import openable_path, prefix_of, why_unreachable, why_unreadable
+from cgmigrate.text.files import read_bytes
+
+SKIPPED = (
+    ".git",
+    ".hg",
+    ".jj",
+    ".svn",
+    ".eggs",
+    ".hypothesis",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+"""Folders of tools and of other projects: entered if git tracks files in them or the user names them."""
+
+_UNKNOWN_KIND = "not a kind of file that cgmigrate reads (YAML, Python)"
+_NOT_READ_YET = {
+    Syntax.COMMAND_LINE: "shell and other command lines are not read yet, only YAML and Python",
+    Syntax.MARKDOWN: "Markdown is not read yet, only YAML and Python",
+}
+
+
+def syntax_of_named(path: str) -> Syntax | InputError:
+    """Return the syntax of a file that the user named, or why it is not examined."""
+    syntax = syntax_of(path)
+    if syntax in READ:
+        return syntax
+    return InputError(path, _NOT_READ_YET[syntax] if syntax else _UNKNOWN_KIND, missing=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file to search; files with the same ``identity`` (device and inode) are one."""
+
+    path: str
+    syntax: Syntax
+    identity: tuple[int, int]
+
+
+class Listing:
+    """The files below the paths that are added, and the input errors met while listing them."""
+
+    def __init__(self, exclude: Sequence[str], excludes: Callable[[str], bool] | None) -> None:
+        self._patterns = Patterns(exclude)
+        self._excludes = excludes
+        self._cwd = os.getcwd()
+        self._files: dict[str, ListedFile] = {}
+        self._links: dict[str, ListedFile] = {}
+        self._input_errors: dict[str, InputError] = {}
+        self.submodules: set[str] = set()
+        """Git submodules that were skipped."""
+
+    def in_order(self) -> list[ListedFile | InputError]:
+        """Return each file once, and each input error, sorted by path."""
+        owners: dict[tuple[int, int], ListedFile] = {}
+        for names in (self._files, self._links):
+            for path in sorted(names):
+                owners.setdefault(names[path].identity, names[path])
+        return sorted([*owners.values(), *self._input_errors.values()], key=attrgetter("path"))
+
+    def add_named(self, path: str) -> None:
+        """Add a path that the user named: a file of any name, a directory with its files."""
+        path = openable_path(path, self._cwd)
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            self._add_error(path, why_unreachable(path, error), missing=True)
+            return
+        if stat.S_ISDIR(status.st_mode):
+            if not self._is_excluded(path + "/"):
+                self._add_directory(path)
+        elif self._is_excluded(path):
+            pass
+        elif not stat.S_ISREG(status.st_mode):
+            self._add_error(path, "not a regular file, so cgmigrate does not open it", missing=True)
+        elif isinstance(syntax := syntax_of_named(path), InputError):
+            self._input_errors[path] = syntax
+        else:
+            names = self._links if os.path.islink(path) else self._files
+            names[path] = ListedFile(path, syntax, (status.st_dev, status.st_ino))
+
+    def _is_excluded(self, path: str) -> bool:
+        return self._patterns.covers(path) or (self._excludes is not None and self._excludes(path))
+
+    def _add_error(self, path: str, reason: str, *, missing: bool) -> None:
+        self._input_errors[path] = InputError(path, reason, missing)
+
+    def _add_directory(self, path: str) -> None:
+        top = checkout_of(os.path.realpath(path))
+        if top is None or not self._add_from_git(path, top):
+            self._walk(path)
+
+    def _add_nested_checkout(self, path: str) -> None:
+        # An uninitialised submodule has no .git: git would list the project around it, in an endless recursion.
+        if not os.path.lexists(os.path.join(path, ".git")) or not self._add_from_git(path, path):
+            self._walk(path)
+
+    def _add_from_git(self, path: str, top: str) -> bool:
+        """Add the files that git tracks or would track in a folder of the checkout ``top``; False if git fails."""
+        below = os.path.relpath(os.path.realpath(path), os.path.realpath(top)).split(os.sep)
+        if not set(below).isdisjoint(SKIPPED):
+            return False
+        # --exclude applies to untracked files only.
+        skipped = [f"--exclude={name}/" for name in SKIPPED]
+        options = ["-z", "--cached", "--others", "--exclude-standard", *skipped]
+        output = run_git(path, "ls-files", *options, "--", ".")
+        if output is None:
+            return False
+        names, complaints = output
+        if not names and run_git(path, "check-ignore", "--quiet", ".") is not None:
+            # The user named a directory that git ignores: it is searched all the same.
+            return False
+        for line in complaints.splitlines():
+            # git lists the other folders and reports success.
+            if line.startswith("warning: could not open directory"):
+                reason = f"git could not read all of it ({line.removeprefix('warning: ')})"
+                self._add_error(path, reason, missing=True)
+        prefix = prefix_of(path)
+        for name in dict.fromkeys(names.split(b"\0")):
+            if name:
+                # The name of an untracked checkout ends with a slash, that of a submodule does not.
+                self._add_entry(prefix + os.fsdecode(name).rstrip("/"), untracked=name.endswith(b"/"))
+        return True
+
+    def _add_entry(self, path: str, untracked: bool = False) -> None:
+        """Add an entry of a directory: a file or an untracked checkout. Submodules are skipped."""
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self._add_error(path, why_unreadable(error), missing=True)
+            return
+        if stat.S_ISDIR(status.st_mode):
+            if not untracked:
+                self.submodules.add(path)
+            elif not self._is_excluded(path + "/"):
+                self._add_nested_checkout(path)
+            return
+        syntax = syntax_of(path)
+        if syntax is None or self._is_excluded(path):
+            return
+        names = self._files
+        if stat.S_ISLNK(status.st_mode):
+            names = self._links
+            try:
+                status = os.stat(path)
+            except OSError as error:
+                self._add_error(path, why_unreachable(path, error), missing=False)
+                return
+        if stat.S_ISREG(status.st_mode):
+            names[path] = ListedFile(path, syntax, (status.st_dev, status.st_ino))
+
+    def _walk(self, root: str) -> None:
+        """Add the files below a directory, without `SKIPPED` folders and what ignore files at or below it match."""
+        pending: list[tuple[str, tuple[IgnoreFile, ...]]] = [(root, ())]
+        while pending:
+            folder, ignores = pending.pop()
+            entries = self._scan(folder)
+            prefix = prefix_of(folder)
+            if folder != root and any(entry.name == ".git" and _is_of_submodule(entry) for entry in entries):
+                self.submodules.add(folder)
+                continue
+            ignores += tuple(read_ignore_files(prefix, {entry.name for entry in entries}))
+            for entry in entries:
+                path = prefix + entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    name = path + "/"
+                    if entry.name not in SKIPPED and not is_ignored(name, ignores) and not self._is_excluded(name):
+                        pending.append((path, ignores))
+                elif syntax_of(entry.name) is not None and not is_ignored(path, ignores):
+                    self._add_entry(path)
+
+    def _scan(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                return list(entries)
+        except FileNotFoundError:
+            self._add_error(folder, "disappeared while cgmigrate was running", missing=False)
+        except OSError as error:
+            self._add_error(folder, why_unreadable(error), missing=True)
+        return []
+
+
+def _is_of_submodule(git: os.DirEntry[str]) -> bool:
+    """Return whether a ``.git`` is that of a submodule: a file that points into ``modules`` of the outer project."""
+    try:
+        if not git.is_file(follow_symlinks=False):
+            return False
+        return b"/modules/" in read_bytes(git.path)
+    except OSError:
+        return False
