@@ -1,7 +1,7 @@
-"""Functions and classes of the checkout, by their full names: what their bodies say about the settings.
+"""Definitions of functions and classes in the checkout: what a name leads to, and which settings its body names.
 
-Files are found as ``elsewhere`` finds them, and read once. A definition that is not found there (an installed
-package, a computed name) was not read.
+Files are looked up as in ``class_origins``, and read once. The body of any other definition (of an installed
+package, behind a computed name) is not read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
-from cgmigrate.documents.python.name_resolution import Names, names_of, package_of
+from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of, package_of
+from cgmigrate.documents.python.source import dotted
 from cgmigrate.megatron.settings import FIELDS
 
 _CORE = "cuda_graph"
+_MAX_BASES = 4
+"""Classes that are followed to their bases."""
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -34,14 +37,14 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or class, and the module it belongs to. ``here`` says that it is in the file under examination."""
+    """A function or class of a module; ``examined`` says that it is in the file under examination."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     module: Module
-    here: bool = False
+    examined: bool = False
 
     def names_setting(self) -> str:
-        """Which setting its body names and where, empty when it names none."""
+        """Return which setting the body names and where, empty when it names none."""
         lines = self.module.lines
         at = bisect_left(lines, self.node.lineno)
         if at == len(lines) or lines[at] > (self.node.end_lineno or self.node.lineno):
@@ -53,25 +56,74 @@ class Definition:
         return ""
 
     def _place(self, line: int) -> str:
-        if self.here:
+        if self.examined:
             return f"line {line}"
         shown = os.path.relpath(self.module.path)
         return f"{os.path.basename(shown) if shown.startswith('..') else shown}:{line}"
 
 
+@dataclass(slots=True)
+class Definitions:
+    """The definitions that names of one module lead to."""
+
+    module: Module
+    examined: bool = True
+    """Whether the module is the file under examination."""
+    _settings: dict[int, str] = field(default_factory=dict)
+
+    def of(self, name: str) -> Definition | None:
+        """Return the definition behind a name; None when it is Megatron's or not read."""
+        if not name or _is_core(name, self.module):
+            return None
+        return _definition_of(name, self.module, self.examined)
+
+    def setting_in(self, definition: Definition) -> str:
+        """Return which setting a definition names and where, empty when it names none."""
+        key = id(definition.node)
+        if key not in self._settings:
+            self._settings[key] = definition.names_setting()
+        return self._settings[key]
+
+    def why_not_megatrons(self, name: str) -> str:
+        """Return why objects of a class may differ from what Megatron's class makes, empty when they do not."""
+        module, examined = self.module, self.examined
+        for _ in range(_MAX_BASES):
+            definition = None if _is_core(name, module) else _definition_of(name, module, examined)
+            if definition is None:
+                break
+            if not isinstance(definition.node, ast.ClassDef):
+                return f"`{name}` is a function, and its result is not followed"
+            if setting := self.setting_in(definition):
+                return f"the class `{definition.node.name}` {setting}, so other settings may go with this one"
+            bases = [base for base in map(dotted, definition.node.bases) if base]
+            if not bases:
+                return f"the class `{definition.node.name}` is not Megatron's"
+            module, examined, name = definition.module, definition.examined, bases[0]
+        known = module.names.resolve(name).partition(".")[0] in MEGATRON
+        known = known and name.partition(".")[0] not in module.names.shadowed
+        return "" if known else f"`{name}` is not known as a class of Megatron"
+
+
+def _is_core(name: str, module: Module) -> bool:
+    """Whether a name is imported from Megatron's own packages, which read the settings by their release's rules."""
+    first, dot, rest = name.partition(".")
+    full = module.names.full.get(first, "") + dot + rest
+    return full.startswith(("megatron.core.", "megatron.training.")) and first not in module.names.shadowed
+
+
 def module_of(tree: ast.Module, names: Names, path: str, text: str) -> Module:
-    """The definitions at the top of a file."""
+    """Return a module with the definitions at the top of its file."""
     lines = tuple(at for at, line in enumerate(_BREAK.split(text), 1) if _CORE in line) if _CORE in text else ()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return Module(path, names, lines, {node.name: node for node in tree.body if isinstance(node, kinds)})
 
 
-def definition_of(name: str, module: Module, here: bool = True) -> Definition | None:
-    """The definition that a name of a file leads to, through imports of the checkout; None when it is not read."""
+def _definition_of(name: str, module: Module, examined: bool) -> Definition | None:
+    """Return the definition that a name leads to, through imports of the checkout; None when it is not read."""
     for _ in range(MAX_STEPS):
         node = module.definitions.get(name)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return Definition(node, module, here)
+            return Definition(node, module, examined)
         first, dot, rest = name.partition(".")
         if first not in module.names.full or first in module.names.shadowed or not module.path:
             return None
@@ -81,7 +133,7 @@ def definition_of(name: str, module: Module, here: bool = True) -> Definition | 
         following = _read(file) if file else None
         if following is None:
             return None
-        module, here = following, False
+        module, examined = following, False
     return None
 
 
@@ -99,7 +151,7 @@ def _read(file: str) -> Module | None:
 
 
 def _words(node: ast.AST) -> Iterator[str]:
-    """What a node names: in code, or as text that may be a key."""
+    """Yield the words that a node names, in code or as text that may be a key."""
     match node:
         case ast.Name(id=word) | ast.Attribute(attr=word) | ast.arg(arg=word) | ast.alias(name=word):
             yield word

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
-from cgmigrate.documents.python.places import catches_missing
+from cgmigrate.documents.python.release_checks import caught_for_releases
 from cgmigrate.documents.python.source import Source
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -56,7 +56,7 @@ def _imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
     found = []
     for node in source.walk():
         if isinstance(node, ast.ImportFrom) and any(alias.name == SCOPE_CLASS for alias in node.names):
-            guarded = any(isinstance(above, ast.Try) and catches_missing(above) for above in source.ancestors(node))
+            guarded = any(isinstance(above, ast.Try) and caught_for_releases(above) for above in source.ancestors(node))
             local = next(alias.asname or alias.name for alias in node.names if alias.name == SCOPE_CLASS)
             if not guarded and local not in names.shadowed and names.full.get(local, "").startswith("megatron."):
                 found.append(node)

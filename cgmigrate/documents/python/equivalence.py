@@ -1,7 +1,7 @@
-"""What must be the same in a file before and after: everything but the settings of sites.
+"""Equality of a file before and after: everything but the settings of sites must be the same.
 
-Statements on whose lines none of the names stands are compared as text; of the others the tree is
-compared, less the settings, the words of flag lists, and the imports of the enum classes.
+Statements without one of the names on their lines are compared as text. Of the others the tree is
+compared, without the settings, the words of flag lists, and the imports of the enum classes.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _WORDS = re.compile(
 
 
 def same_apart_from_settings(before: Source, after: Source) -> bool:
-    """Whether two files are the same, less what edits of sites may touch."""
+    """Whether two files are the same apart from what edits of sites may change."""
     return _same_body(before.tree.body, before, after.tree.body, after)
 
 
 def _same_body(left: list[ast.stmt], before: Source, right: list[ast.stmt], after: Source) -> bool:
-    mine = [
-        node for node in left if not (before.has_hit(node) and _is_setting(node)) and not isinstance(node, ast.Pass)
-    ]
-    theirs = [
-        node for node in right if not (after.has_hit(node) and _is_setting(node)) and not isinstance(node, ast.Pass)
-    ]
-    return len(mine) == len(theirs) and all(
-        _same(one, before, other, after) for one, other in zip(mine, theirs, strict=True)
+    ours, theirs = _without_settings(left, before), _without_settings(right, after)
+    return len(ours) == len(theirs) and all(
+        _same(one, before, other, after) for one, other in zip(ours, theirs, strict=True)
     )
 
 
+def _without_settings(body: list[ast.stmt], source: Source) -> list[ast.stmt]:
+    kept = [node for node in body if not isinstance(node, ast.Pass)]
+    return [node for node in kept if not (source.names_setting(node) and _is_setting(node))]
+
+
 def _same(one: ast.stmt, before: Source, other: ast.stmt, after: Source) -> bool:
-    if not before.has_hit(one) and not after.has_hit(other):
+    if not before.names_setting(one) and not after.names_setting(other):
         return before.lines(one) == after.lines(other)
     if not any(getattr(one, name, None) for name in _BLOCKS):
         return _shape(one) == _shape(other)
@@ -49,23 +49,23 @@ def _same(one: ast.stmt, before: Source, other: ast.stmt, after: Source) -> bool
 
 
 def _same_compound(one: ast.AST, before: Source, other: ast.AST, after: Source) -> bool:
-    """Heads as trees, blocks statement by statement."""
+    """Compare the head of a statement as a tree, its blocks statement by statement."""
     if _shape(one, head=True) != _shape(other, head=True):
         return False
     for name in _BLOCKS:
-        mine, theirs = getattr(one, name, []), getattr(other, name, [])
+        ours, theirs = getattr(one, name, []), getattr(other, name, [])
         if name in ("handlers", "cases"):
-            if len(mine) != len(theirs):
+            if len(ours) != len(theirs):
                 return False
-            if not all(_same_compound(a, before, b, after) for a, b in zip(mine, theirs, strict=True)):
+            if not all(_same_compound(a, before, b, after) for a, b in zip(ours, theirs, strict=True)):
                 return False
-        elif isinstance(mine, list) and not _same_body(mine, before, theirs, after):
+        elif isinstance(ours, list) and not _same_body(ours, before, theirs, after):
             return False
     return True
 
 
 def _is_setting(node: ast.stmt) -> bool:
-    """A statement that a rewrite may add or delete as a whole."""
+    """Whether a rewrite may add or delete a statement as a whole."""
     match node:
         case ast.Assign(targets=[ast.Attribute(attr=attr)]):
             return attr in FIELD_SET
@@ -77,7 +77,7 @@ def _is_setting(node: ast.stmt) -> bool:
 
 
 def _shape(node: object, head: bool = False) -> object:
-    """A tree as plain data, less the settings; ``head`` leaves the blocks of a statement out."""
+    """Return a tree as plain data without the settings; with ``head`` also without the blocks of a statement."""
     if isinstance(node, list):
         return [_shape(item) for item in node]
     if not isinstance(node, ast.AST):

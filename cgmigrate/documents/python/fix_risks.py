@@ -6,29 +6,31 @@ import ast
 import re
 from bisect import bisect_left
 
-from cgmigrate.documents.python.definitions import module_of
-from cgmigrate.documents.python.escape_analysis import Escapes, function_above
+from cgmigrate.documents.python.calls import WRAPPERS
+from cgmigrate.documents.python.definitions import Definitions, module_of
+from cgmigrate.documents.python.escape_analysis import Escapes
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.possible_release_checks import Guards
+from cgmigrate.documents.python.scopes import function_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
-_WRAPPERS = ("functools.partial", "nemo_run.Config", "nemo_run.Partial", "fiddle.Config", "fiddle.Partial")
 _PROGRAM = re.compile(r"(?:.*/)?(?:pretrain_\w+|train_rl)\.py|megatron(?:\.\w+)*")
 """Programs that parse their arguments with Megatron-LM's parser; a module stands behind ``-m``."""
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
 
 
-class Exposure:
-    """Answers for the places of one file."""
+class FixRisks:
+    """Decides for the places and reads of one file."""
 
     def __init__(self, source: Source, names: Names) -> None:
         self._source, self._names = source, names
-        self._escapes = Escapes(module_of(source.tree, names, names.path, source.text))
+        self._definitions = Definitions(module_of(source.tree, names, names.path, source.text))
+        self._escapes = Escapes(self._definitions)
         self._guards = Guards()
         self._reads: list[tuple[int, ast.Attribute]] | None = None
 
@@ -37,7 +39,7 @@ class Exposure:
         node = place.items[0].node
         guard = self._guards.above(node, self._source.ancestors(node))
         match place.form:
-            case Form.RUN:
+            case Form.ASSIGNMENTS:
                 return self.of_object(dotted(_base(node)), node) or guard
             case Form.CALL:
                 return self._call(self._source.parent(node)) or guard
@@ -60,7 +62,7 @@ class Exposure:
 
     def of_object(self, path: str, node: ast.AST) -> str:
         """Why the object at a path is seen by code that is not followed."""
-        function = function_above(self._source.ancestors(node))
+        function = function_around(self._source.ancestors(node))
         if not path or function is None:
             return "the object is reached through an expression that is not followed"
         return self._escapes.of_object(path, function)
@@ -75,8 +77,8 @@ class Exposure:
             return "the object that is replaced has settings that this file does not show"
         if name == "dict" and name not in self._names.full:
             return self._spread(self._source.parent(call))
-        wrapped = dotted(call.args[0]) if full in _WRAPPERS and call.args else ""
-        if why := self._escapes.of_class(wrapped or name):
+        wrapped = dotted(call.args[0]) if full in WRAPPERS and call.args else ""
+        if why := self._definitions.why_not_megatrons(wrapped or name):
             return why
         return self._spreads(call) or ("" if self._validates(name) and not wrapped else self._result(call))
 
@@ -96,7 +98,7 @@ class Exposure:
         classes, seen = [name], set[str]()
         while classes and (current := classes.pop()) not in seen:
             seen.add(current)
-            definition = self._escapes.module.definitions.get(current)
+            definition = self._definitions.module.definitions.get(current)
             if isinstance(definition, ast.ClassDef):
                 own = {node.name for node in definition.body if isinstance(node, ast.FunctionDef)}
                 if own & {"__post_init__", "__init__"}:
@@ -105,7 +107,7 @@ class Exposure:
         return True
 
     def _result(self, call: ast.Call) -> str:
-        function = function_above(self._source.ancestors(call))
+        function = function_around(self._source.ancestors(call))
         if function is None:
             return "the object is made in a class body or a lambda, and its users are not known"
         return self._escapes.of_result(call, (), self._escapes.scope(function))
@@ -116,11 +118,11 @@ class Exposure:
         parent = self._source.parent(node) if node is not None else None
         if isinstance(parent, ast.keyword) and parent.arg is None:
             return self._spread(parent)
-        if place.callee and isinstance(parent, ast.Assign) and function_above(self._source.ancestors(parent)):
-            function = function_above(self._source.ancestors(parent))
+        if place.callee and isinstance(parent, ast.Assign) and function_around(self._source.ancestors(parent)):
+            function = function_around(self._source.ancestors(parent))
             if isinstance(function, ast.Module):
                 return f"`{place.object.removeprefix('dict ')}` is a name of the module, which other files can import"
-            return self._escapes.of_class(place.callee) if not self._validates(place.callee) else ""
+            return self._definitions.why_not_megatrons(place.callee) if not self._validates(place.callee) else ""
         return "the code that reads the keys of this dict was not read"
 
     def _spread(self, above: ast.AST | None) -> str:

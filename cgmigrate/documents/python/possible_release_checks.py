@@ -7,7 +7,8 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.places import NEW_NAMES, guard_of
+from cgmigrate.documents.python.places import NEW_NAMES
+from cgmigrate.documents.python.release_checks import release_check_in
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _OF_VALUES = frozenset(
@@ -97,7 +98,11 @@ def _read(suite: list[ast.stmt]) -> tuple[dict[int, int], list[tuple[int, str]]]
 
 def _leaves_for(statement: ast.If) -> str:
     new = any(map(_writes_new, statement.body))
-    return _of_call(statement.test) or guard_of(statement.test) or (_other_release(statement.lineno) if new else "")
+    return (
+        _of_call(statement.test)
+        or release_check_in(statement.test)
+        or (_other_release(statement.lineno) if new else "")
+    )
 
 
 def _of_call(test: ast.expr) -> str:

@@ -1,4 +1,4 @@
-"""What a read of a deprecated setting gives since 0.18, in words: of a configuration, of ``args``, by ``getattr``."""
+"""Messages on reads of a deprecated setting: what a read returns since 0.18, and what to read instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THREE = "`cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope`"
 
 
 class Kind(Enum):
-    """What an object is that a setting is read from."""
+    """What kind of object a setting is read from."""
 
     ARGS = "Megatron-LM's arguments"
     CONFIG = "a configuration"
@@ -23,7 +23,7 @@ class Kind(Enum):
 
 
 def kind_of(owner: ast.expr | None) -> Kind:
-    """What an object is, by its name."""
+    """Return the kind of an object, by its name."""
     if owner is None:
         return Kind.UNKNOWN
     path = dotted(owner.func if isinstance(owner, ast.Call) else owner)
@@ -36,7 +36,7 @@ def kind_of(owner: ast.expr | None) -> Kind:
 
 
 def meaning(name: str, kind: Kind = Kind.CONFIG) -> str:
-    """What a name gives that is read from an object of this kind."""
+    """Return what a name means that is read from an object of this kind."""
     if name == SCOPE_CLASS:
         return f"`{SCOPE_CLASS}` is kept for unpickling only since megatron-core 0.18"
     if kind is Kind.ARGS:
@@ -49,13 +49,15 @@ def meaning(name: str, kind: Kind = Kind.CONFIG) -> str:
 
 
 def through_getattr(name: str, kind: Kind, default: bool) -> str:
-    """What ``getattr(object, name, default)`` gives."""
+    """Return what ``getattr(object, name, default)`` does."""
     if kind is Kind.ARGS:
-        given = "`getattr` returns its default there" if default else "`getattr` raises AttributeError there"
-        return f"`validate_args` deletes `{name}` from `args`: {given}"
+        result = "`getattr` returns its default there" if default else "`getattr` raises AttributeError there"
+        return f"`validate_args` deletes `{name}` from `args`: {result}"
     if kind is Kind.UNKNOWN:
-        given = "after `validate_args`" + (" `getattr` returns its default" if default else ", it is an AttributeError")
-        return f"the owner is not known; {meaning(name)}, and on `args`, {given}"
+        result = "after `validate_args`" + (
+            " `getattr` returns its default" if default else ", it is an AttributeError"
+        )
+        return f"the owner is not known; {meaning(name)}, and on `args`, {result}"
     if name == SCOPE and kind is Kind.RECIPE:
         return f"{meaning(name, kind)}: `getattr` does not return its default"
     if name == SCOPE:
@@ -64,21 +66,21 @@ def through_getattr(name: str, kind: Kind, default: bool) -> str:
 
 
 def through_hasattr(name: str, kind: Kind) -> str:
-    """What ``hasattr(object, name)`` gives."""
+    """Return what ``hasattr(object, name)`` does."""
     if kind is Kind.ARGS:
         return f"`validate_args` deletes `{name}` from `args`: `hasattr` is false there"
     return f"`{name}` still exists in megatron-core 0.18 and later, but is deprecated"
 
 
 def of_membership(kind: Kind) -> str:
-    """What asking whether the scope holds a member gives."""
+    """Return what a test for a member of the scope does."""
     if kind is Kind.ARGS:
         return meaning(SCOPE, kind)
     return f"{meaning(SCOPE, kind)}, {'where' if kind is Kind.RECIPE else 'so'} this raises TypeError"
 
 
 def result_around(node: ast.AST, above: ast.AST | None) -> str:
-    """What the expression around a read of a configuration's scope, which is None, gives."""
+    """Return what the expression does around a read of a configuration's scope, which is None; empty if unknown."""
     match above:
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.Eq() as op], comparators=[other]) if left is node:
             always = "true" if isinstance(op, ast.NotEq) else "false"
@@ -101,28 +103,13 @@ def _no_value(other: ast.expr) -> str:
 
 
 def advice(name: str) -> str:
-    """What to ask instead of an old name."""
+    """Return what to read instead of a deprecated name."""
     if name == SCOPE_CLASS:
         return "use `CudaGraphModule`; the full-iteration members are `cuda_graph_impl` and the inference scope now"
     if name == SCOPE:
         return "ask `cuda_graph_impl` for the full iteration, `cuda_graph_modules` for modules"
     impl = _impl(name)
     return f'ask `cuda_graph_impl == "{impl}"` (for any graphs: `cuda_graph_impl != "none"`)'
-
-
-def is_list_of_names(above: ast.AST | None) -> bool:
-    """Whether an expression is a list, tuple or set of strings, which code copies or accepts by name."""
-    return isinstance(above, (ast.List, ast.Tuple, ast.Set)) and all(
-        isinstance(member, ast.Constant) and isinstance(member.value, str) for member in above.elts
-    )
-
-
-def is_own_flag(node: ast.AST, above: ast.AST | None) -> bool:
-    """Whether a name is asked for in pydantic's set of fields that were set: a current name of the project's own."""
-    match above:
-        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[fields]) if left is node:
-            return dotted(fields).rpartition(".")[2].endswith("fields_set")
-    return False
 
 
 def _impl(name: str) -> str:

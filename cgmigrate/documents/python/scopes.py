@@ -1,4 +1,4 @@
-"""What one function (or the top of a file) does with its names: parameters, bindings and uses, read once."""
+"""Scopes: the parameters, bindings and uses of names in one function or at the top of a file, read once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.places import FIELD_SET
 from cgmigrate.documents.python.source import dotted
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -23,7 +24,7 @@ class Binding:
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one function: what statements bind is read first, expressions only when they are asked for."""
+    """The names of one function. Statements are read at once, expressions only when they are needed."""
 
     node: ast.Module | Function
     parameters: set[str] = field(default_factory=set)
@@ -31,27 +32,28 @@ class Scope:
     """By the first name of the path."""
     returned: list[ast.expr] = field(default_factory=list)
     _expressions: _Expressions | None = None
+    _settings: dict[str, Binding] | None = None
 
     @classmethod
     def of(cls, node: ast.Module | Function) -> Scope:
         """Read a function, or a module without its functions."""
         scope = cls(node)
         if not isinstance(node, ast.Module):
-            given = node.args
-            named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-            scope.parameters = {arg.arg for arg in [*named, *filter(None, (given.vararg, given.kwarg))]}
+            arguments = node.args
+            named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            scope.parameters = {arg.arg for arg in [*named, *filter(None, (arguments.vararg, arguments.kwarg))]}
         for statement in _statements(node.body):
             scope._read(statement)
         return scope
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the function, empty for a module."""
         return "" if isinstance(self.node, ast.Module) else self.node.name
 
     @property
     def uses(self) -> dict[str, list[ast.Name]]:
-        """Where names are read."""
+        """The nodes that read each name."""
         return self._inside().uses
 
     @property
@@ -60,8 +62,28 @@ class Scope:
         return self._inside().inner
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """What a node of this scope belongs to."""
+        """Return the parent of a node of this scope."""
         return self._inside().parents.get(id(node))
+
+    def is_called(self, node: ast.expr) -> bool:
+        """Whether an expression is what a call calls."""
+        above = self.parent(node)
+        return isinstance(above, ast.Call) and above.func is node
+
+    def binds_only_as_main(self, name: str) -> bool:
+        """Whether a name of a module is bound under ``if __name__ == "__main__"`` only."""
+        blocks = [node for node in self.node.body if isinstance(node, ast.If) and _tests_for_main(node.test)]
+        lines = [(block.lineno, block.end_lineno or block.lineno) for block in blocks]
+        bound = self.bindings.get(name, [])
+        return bool(bound) and all(any(first <= b.line <= last for first, last in lines) for b in bound)
+
+    def settings_bound(self) -> dict[str, Binding]:
+        """Return the last statement that sets a setting, by the object."""
+        if self._settings is None:
+            every = (binding for bindings in self.bindings.values() for binding in bindings)
+            settings = [binding for binding in every if binding.path.rpartition(".")[2] in FIELD_SET]
+            self._settings = {binding.path.rpartition(".")[0]: binding for binding in settings}
+        return self._settings
 
     def _inside(self) -> _Expressions:
         if self._expressions is None:
@@ -73,28 +95,17 @@ class Scope:
         match node:
             case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._bind_targets(target, value)
-            case ast.Assign(targets=targets) | ast.Delete(targets=targets):
-                for target in targets:
-                    self._bind_targets(target, None)
-            case ast.AugAssign(target=target) | ast.For(target=target) | ast.AsyncFor(target=target):
-                self._bind_targets(target, None)
-            case ast.With(items=items) | ast.AsyncWith(items=items):
-                for item in items:
-                    if item.optional_vars is not None:
-                        self._bind_targets(item.optional_vars, None)
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                for alias in names:
-                    self._bind(alias.asname or alias.name.partition(".")[0], None, node.lineno)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                self._bind(name, None, node.lineno)
-            case ast.ExceptHandler(name=str() as name):
-                self._bind(name, None, node.lineno)
             case ast.Expr(
                 value=ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant(value=str() as key), _])
             ):
                 self._bind(f"{dotted(owner)}.{key}", None, node.lineno)
             case ast.Return(value=value):
                 self.returned.append(value or ast.Constant(None))
+            case _:
+                for target in _targets(node):
+                    self._bind_targets(target, None)
+                for name in _names_bound(node):
+                    self._bind(name, None, node.lineno)  # type: ignore[attr-defined]
 
     def _bind_targets(self, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -109,16 +120,54 @@ class Scope:
         self.bindings.setdefault(path.partition(".")[0], []).append(Binding(path, value, line))
 
 
+def function_around(ancestors: Iterator[ast.AST]) -> ast.Module | Function | None:
+    """Return the function or module that a node runs in; None inside a class body or a lambda."""
+    for above in ancestors:
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+            return above
+        if isinstance(above, (ast.ClassDef, ast.Lambda)):
+            return None
+    return None
+
+
+def _tests_for_main(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and dotted(test.left) == "__name__"
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    """Return the targets that a statement binds to something other than one plain expression."""
+    match node:
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            return targets
+        case ast.AugAssign(target=target) | ast.For(target=target) | ast.AsyncFor(target=target):
+            return [target]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return [item.optional_vars for item in items if item.optional_vars is not None]
+    return []
+
+
+def _names_bound(node: ast.AST) -> list[str]:
+    """Return the names that an import, a definition or a handler binds."""
+    match node:
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return [alias.asname or alias.name.partition(".")[0] for alias in names]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.ExceptHandler(name=str() as name):
+            return [name]
+    return []
+
+
 @dataclass(slots=True)
 class _Expressions:
-    """What is inside the statements of one function."""
+    """The nodes inside the statements of one function."""
 
     parents: dict[int, ast.AST] = field(default_factory=dict)
     uses: dict[str, list[ast.Name]] = field(default_factory=dict)
     inner: dict[str, int] = field(default_factory=dict)
 
     def read(self, body: list[ast.stmt]) -> None:
-        """Walk the nodes, in no order; functions and classes inside are not of this scope."""
+        """Walk the nodes, in no order; functions and classes inside have scopes of their own."""
         stack: list[ast.AST] = list(body)
         while stack:
             node = stack.pop()
@@ -142,7 +191,7 @@ class _Expressions:
                 self.inner.setdefault(inside.id, line)
 
     def _note_bound(self, node: ast.NamedExpr | ast.comprehension | ast.Match) -> None:
-        """Names that an expression or a pattern binds are not followed."""
+        """Note the names that an expression or a pattern binds, which are not followed."""
         target = node.target if not isinstance(node, ast.Match) else None
         if target is None:
             names = [getattr(part, "name", None) for case in node.cases for part in ast.walk(case.pattern)]  # type: ignore[union-attr]
@@ -153,7 +202,7 @@ class _Expressions:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The statements of a function, without looking into expressions or into functions inside it."""
+    """Yield the statements of a function, but not those of functions inside it."""
     stack: list[ast.AST] = list(reversed(body))
     while stack:
         node = stack.pop()

@@ -1,8 +1,8 @@
 """A Python file: its text, its tree, and offsets that edits can use.
 
-``ast`` counts columns in UTF-8 bytes and lines by its own line breaks; everything else here counts
-code points of the text. Only the parts of the tree that stand on lines with one of the names are ever
-walked: most of a file says nothing about CUDA graphs.
+``ast`` counts columns in UTF-8 bytes and lines by its own line breaks; this module counts code points of
+the text. Only the parts of the tree on lines with one of the names are ever walked: most of a file says
+nothing about CUDA graphs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMES = re.compile(
 )
 
 _CORES = ("uda_graph", "udaGraph", "uda-graph")
-"""Every name holds one of these; diagnostic them is fifty times cheaper than running a pattern over the text."""
+"""Every name contains one of these; a search for them is fifty times cheaper than a pattern over the text."""
 _REACH = 40
 """Characters before and behind a core that can belong to a name, its dashes and its quotes."""
 
@@ -34,28 +34,29 @@ _DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Source:
-    """The text and tree of one file. Raises SyntaxError (or ValueError) for what is not Python."""
+    """The text and tree of one file. Raises SyntaxError or ValueError if the text is not valid Python."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the user's invalid escapes are not our business
+            warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
             self.tree = ast.parse(text)
         self.starts = _line_starts(text)
-        self._hits = sorted({self._line_of(found.start()) for found in matches_near_names(_NAMES, text)})
-        self._hit = frozenset(self._hits)
+        self._lines = sorted({self._line_of(match.start()) for match in matches_near_names(_NAMES, text)})
+        """The lines with one of the names."""
+        self._line_set = frozenset(self._lines)
         self._parents: dict[int, ast.AST] = {}
         self.references: list[tuple[str, Span]] | None = None
         self.imports_of_scope: list[ast.ImportFrom] | None = None
-        """What ``imports`` has read from the tree; None before it is asked for."""
+        """What ``enum_imports`` has read from the tree; None before it does."""
         self.spreads: dict[str, Spread] | None = None
-        """What ``calls`` has read from the tree, by name; None before it is asked for."""
+        """What ``calls`` has read from the tree, by name; None before it does."""
 
     def _line_of(self, offset: int) -> int:
         return bisect_left(self.starts, offset + 1)
 
     def offset(self, line: int, column: int) -> int:
-        """The code point at a line (from 1) and a column in UTF-8 bytes, as ``ast`` counts."""
+        """Return the offset in code points of a line (from 1) and a column in UTF-8 bytes, as ``ast`` counts."""
         start = self.starts[line - 1]
         piece = self.text[start : start + column]
         if piece.isascii():
@@ -64,57 +65,66 @@ class Source:
         return start + len(raw.decode("utf-8", "surrogatepass"))
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node stands."""
+        """Return the span of a node."""
         place: ast.expr = node  # type: ignore[assignment]
         assert place.end_lineno is not None and place.end_col_offset is not None
         return Span(self.offset(place.lineno, place.col_offset), self.offset(place.end_lineno, place.end_col_offset))
 
     def of(self, node: ast.AST) -> str:
-        """The text of a node."""
+        """Return the text of a node."""
         span = self.span(node)
         return self.text[span.start : span.end]
 
-    def has_hit(self, node: ast.AST) -> bool:
-        """Whether one of the names stands on a line of the node."""
+    def names_setting(self, node: ast.AST) -> bool:
+        """Whether one of the names is on a line of the node."""
         first = getattr(node, "lineno", 0)
         if not first:
             return True
         last = node.end_lineno or first  # type: ignore[attr-defined]
         if first == last:
-            return first in self._hit
+            return first in self._line_set
         if isinstance(node, _DECORATED) and node.decorator_list:
             first = min(first, *(item.lineno for item in node.decorator_list))
-        at = bisect_left(self._hits, first)
-        return at < len(self._hits) and self._hits[at] <= last
+        at = bisect_left(self._lines, first)
+        return at < len(self._lines) and self._lines[at] <= last
 
     def walk(self, root: ast.AST | None = None) -> Iterator[ast.AST]:
-        """The nodes on lines with one of the names, in the order of the text, outer ones first."""
+        """Yield the nodes on lines with one of the names, in the order of the text, outer ones first."""
         stack = [self.tree if root is None else root]
         while stack:
             node = stack.pop()
             yield node
-            children = [child for child in ast.iter_child_nodes(node) if self.has_hit(child)]
+            children = [child for child in ast.iter_child_nodes(node) if self.names_setting(child)]
             for child in children:
                 self._parents[id(child)] = node
             stack += reversed(children)
 
     def lines(self, node: ast.stmt) -> str:
-        """The lines of a statement, its decorators with it."""
+        """Return the lines of a statement with its decorators."""
         first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
         last = node.end_lineno or first
         end = self.starts[last] if last < len(self.starts) else len(self.text)
         return self.text[self.starts[first - 1] : end].rstrip("\r\n")
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """What a node stands in; known for nodes that ``walk`` has passed."""
+        """Return the parent of a node, None if ``walk`` has not yielded the node."""
         return self._parents.get(id(node))
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, inside out."""
+        """Yield the parent of a node, its parent, and so on."""
         above = self.parent(node)
         while above is not None:
             yield above
             above = self.parent(above)
+
+    def statement_of(self, node: ast.AST) -> ast.stmt | None:
+        """Return the nearest statement around a node."""
+        return next((above for above in self.ancestors(node) if isinstance(above, ast.stmt)), None)
+
+    def function_of(self, node: ast.AST) -> ast.AST | None:
+        """Return the nearest function or lambda around a node; None at the top of the file."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+        return next((above for above in self.ancestors(node) if isinstance(above, kinds)), None)
 
 
 @dataclass(slots=True)
@@ -127,30 +137,30 @@ class Spread:
 
 
 def spreads_in(tree: ast.AST) -> dict[str, Spread]:
-    """Every name of a file with its uses, read in one walk however many dicts are asked about."""
-    found: defaultdict[str, Spread] = defaultdict(Spread)
+    """Return how each name of a file is used; one walk serves all dicts of the file."""
+    spreads: defaultdict[str, Spread] = defaultdict(Spread)
     for node in ast.walk(tree):
         match node:
             case ast.Name():
-                found[node.id].stores += isinstance(node.ctx, ast.Store)
-                found[node.id].loads += isinstance(node.ctx, ast.Load)
+                spreads[node.id].stores += isinstance(node.ctx, ast.Store)
+                spreads[node.id].loads += isinstance(node.ctx, ast.Load)
             case ast.arg():
-                found[node.arg].stores += 1
+                spreads[node.arg].stores += 1
             case ast.Call():
                 for keyword in node.keywords:
                     if keyword.arg is None and isinstance(keyword.value, ast.Name):
-                        found[keyword.value.id].functions.append(dotted(node.func))
-    return found
+                        spreads[keyword.value.id].functions.append(dotted(node.func))
+    return spreads
 
 
 def matches_near_names(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """The matches of a pattern for names of settings, looked for only where such a name can be."""
+    """Yield the matches of a pattern for names of settings, looking only where such a name can be."""
     cores = sorted({at for core in _CORES for at in _positions(text, core)})
     end = 0
     for at in cores:
-        for found in pattern.finditer(text, max(end, at - _REACH), at + _REACH):
-            end = max(end, found.end())
-            yield found
+        for match in pattern.finditer(text, max(end, at - _REACH), at + _REACH):
+            end = max(end, match.end())
+            yield match
 
 
 def _positions(text: str, word: str) -> Iterator[int]:
@@ -161,14 +171,14 @@ def _positions(text: str, word: str) -> Iterator[int]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Where lines begin, lines as Python's parser counts them."""
+    """Return the offsets at which lines begin, as Python's parser counts lines."""
     if "\r" in text:
-        return [0, *(found.end() for found in _BREAK.finditer(text))]
+        return [0, *(match.end() for match in _BREAK.finditer(text))]
     return [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
 
 
 def dotted(node: ast.AST) -> str:
-    """``a.b.c`` for names and attributes of names, empty for anything else."""
+    """Return ``a.b.c`` for names and attributes of names, empty for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

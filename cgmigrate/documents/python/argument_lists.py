@@ -1,0 +1,124 @@
+"""Sites in lists of arguments: flags of a command line, and override strings such as ``model.cuda_graph_scope=[]``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.python.places import Form, Item, Place
+from cgmigrate.documents.python.source import Source
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, FLAGS, IMPL, INFERENCE, Undecided
+from cgmigrate.text.spans import Span
+
+_FIELD_OF_FLAG = {flag: name for name, flag in FLAGS.items()}
+_OVERRIDE = re.compile(rf"([+~]{{0,2}})((?:[A-Za-z_][\w-]*\.)*)({'|'.join(FIELDS)})=(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """An element of a list; ``text`` is None unless it is a string."""
+
+    node: ast.expr
+    text: str | None
+    span: Span
+
+    @property
+    def field(self) -> str:
+        """The setting whose flag this is (``--flag`` or ``--flag=value``), empty for all other words."""
+        return _FIELD_OF_FLAG.get(self.text.partition("=")[0], "") if self.text else ""
+
+
+def places_in_words(elements: Sequence[ast.expr], source: Source, *, is_call: bool = False) -> list[Place]:
+    """Return the places of flags and override strings among the elements of a list, tuple or call."""
+    words = [_word(element, source) for element in elements]
+    places = [_flags(words, source)] if not is_call and any(word.field for word in words) else []
+    by_prefix: dict[str, list[Item]] = {}
+    for word in words:
+        match = _OVERRIDE.fullmatch(word.text) if word.text else None
+        if match and (match[2] or not is_call):
+            by_prefix.setdefault(match[2], []).append(_override(word, match, source))
+    for prefix, items in by_prefix.items():
+        path, spans = prefix.rstrip("."), [word.span for word in words]
+        places.append(Place(Form.OVERRIDES, items, spans, owner=path, object=path, overrides=True, prefix=prefix))
+    return places
+
+
+def _word(node: ast.expr, source: Source) -> _Word:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return _Word(node, text if isinstance(text, str) else None, source.span(node))
+
+
+def _override(word: _Word, match: re.Match[str], source: Source) -> Item:
+    field, value = match[3], match[4]
+    written = source.text[word.span.start : word.span.end]
+    at = written.find(field + "=")
+    start = word.span.start + at
+    item = Item(field, Span(start, start + len(field)), [word.node], word.span, word.node, span=word.span)
+    if at < 0 or written[at + len(field) + 1 :].rstrip("\"'") != value.rstrip("\"'"):
+        item.value = Undecided(written, "a string with escapes or several parts")
+    else:
+        item.value = _override_value(field, value)
+    return item
+
+
+def _flags(words: Sequence[_Word], source: Source) -> Place:
+    """Return the place of the flags in a list; each flag takes the words up to the next one."""
+    place = Place(Form.FLAGS, [], [word.span for word in words], owner="this list of arguments")
+    for at, word in enumerate(words):
+        if not word.field:
+            continue
+        if any(other.field == word.field for other in place.items):
+            place.blocked_by = f"`{FLAGS[word.field]}` is written twice"
+        place.items.append(_flag(word, _values_behind(words, at), source))
+    return place
+
+
+def _values_behind(words: Sequence[_Word], at: int) -> list[_Word]:
+    flag = words[at]
+    if flag.field in (ENABLE, EXTERNAL) or "=" in (flag.text or ""):
+        return []
+    values: list[_Word] = []
+    for word in words[at + 1 :]:
+        if word.text is not None and word.text.startswith("-"):
+            break
+        values.append(word)
+    return values
+
+
+def _flag(flag: _Word, values: Sequence[_Word], source: Source) -> Item:
+    whole = Span(flag.span.start, values[-1].span.end if values else flag.span.end)
+    name = Span(flag.span.start + 1, flag.span.start + 1 + len(FLAGS[flag.field]))
+    item = Item(flag.field, name, [value.node for value in values], whole, flag.node, span=whole)
+    written = source.text[whole.start : whole.end]
+    if source.text[name.start : name.end] != FLAGS[flag.field]:
+        item.value = Undecided(written, "a flag that is written in an unusual way")
+    elif "=" in (flag.text or "") or any(value.text is None for value in values):
+        item.value = Undecided(written, "words that are computed when the code runs")
+    else:
+        item.value = _flag_value(flag.field, [value.text or "" for value in values])
+    return item
+
+
+def _flag_value(name: str, texts: list[str]) -> object:
+    if name in (ENABLE, EXTERNAL):
+        return True
+    return texts[0] if name in (IMPL, INFERENCE) and len(texts) == 1 else texts
+
+
+def _override_value(name: str, text: str) -> object:
+    """Return the value that Hydra reads from an override."""
+    text = text.strip()
+    if re.search(r"[${}\\]", text):
+        return Undecided(text, "a value that is computed when the override is read")
+    if text.startswith("[") and text.endswith("]"):
+        return [word.strip().strip("'\"") for word in text[1:-1].split(",") if word.strip()]
+    word = text.strip("'\"")
+    if word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    if text.lower() == "null":
+        return False if name in (ENABLE, EXTERNAL) else None
+    if name in (ENABLE, EXTERNAL):
+        return Undecided(text, "not a boolean")
+    return word

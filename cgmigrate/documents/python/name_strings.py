@@ -1,0 +1,139 @@
+"""Deprecated names as text: keys of ``getattr`` and dicts, flags, lists of names, and text that writes settings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
+from cgmigrate.documents.python.read_messages import (
+    THREE,
+    Kind,
+    advice,
+    kind_of,
+    meaning,
+    through_getattr,
+    through_hasattr,
+)
+from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.use_owners import FIELDS_SET
+from cgmigrate.documents.python.use_report import Message, UseReport
+from cgmigrate.megatron.settings import DEPRECATED, ENABLE, FLAGS
+
+_FIELD_OF_FLAG = {FLAGS[name]: name for name in DEPRECATED}
+_OUTPUT_FUNCTIONS = frozenset(
+    (
+        "print",
+        "warn",
+        "warning",
+        "warn_once",
+        "info",
+        "debug",
+        "error",
+        "exception",
+        "log",
+        "warning_once",
+        "print_rank_0",
+    )
+)
+_PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")
+_WRITES = re.compile(
+    r"(?<![\w-])(?:--)?(enable_cuda_graph|external_cuda_graph|cuda_graph_scope|(?<=--)enable-cuda-graph|"
+    r"(?<=--)external-cuda-graph|(?<=--)cuda-graph-scope)(?:[ ]*=(?!=)|[\"']?:[ ]*(?:$|[\[{\"'\w])|(?<=-scope) )"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NameStrings:
+    """Reports such strings."""
+
+    source: Source
+    report: UseReport
+
+    def add(self, node: ast.Constant, text: str) -> None:
+        """Report a string if it names a deprecated setting."""
+        if text in _FIELD_OF_FLAG:
+            message = f"`{text}` is written as text; {meaning(_FIELD_OF_FLAG[text], Kind.ARGS)}"
+            self._report(node, _FIELD_OF_FLAG[text], message, reads=self._is_key(node))
+            return
+        name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
+        if name in DEPRECATED or text == SCOPE_CLASS:
+            self._name(node, name, text)
+        elif not self._is_for_people(node):
+            self._other_text(node, text)
+
+    def _name(self, node: ast.Constant, name: str, text: str) -> None:
+        above = self.source.parent(node)
+        match above:
+            case ast.Call(func=func, args=[owner, *more]) if dotted(func) == "getattr" and owner is not node:
+                self._report(node, name, through_getattr(name, kind_of(owner), len(more) > 1), reads=True)
+            case ast.Call(func=func, args=[owner, *_]) if dotted(func) == "hasattr" and owner is not node:
+                self._report(node, name, through_hasattr(name, kind_of(owner)), reads=True)
+            case _ if _is_own_option(node, above):
+                self.report.skip(node, name, FIELDS_SET)
+            case _ if _is_list_of_names(above):
+                message = f"a list of names holds `{name}`: code that copies or accepts these names misses the new ones"
+                help_ = f"add the three new names to this list: {THREE}"
+                self._report(node, name, message, help_, reads=True)
+            case _:
+                message = f"`{text}` is written as text; {meaning(name)}"
+                self._report(node, name, message, reads=self._is_key(node))
+
+    def _other_text(self, node: ast.Constant, text: str) -> None:
+        """Report text that names the old class as a type, or writes settings (an f-string that makes a recipe)."""
+        above = self.source.parent(node)
+        if SCOPE_CLASS in text and isinstance(above, (ast.Subscript, ast.AnnAssign, ast.arg, ast.BinOp)):
+            message = Message("CG606", f"a type names `{SCOPE_CLASS}`", advice=advice(SCOPE_CLASS))
+            self.report.add(node, message)
+        elif match := _WRITES.search(text):
+            text = f"this text writes `{match.group(1)}`, which what reads the text has to know"
+            help_ = f"write the new names ({THREE}) if megatron-core 0.18 or later reads it"
+            self._report(node, match.group(1), text, help_)
+
+    def _report(self, node: ast.Constant, name: str, text: str, help_: str = "", *, reads: bool = False) -> None:
+        """Report a string; in a file without Megatron only one by which code ``reads`` a setting that may be its."""
+        owners = self.report.owners
+        if not owners.megatron and (not reads or name == ENABLE or owners.is_another_system()):
+            self.report.skip(node, name, owners.of_unrelated_name())
+            return
+        self.report.add(node, Message("CG604", text, advice=help_ or advice(name)), anywhere=True)
+
+    def _is_key(self, node: ast.Constant) -> bool:
+        """Whether a string is a key that code looks up: ``in``, a subscript, ``.get``."""
+        match self.source.parent(node):
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]):
+                return left is node
+            case ast.Subscript(slice=key):
+                return key is node
+            case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[first, *_]):
+                return first is node
+        return False
+
+    def _is_for_people(self, node: ast.Constant) -> bool:
+        """Whether a string is a statement of its own, or part of one that raises, prints or logs."""
+        if isinstance(self.source.parent(node), ast.Expr):
+            return True
+        for around in self.source.ancestors(node):
+            if isinstance(around, ast.stmt):
+                return isinstance(around, (ast.Raise, ast.Assert))
+            if isinstance(around, ast.Call):
+                last = dotted(around.func).rpartition(".")[2]
+                if last in _OUTPUT_FUNCTIONS or last.endswith(("Error", "Warning")):
+                    return True
+        return False
+
+
+def _is_list_of_names(above: ast.AST | None) -> bool:
+    """Whether an expression is a list, tuple or set of strings, which code copies or accepts by name."""
+    return isinstance(above, (ast.List, ast.Tuple, ast.Set)) and all(
+        isinstance(member, ast.Constant) and isinstance(member.value, str) for member in above.elts
+    )
+
+
+def _is_own_option(node: ast.AST, above: ast.AST | None) -> bool:
+    """Whether code looks for a name in pydantic's set of fields that were set: a current name of the project's own."""
+    match above:
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[fields]) if left is node:
+            return dotted(fields).rpartition(".")[2].endswith("fields_set")
+    return False

@@ -1,0 +1,39 @@
+"""Code that sets a deprecated name and reads it further down: both have to change together, so neither is rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cgmigrate.documents.python.places import Form, Place
+from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.use_report import Read, UseReport
+from cgmigrate.documents.sites import Problem
+from cgmigrate.megatron.settings import DEPRECATED
+
+
+def withhold_read_back(place: Place, source: Source, report: UseReport) -> str:
+    """Withhold the fixes of reads behind a place; return why the place is not rewritten either, empty if it may be."""
+    lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in DEPRECATED}
+    if place.form is not Form.ASSIGNMENTS or not lines:
+        return ""
+    function, why = source.function_of(place.items[0].node), ""
+    for read in report.reads.get((id(function), place.object), ()):
+        if read.line > min(lines.values()):
+            why = why or f"the code reads the setting back on line {read.line}, which has to change together with it"
+            at = read.index - report.first_index
+            report.problems[at] = _without_fix(report.problems[at], read, lines)
+    return why
+
+
+def _without_fix(problem: Problem, read: Read, lines: Mapping[str, int]) -> Problem:
+    """Return a problem with its fix withheld; ``lines`` are those of the settings assigned above the read."""
+    advice = problem.advice or (f"write `{problem.replacement}`" if problem.replacement else "")
+    problem = replace(problem, replacement="", risk="", advice=advice)
+    if line := lines.get(read.name):
+        message = f"until the configuration is built, `{read.object}.{read.name}` is what line {line} assigned"
+        blocked_by = f"`{read.name}` is assigned on line {line}; both have to change together"
+        return replace(problem, message=message, blocked_by=blocked_by)
+    other, line = min(lines.items(), key=lambda item: item[1])
+    blocked_by = f"`{other}` of the same object is assigned on line {line}; both have to change together"
+    return replace(problem, blocked_by=blocked_by)

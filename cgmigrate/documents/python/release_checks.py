@@ -1,0 +1,98 @@
+"""Code that checks the installed release: ``if version >= ...``, ``hasattr``, ``try`` and ``except ImportError``.
+
+Such code is written for several releases, so a fix of one branch is withheld.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+_VERSION_WORDS = ("version", "__version__", "parse", "Version", "fields", "__dataclass_fields__", "signature")
+_CATCHES = frozenset(
+    ("AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "Exception", "BaseException")
+)
+
+
+def release_check_in(test: ast.expr) -> str:
+    """Return why a condition checks which release is installed, empty when it does not."""
+    for node in ast.walk(test):
+        word = ""
+        if isinstance(node, ast.Call) and _checks_for_setting(node):
+            return f"the code is guarded by `{_shown(node)}`, so it is written for several releases"
+        if isinstance(node, ast.Name):
+            word = node.id
+        elif isinstance(node, ast.Attribute):
+            word = node.attr
+        if word in _VERSION_WORDS or "min_version" in word or word.endswith("_version"):
+            return f"the code is guarded by `{_shown(test)}`, so it is written for several releases"
+        if word.startswith("HAVE_") and "GRAPH" in word:
+            return f"the code is guarded by `{word}`, so it is written for several releases"
+    return ""
+
+
+def _checks_for_setting(call: ast.Call) -> bool:
+    """Whether a call is a ``hasattr`` for a setting, an enum of settings, or a name that is computed."""
+    if not (isinstance(call.func, ast.Name) and call.func.id == "hasattr" and len(call.args) == 2):
+        return False
+    name = call.args[1]
+    return not isinstance(name, ast.Constant) or _is_about_graphs(str(name.value))
+
+
+def _is_about_graphs(word: str) -> bool:
+    return "cuda_graph" in word or "CudaGraph" in word
+
+
+@lru_cache(maxsize=256)
+def _concerns_settings(node: ast.Try) -> bool:
+    """Whether a ``try`` concerns the settings: all its statements name them, or one of its handlers does."""
+    if any(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in node.body):
+        return True
+    return all(map(_names_graphs, node.body)) or any(map(_names_graphs, node.handlers))
+
+
+def _names_graphs(node: ast.AST) -> bool:
+    for part in ast.walk(node):
+        for word in (getattr(part, "attr", ""), getattr(part, "id", ""), getattr(part, "arg", "")):
+            if isinstance(word, str) and _is_about_graphs(word):
+                return True
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and _is_about_graphs(part.value):
+            return True
+    return False
+
+
+def caught_for_releases(node: ast.Try) -> str:
+    """Return why a ``try`` distinguishes releases, empty when it does not."""
+    if not _concerns_settings(node):
+        return ""
+    for handler in node.handlers:
+        kinds: Sequence[ast.expr | None] = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        for kind in kinds:
+            word = kind.id if isinstance(kind, ast.Name) else kind.attr if isinstance(kind, ast.Attribute) else ""
+            if kind is None or word in _CATCHES:
+                return "the code is in a `try` that catches what another release lacks"
+    return ""
+
+
+def release_check_around(node: ast.AST, ancestors: Iterator[ast.AST]) -> str:
+    """Return why the code around a node distinguishes releases, empty when it does not."""
+    for above in ancestors:
+        why = ""
+        if isinstance(above, (ast.If, ast.IfExp, ast.While)):
+            why = release_check_in(above.test)
+        elif isinstance(above, ast.BoolOp):
+            earlier = [value for value in above.values if value is not node]
+            why = next(filter(None, map(release_check_in, earlier)), "")
+        elif isinstance(above, ast.Try):
+            why = caught_for_releases(above)
+        if why:
+            return why
+        node = above
+    return ""
+
+
+def _shown(node: ast.expr) -> str:
+    """Return an expression for a message; a long one is cut and ends with an ellipsis."""
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else f"{text[:59]}…"

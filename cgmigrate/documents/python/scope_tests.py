@@ -1,0 +1,152 @@
+"""Tests for a member of the scope, ``CudaGraphScope.attn in config.cuda_graph_scope``, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.read_messages import kind_of, meaning, of_membership
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.spelling import module_class_like
+from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
+from cgmigrate.documents.python.values import enum_member
+from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
+
+_LONGEST_LINE = 118
+_RISK_OF_NONE = "with `cuda_graph_impl` none the old scope could still hold full_iteration, and nothing was captured"
+
+
+@dataclass(frozen=True, slots=True)
+class _Conjunction:
+    """The ``and`` around a test, and how it tests the implementation of the same configuration (``== local``)."""
+
+    node: ast.BoolOp
+    implementation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeTests:
+    """Reports such tests."""
+
+    names: Names
+    report: UseReport
+
+    def in_conjunction(self, node: ast.BoolOp) -> list[ast.Compare]:
+        """Report tests beside one of the implementation (``cfg.cuda_graph_impl == "local" and ...``); return them."""
+        reported: list[ast.Compare] = []
+        implementations = {path: test for value in node.values for path, test in _implementation_tests(value)}
+        for value in node.values:
+            match value:
+                case ast.Compare(
+                    left=left,
+                    ops=[ast.In() | ast.NotIn()],
+                    comparators=[ast.Attribute(attr=attr, value=config)],
+                ) if attr == SCOPE and enum_member(left, self.names):
+                    if (path := dotted(config)) in implementations:
+                        self.add(value, _Conjunction(node, implementations[path]))
+                        reported.append(value)
+        return reported
+
+    def add(self, node: ast.Compare, within: _Conjunction | None = None) -> None:
+        """Report ``member in config.cuda_graph_scope``, or ``not in``."""
+        left, scope = node.left, node.comparators[0]
+        assert isinstance(scope, ast.Attribute)
+        member, config = enum_member(left, self.names), self.report.source.of(scope.value)
+        if not self.report.owners.is_config(scope.value):
+            text = f"{meaning(SCOPE)}; `{config}.{SCOPE}` is a copy of it, made elsewhere in this file"
+            self.report.add(node, Message("CG603", text))
+            return
+        text = of_membership(kind_of(scope.value))
+        inside = isinstance(node.ops[0], ast.In)
+        if member in LAYER_MODULES and isinstance(left, ast.Attribute):
+            module = f"{module_class_like(self.report.source.of(left.value), self.names)}.{member}"
+            replacement = Replacement(f"{module} {'in' if inside else 'not in'} {config}.cuda_graph_modules")
+            self.report.add(node, Message("CG602", text, replacement))
+        elif member == "full_iteration":
+            replacement = self._instead_of_full_iteration(node, config, within)
+            self.report.add(node, Message("CG601", text, replacement))
+        elif member == "full_iteration_inference":
+            sign = "==" if inside else "!="
+            advice = f"`{config}.inference_cuda_graph_scope {sign} InferenceCudaGraphScope.block` says what is meant"
+            self.report.add(node, Message("CG601", text, advice=advice))
+        else:
+            self.report.add(node, Message("CG603", text))
+
+    def _instead_of_full_iteration(self, node: ast.Compare, config: str, within: _Conjunction | None) -> Replacement:
+        inside = isinstance(node.ops[0], ast.In)
+        text = f'{config}.cuda_graph_impl {"==" if inside else "!="} "full_iteration"'
+        if within and within.implementation == "== local" and (edits := self._merged(node, within.node)):
+            # Without the operand nothing else changes: since 0.18 `local` is never the full iteration.
+            fix = "" if inside else f"delete `{' '.join(self.report.source.of(node).split())}`"
+            return Replacement(text, edits=edits, fix=fix)
+        return Replacement(text, risk="" if within and within.implementation == "!= none" else _RISK_OF_NONE)
+
+    def _merged(self, node: ast.Compare, within: ast.BoolOp) -> list[Edit]:
+        """Return edits that make one comparison of ``impl == "local" and full_iteration in scope``, if possible."""
+        source = self.report.source
+        spans = [source.span(value) for value in within.values]
+        if any(_is_bracketed(value, source.text, span) for value, span in zip(within.values, spans, strict=True)):
+            return []
+        at = within.values.index(node)
+        cut = Edit(spans[at - 1].end, spans[at].end, "") if at else Edit(spans[0].start, spans[1].start, "")
+        if "#" in (source.text[cut.start : spans[at].start] if at else source.text[spans[0].end : cut.end]):
+            return []
+        edits = [cut]
+        if isinstance(node.ops[0], ast.In):
+            edits.insert(0, self._implementation_edit(node, within))
+        if len(spans) == 2:
+            edits += self._without_brackets(within, sum(len(edit.text) - edit.end + edit.start for edit in edits))
+        return edits
+
+    def _implementation_edit(self, node: ast.Compare, within: ast.BoolOp) -> Edit:
+        """Return the edit that writes "full_iteration" for "local" in the test of the implementation."""
+        assert isinstance(node.comparators[0], ast.Attribute)
+        owner = (dotted(node.comparators[0].value), "== local")
+        test = next(value for value in within.values if owner in _implementation_tests(value))
+        assert isinstance(test, ast.Compare)
+        literal = self.report.source.span(test.comparators[0])
+        quote = self.report.source.text[literal.start]
+        return Edit(literal.start, literal.end, f"{quote}full_iteration{quote}")
+
+    def _without_brackets(self, node: ast.BoolOp, growth: int) -> list[Edit]:
+        """Return edits that delete the brackets of ``if (⏎ a⏎ and b⏎):``, once one operand is left and fits a line."""
+        source = self.report.source
+        above = source.parent(node)
+        if not isinstance(above, (ast.If, ast.While)) or above.test is not node:
+            return []
+        text, span = source.text, source.span(node)
+        before = text[: span.start].rstrip()
+        behind = len(text) - len(text[span.end :].lstrip())
+        if not before.endswith("(") or text[behind : behind + 1] != ")" or text[behind + 1 : behind + 2] != ":":
+            return []
+        line = text[text.rfind("\n", 0, len(before)) + 1 : len(before) - 1]
+        if "#" in text[len(before) : span.start] + text[span.end : behind]:
+            return []
+        if len(line) + span.end - span.start + growth > _LONGEST_LINE:
+            return []
+        return [Edit(len(before) - 1, span.start, ""), Edit(span.end, behind + 1, "")]
+
+
+def _is_bracketed(node: ast.expr, text: str, span: Span) -> bool:
+    """Whether an operand seems to have brackets of its own."""
+    if not isinstance(node, (ast.Compare, ast.BoolOp)):
+        return False
+    return text[: span.start].rstrip().endswith("(") and text[span.end :].lstrip().startswith(")")
+
+
+def _implementation_tests(node: ast.expr) -> Iterator[tuple[str, str]]:
+    """Yield (``cfg``, ``== local``) for ``cfg.cuda_graph_impl == "local"``, likewise ``!= none``."""
+    match node:
+        case ast.Compare(
+            left=ast.Attribute(value=owner, attr="cuda_graph_impl"),
+            ops=[ast.Eq() | ast.NotEq() as op],
+            comparators=[ast.Constant(value=str() as text)],
+        ):
+            test = f"{'==' if isinstance(op, ast.Eq) else '!='} {text}"
+            if test == "== transformer_engine":
+                test = "!= none"
+            yield dotted(owner), test

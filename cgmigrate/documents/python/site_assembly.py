@@ -1,0 +1,68 @@
+"""Sites as other packages see them, from the places in the text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from cgmigrate.documents.python.places import Form, Item, Place
+from cgmigrate.documents.sites import Origin, Site, Written
+from cgmigrate.text.spans import Span
+
+_VALIDATED_BEFORE = "the object was built, and with it validated, before: give the settings to its constructor"
+
+
+def position_of(place: Place) -> tuple[int, str]:
+    """Return a key that sorts places by the file's order, which stays when settings between others are deleted."""
+    first = place.elements[0] if place.elements else place.items[0].whole
+    return first.start, place.prefix
+
+
+def sites_of(places: Sequence[Place], modules: tuple[str, ...]) -> list[Site]:
+    """Return the sites of places, in their order; ``modules`` are those that the file imports."""
+    index = {id(place): at for at, place in enumerate(places)}
+    return [_site(at, place, modules, index) for at, place in enumerate(places)]
+
+
+def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int]) -> Site:
+    # A callee that another file defines counts as a module that is imported.
+    imports = (*modules, place.callee) if place.callee else modules
+    return Site(
+        at,
+        tuple(filter(None, (place.object or place.callee or place.owner).split("."))),
+        Span(place.items[0].whole.start, max(item.whole.end for item in place.items)),
+        _written(place),
+        flags=place.form is Form.FLAGS,
+        inherits=(index[id(place.inherits)],) if place.inherits is not None else (),
+        linked=tuple(index[id(link)] for link in place.links if link is not place.inherits),
+        blocked_by=place.blocked_by or (_validated_before(place) if place.built else ""),
+        origin=Origin(place.callee, place.object, imports, place.foreign),
+        overrides=place.overrides,
+        built=place.built,
+        of_built_model=place.of_built_model,
+        uncertain=place.uncertain,
+    )
+
+
+def _written(place: Place) -> tuple[Written, ...]:
+    """Return the settings of a place; of several with one name the last one."""
+    written: dict[str, Written] = {}
+    for item in place.items:
+        key = "--" + item.field.replace("_", "-") if place.form is Form.FLAGS else item.field
+        written.pop(item.field, None)
+        written[item.field] = Written(item.field, key, item.value, item.span)
+    return tuple(written.values())
+
+
+def _validated_before(place: Place) -> str:
+    """Return why settings of an object that is built already cannot be rewritten one by one, empty when they can."""
+    return "" if all(map(_is_list_of_modules, place.items)) else _VALIDATED_BEFORE
+
+
+def _is_list_of_modules(item: Item) -> bool:
+    """Whether a setting is a scope that names modules by enum members, and so can be renamed where it is."""
+    value = item.values[0]
+    members = isinstance(value, ast.List) and all(isinstance(member, ast.Attribute) for member in value.elts)
+    if item.field != "cuda_graph_scope" or not members or not isinstance(item.value, list):
+        return False
+    return not {"full_iteration", "full_iteration_inference"} & set(item.value)

@@ -1,0 +1,64 @@
+"""How a setting is spelled: a value as Python or Hydra text, and a new setting in the form of its site."""
+
+from __future__ import annotations
+
+import ast
+
+from cgmigrate.documents.python.name_resolution import MODULE_CLASS, Names
+from cgmigrate.documents.python.places import Form, Place
+from cgmigrate.documents.python.source import Source
+from cgmigrate.megatron.settings import FLAGS, Choice
+
+
+def rendered(value: object, quote: str) -> str:
+    """Return a value as Python text."""
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(rendered(item, quote) for item in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner},)"
+    if isinstance(value, str):
+        return f"{quote}{value}{quote}"
+    return repr(value)
+
+
+def module_class_like(local: str, names: Names) -> str:
+    """Return the name of ``CudaGraphModule`` for code that names ``CudaGraphScope`` as ``local``."""
+    head, dot, _ = local.rpartition(".")
+    if dot:
+        return head + dot + MODULE_CLASS
+    known = next((name for name, full in names.full.items() if full.endswith("." + MODULE_CLASS)), "")
+    return known or MODULE_CLASS
+
+
+def spelled_at(place: Place, name: str, value: object, source: Source) -> str:
+    """Return a setting as it would be written at a place, with double quotes."""
+    text = str(value) if isinstance(value, Choice) else rendered(value, '"')
+    match place.form:
+        case Form.FLAGS:
+            return ", ".join(rendered(word, '"') for word in (FLAGS[name], *argument_words(value)))
+        case Form.OVERRIDES:
+            return f'"{place.prefix}{name}={override_text(value)}"'
+        case Form.DICT:
+            return f'"{name}": {text}'
+        case Form.CALL:
+            return f"{name}={text}"
+    item = place.items[0]
+    before = source.text[item.whole.start : item.name.start]
+    if isinstance(item.node, ast.Assign):
+        return f"{before}{name} = {text}"
+    return f"{before}{name}{source.text[item.name.end]}, {text})"
+
+
+def argument_words(value: object) -> list[object]:
+    """Return the words behind a flag that give it a value; none for a boolean."""
+    if isinstance(value, bool) or value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def override_text(value: object) -> str:
+    """Return a value in Hydra's notation."""
+    if isinstance(value, list):
+        return f"[{','.join(map(str, value))}]"
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

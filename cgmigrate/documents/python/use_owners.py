@@ -1,0 +1,50 @@
+"""Whose names the uses in a file are: whether the file and its objects are Megatron's."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.sites import UNKNOWN_OWNER
+
+OWN = "a variable, parameter or attribute of the file's own"
+NO_MEGATRON = "another system (nothing in the file is Megatron's)"
+FIELDS_SET = "the project's own options (a current name there)"
+_CONFIGS = ("model", "config", "cfg", "provider", "conf")
+_OTHER_SYSTEMS = frozenset(
+    ("deepspeed", "vllm", "sglang", "tensorrt_llm", "onnxruntime", "onnxruntime_genai", "lmdeploy")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UseOwners:
+    """Decides the owners of names in one file; ``megatron`` says that the file works with Megatron."""
+
+    source: Source
+    names: Names
+    megatron: bool
+
+    def of_unrelated_name(self) -> str:
+        """Return the owner of a name in a file that does not show that the name is Megatron's."""
+        return NO_MEGATRON if self.is_another_system() else UNKNOWN_OWNER
+
+    def is_another_system(self) -> bool:
+        """Whether the file imports a system that has settings of its own with these names."""
+        return any(module.partition(".")[0] in _OTHER_SYSTEMS for module in self.names.modules)
+
+    def is_config(self, node: ast.expr) -> bool:
+        """Whether an object is a Megatron configuration, as far as its name and the file show."""
+        if not self.megatron:
+            return False
+        path = dotted(node)
+        last = path.rpartition(".")[2].lower()
+        if path == "self":
+            inside = next((above for above in self.source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
+            full = self.names.resolve(inside.name) if inside else ""
+            return full.startswith(("megatron.", "nemo.")) and full.endswith(("Config", "Provider"))
+        if last == "args":
+            # Megatron-LM's namespace; a harness has flags of its own with these names.
+            return any(module.startswith("megatron.training") for module in self.names.modules)
+        return last.endswith(_CONFIGS)

@@ -1,0 +1,118 @@
+"""The report on uses of deprecated names that are no sites: problems with their fixes, and names that are skipped."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from cgmigrate.documents.python.release_checks import release_check_around
+from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.use_owners import UseOwners
+from cgmigrate.documents.sites import Problem, Written
+from cgmigrate.megatron.settings import DEPRECATED, SCOPE
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What to write instead of a use.
+
+    ``risk`` says why that may change what the code does. ``edits`` write it where replacing the use itself is not
+    enough, and ``fix`` then describes them in short.
+    """
+
+    text: str
+    risk: str = ""
+    edits: Sequence[Edit] = ()
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What to say about a use; ``rule`` explains it, ``advice`` says what to write by hand."""
+
+    rule: str
+    text: str
+    replacement: Replacement | None = None
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A use that reads a setting of an object; ``index`` is that of its problem."""
+
+    object: str
+    name: str
+    line: int
+    index: int
+
+
+@dataclass(slots=True)
+class UseReport:
+    """Collects what there is to say; ``first_index`` is the index of the first problem."""
+
+    source: Source
+    owners: UseOwners
+    first_index: int
+    problems: list[Problem] = field(default_factory=list)
+    fixes: dict[int, list[Edit]] = field(default_factory=dict)
+    """The edits of each problem that has a replacement, by index."""
+    skipped: list[tuple[Written, str]] = field(default_factory=list)
+    reads: dict[tuple[int, str], list[Read]] = field(default_factory=dict)
+    """By the id of the function and the object."""
+    _statements: list[ast.AST] = field(default_factory=list)
+    """The statement of each problem."""
+
+    def skip(self, node: ast.AST, name: str, owner: str) -> None:
+        """Record a name that gets no diagnostic."""
+        self.skipped.append((Written(name, name, None, self._span(node)), owner))
+
+    def add(self, node: ast.AST, message: Message, *, anywhere: bool = False) -> None:
+        """Record a problem; in a file without Megatron the use is skipped, unless ``anywhere``."""
+        if not self.owners.megatron and not anywhere:
+            self.skip(node, SCOPE, self.owners.of_unrelated_name())
+            return
+        span, replacement, advice = self._span(node), message.replacement, message.advice
+        guard = release_check_around(node, self.source.ancestors(node))
+        if guard and replacement:
+            advice = advice or f"for megatron-core 0.18 and later write `{replacement.text}`"
+            replacement = None
+        index = self.first_index + len(self.problems)
+        problem = Problem(message.rule, span, message.text, index, advice=advice, blocked_by=guard)
+        if replacement:
+            text, risk, fix = replacement.text, replacement.risk, replacement.fix
+            problem = replace(problem, replacement=text, risk=risk, fix=fix)
+            self.fixes[index] = list(replacement.edits) or [Edit(span.start, span.end, text)]
+        self.problems.append(problem)
+        self._statements.append(self.source.statement_of(node) or node)
+        function, line = self.source.function_of(node), getattr(node, "lineno", 0)
+        for path, name in sorted(_settings_read(node)):
+            self.reads.setdefault((id(function), path), []).append(Read(path, name, line, index))
+
+    def withhold_partial_fixes(self) -> None:
+        """Make fixes unsafe that rewrite only a part of a statement whose other parts need a decision."""
+        by_statement: dict[int, list[int]] = {}
+        for at, statement in enumerate(self._statements):
+            by_statement.setdefault(id(statement), []).append(at)
+        for group in by_statement.values():
+            if all(self.problems[at].replacement and not self.problems[at].risk for at in group):
+                continue
+            for at in group:
+                problem = self.problems[at]
+                if problem.replacement and not problem.risk:
+                    risk = "another part of the expression needs a decision and has to change with it"
+                    self.problems[at] = replace(problem, risk=risk)
+
+    def _span(self, node: ast.AST) -> Span:
+        span = self.source.span(node)
+        if isinstance(node, ast.ClassDef):
+            return Span(span.start, self.source.text.find("\n", span.start))
+        return span
+
+
+def _settings_read(node: ast.AST) -> set[tuple[str, str]]:
+    """Return the deprecated settings that an expression reads: the object of each, and its name."""
+    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in DEPRECATED)
+    return {(path, part.attr) for part in parts if (path := dotted(part.value))}
