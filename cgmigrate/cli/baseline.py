@@ -10,13 +10,14 @@ from cgmigrate.lint.baseline import Baseline, BaselineError, Counts, load, save,
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.configuration import Configuration
 from cgmigrate.project.paths import display_path, is_below
+from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.options import CheckMode
     from cgmigrate.lint.run import Checked, Run
 
 MOST_NAMED = 5
-"""Files that are named where the baseline counts too much."""
+"""Files with fixed diagnostics that are named."""
 
 
 def baseline_of(run: Run, mode: CheckMode) -> Baseline:
@@ -24,57 +25,66 @@ def baseline_of(run: Run, mode: CheckMode) -> Baseline:
     assert run.configurations is not None
     path = run.options.baseline or run.configurations.for_run().baseline
     if mode.write_baseline and (mode.prune_baseline or mode.add_ignore):
-        raise BaselineError("--write-baseline goes with neither --prune-baseline nor --add-ignore")
+        raise BaselineError("--write-baseline cannot be combined with --prune-baseline or --add-ignore")
     if not path:
-        raise BaselineError("which baseline? give --baseline FILE, or `baseline` in the configuration")
+        raise BaselineError("no baseline is set: add --baseline FILE, or `baseline` to the configuration")
     if mode.updates_baseline and not run.options.baseline:
         _check_place(path, run.configurations.for_run())
     return load(os.path.relpath(path), missing_is_empty=mode.write_baseline)
 
 
-def _check_place(path: str, found: Configuration) -> None:
+def _check_place(path: str, configuration: Configuration) -> None:
     """Refuse to write a baseline that a configuration puts outside of its own checkout. Raises BaselineError."""
     real = os.path.realpath(path)
-    if not is_below(real, os.path.realpath(checkout_of(found.folder) or found.folder)):
-        told = f"the baseline of {display_path(found.file)} is outside of its project ({real})"
-        raise BaselineError(f"{told} and is not written; give it with --baseline")
+    folder = configuration.folder
+    if not is_below(real, os.path.realpath(checkout_of(folder) or folder)):
+        name = display_path(configuration.file)
+        raise BaselineError(
+            f"the baseline of {name} is outside of its project ({real}) and is not written; name it with --baseline"
+        )
 
 
 def write_baseline(run: Run) -> str:
-    """Count in the baseline all that the run has found; return what to say. Raises BaselineError."""
+    """Write all diagnostics of the run to the baseline; return the message to print. Raises BaselineError."""
     assert run.baseline is not None
     counts = run.baseline.renewed(run.can_tell)
     save(run.baseline.path, counts)
-    return f"Wrote {run.baseline.path}: {_diagnostics(counts)} known from now on."
+    return f"Wrote {run.baseline.path}: {_diagnostics(counts)}."
 
 
 def baseline_notes(run: Run, files: Sequence[Checked], prune: bool) -> list[str]:
     """Return the lines to print about the baseline; with ``prune`` also remove from it what is fixed."""
     assert run.baseline is not None
-    path, lines = run.baseline.path, []
+    lines = []
     if known := sum(len(checked.known) for checked in files):
-        lines.append(f"note: {known} known diagnostic{'' if known == 1 else 's'} of {path} not shown")
+        lines.append(f"note: {counted(known, 'known diagnostic')} of {run.baseline.path} not shown")
     fixed = run.baseline.fixed(run.can_tell)
     if prune:
-        left = run.baseline.pruned(fixed)
-        if fixed:
-            save(path, left)
-        lines.append(
-            f"Pruned {path}: {total(fixed)} fixed, {_diagnostics(left)} left."
-            if fixed
-            else f"{path}: nothing to prune."
-        )
+        lines.append(_prune(run.baseline, fixed))
     elif fixed:
-        lines.append(f"note: {path} still counts what is fixed (take it out with --prune-baseline):")
-        told = [
-            f"  {run.baseline.file_of(name)}: {', '.join(f'{count} {rule}' for rule, count in sorted(rules.items()))}"
-            for name, rules in sorted(fixed.items())
-        ]
-        lines += told[:MOST_NAMED]
-        lines += [f"  and {len(told) - MOST_NAMED} more files"] if len(told) > MOST_NAMED else []
+        lines += _fixed_notes(run.baseline, fixed)
     return lines
 
 
+def _prune(baseline: Baseline, fixed: Counts) -> str:
+    """Remove the fixed diagnostics from the baseline; return the message to print."""
+    if not fixed:
+        return f"{baseline.path}: nothing to prune."
+    remaining = baseline.pruned(fixed)
+    save(baseline.path, remaining)
+    return f"Pruned {baseline.path}: {total(fixed)} fixed, {_diagnostics(remaining)} left."
+
+
+def _fixed_notes(baseline: Baseline, fixed: Counts) -> list[str]:
+    """Return the lines that name the fixed diagnostics."""
+    files = [
+        f"  {baseline.file_of(name)}: {', '.join(f'{count} {rule}' for rule, count in sorted(rules.items()))}"
+        for name, rules in sorted(fixed.items())
+    ]
+    first = f"note: {baseline.path} contains diagnostics that are fixed (remove them with --prune-baseline):"
+    more = len(files) - MOST_NAMED
+    return [first, *files[:MOST_NAMED], *([f"  and {more} more files"] if more > 0 else [])]
+
+
 def _diagnostics(counts: Counts) -> str:
-    number, files = total(counts), len(counts)
-    return f"{number} diagnostic{'' if number == 1 else 's'} in {files} file{'' if files == 1 else 's'}"
+    return f"{counted(total(counts), 'diagnostic')} in {counted(len(counts), 'file')}"

@@ -15,7 +15,7 @@ from cgmigrate.project.options import Options
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.cli.saving import Writer
+    from cgmigrate.cli.writer import Writer
     from cgmigrate.lint.run import Checked, Run
 
 
@@ -57,14 +57,14 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
 
 
 def _statistics_format(reporting: Reporting) -> Reporting:
-    """Return the options with a format for people, whatever the configuration says. Raises click.UsageError."""
+    """Return the options with a format for people; the configuration's is ignored. Raises click.UsageError."""
     if reporting.format not in (None, *FOR_PEOPLE):
-        raise click.UsageError(f"--statistics is for people: leave out --format {reporting.format}")
+        raise click.UsageError(f"--statistics has a format of its own: remove --format {reporting.format}")
     return reporting._replace(format=reporting.format or "text")
 
 
 def _writer(output: Output) -> Writer:
-    from cgmigrate.cli.saving import Writer
+    from cgmigrate.cli.writer import Writer
 
     return Writer(output.message)
 
@@ -89,7 +89,7 @@ def _print_summary(run: Run, output: Output, handled: Handled, failed: bool) -> 
         output.message(output.report().summary(by_place=output.format in FOR_PEOPLE))
     elif run.discovery.files_seen or not failed:
         hidden = sum(len(checked.hidden) for checked in handled.files)
-        output.message(clean_summary(run, "nothing found" + (f" ({hidden} left out by comments)" if hidden else "")))
+        output.message(clean_summary(run, "nothing found" + (f" ({hidden} suppressed by comments)" if hidden else "")))
 
 
 def _print_baseline(run: Run, output: Output, handled: Handled, mode: CheckMode) -> None:

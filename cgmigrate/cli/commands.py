@@ -18,7 +18,9 @@ from cgmigrate.cli.options import (
     Reporting,
     Selection,
     complete_codes,
+    exclude_option,
     release_options,
+    rules_option,
     shared_options,
 )
 from cgmigrate.cli.program import Program
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 def main() -> None:
     """Migrate, lint and verify the CUDA-graph settings of Megatron projects.
 
-    Without --from and --to the project's own pins of megatron-core decide (pyproject.toml, requirements, lock files);
-    without pins, files are taken from 0.17 to the newest known release.
+    --from and --to set the releases of megatron-core. Without them, the releases come from the project's pins
+    (pyproject.toml, requirements files, lock files, ...). Without pins, settings are migrated from 0.17 to the newest
+    known release.
     """
     # A run makes many objects and few cycles: collecting often costs a tenth of it and frees nothing.
     gc.set_threshold(100_000, 50, 50)
@@ -45,18 +48,27 @@ def main() -> None:
 
 @main.command()
 @shared_options
-@click.option("--statistics", is_flag=True, help="Count the diagnostics of each rule instead of showing them.")
-@click.option("--show-settings", is_flag=True, help="Show what holds for PATHS, and from where; check nothing.")
-@click.option("--show-files", is_flag=True, help="Show which files would be looked at; check nothing.")
-@click.option("--write-baseline", is_flag=True, help="Count all diagnostics in the baseline, so that they are known.")
-@click.option("--prune-baseline", is_flag=True, help="Take out of the baseline what is fixed.")
 @click.option(
-    "--add-ignore", is_flag=True, help="Write comments that leave the diagnostics out: # cgmigrate: ignore[CODE]."
+    "--statistics", is_flag=True, help="Show the number of diagnostics of each rule instead of the diagnostics."
 )
+@click.option("--show-settings", is_flag=True, help="Show the settings in effect for PATHS and their origin, and exit.")
+@click.option("--show-files", is_flag=True, help="List the files that would be searched, and exit.")
 @click.option(
-    "--strict", is_flag=True, help="No comments, no configuration below the root, no baseline from the checked tree."
+    "--write-baseline", is_flag=True, help="Write all current diagnostics to the baseline. Later runs hide them."
 )
-@click.option("--reason", metavar="TEXT", type=str, help="What these comments give as the reason.")
+@click.option("--prune-baseline", is_flag=True, help="Remove fixed diagnostics from the baseline.")
+@click.option(
+    "--add-ignore",
+    is_flag=True,
+    help="Write a comment that suppresses each diagnostic: # cgmigrate: ignore[CODE].",
+)
+@click.option("--reason", metavar="TEXT", type=str, help="Write this reason in the comments of --add-ignore.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Ignore suppression comments, configuration files below the root of the checkout, and a baseline in the "
+    "checked tree.",
+)
 def check(
     selection: Selection,
     reporting: Reporting,
@@ -69,18 +81,26 @@ def check(
     strict: bool,
     reason: str | None,
 ) -> None:
-    """Report deprecated, rejected and ineffective settings in PATHS (- for stdin).
+    """Report deprecated, rejected and ineffective settings in PATHS.
 
-    Exit status: 0 nothing found, 1 diagnostics, 2 a path or option that cannot be used.
+    PATHS are files and directories. Use - to read one file from stdin.
+
+    \b
+    Exit status:
+      0  There are no diagnostics.
+      1  There are diagnostics.
+      2  A path or option cannot be used.
     """
     from cgmigrate.cli import check as checking
 
     if reason and (not add_ignore or len(reason.splitlines()) > 1):
-        raise click.UsageError("--reason is the text of one line for the comments of --add-ignore")
+        raise click.UsageError("--reason takes one line of text and needs --add-ignore")
     if add_ignore and "-" in selection.paths:
         raise click.UsageError("--add-ignore writes files: give paths, not -")
     if add_ignore and strict:
-        raise click.UsageError("--add-ignore writes comments, and with --strict comments suppress nothing")
+        raise click.UsageError(
+            "--add-ignore and --strict contradict each other: with --strict, comments suppress nothing"
+        )
     selection, reporting = selection._replace(strict=strict), reporting._replace(statistics=statistics)
     if show_settings or show_files:
         sys.exit(checking.show(selection, reporting, settings=show_settings))
@@ -89,11 +109,13 @@ def check(
 
 @main.command()
 @shared_options
-@click.option("--diff", is_flag=True, help="Show what would change instead of writing it.")
-@click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that change what is captured; each says how.")
-@click.option("--interactive", is_flag=True, help="Show each change and ask before it is written.")
-@click.option("--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 although some are left.")
-@click.option("--undo", is_flag=True, help="The same as `cgmigrate undo`; takes no PATHS.")
+@click.option("--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
+@click.option(
+    "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic says what its fix may change."
+)
+@click.option("--interactive", is_flag=True, help="Show each change, and ask before writing it.")
+@click.option("--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 even if some remain.")
+@click.option("--undo", is_flag=True, help="Do the same as `cgmigrate undo`. Takes no PATHS.")
 def fix(
     selection: Selection,
     reporting: Reporting,
@@ -105,10 +127,14 @@ def fix(
 ) -> None:
     """Rewrite the settings in PATHS so that exactly the same graphs are captured.
 
-    What is read from stdin (-) is written to stdout, and the diagnostics that are left to stderr.
+    PATHS are files and directories. Use - to read one file from stdin: the rewritten text goes to stdout, and the
+    remaining diagnostics go to stderr.
 
-    Exit status: 0 nothing left to do, 1 diagnostics that need a decision remain (with --diff also: something would
-    change), 2 a path or option that cannot be used, a file that cannot be written.
+    \b
+    Exit status:
+      0  No diagnostics remain.
+      1  Diagnostics remain, or --diff shows a change.
+      2  A path or option cannot be used, or a file cannot be written.
     """
     from cgmigrate.cli import fix as fixing
 
@@ -119,9 +145,9 @@ def fix(
     if diff and interactive:
         raise click.UsageError("--diff and --interactive contradict each other")
     if fix_only and (interactive or reporting.format or reporting.output_file):
-        raise click.UsageError("--fix-only reports no diagnostics: give no --interactive, --format or --output-file")
+        raise click.UsageError("--fix-only reports no diagnostics: remove --interactive, --format and --output-file")
     if diff and reporting.format:
-        raise click.UsageError("--diff prints a patch and no diagnostics: leave out --format")
+        raise click.UsageError("--diff prints a patch and no diagnostics: remove --format")
     sys.exit(fixing.fix(selection, reporting, FixMode(diff, unsafe_fixes, interactive, fix_only)))
 
 
@@ -129,9 +155,12 @@ def fix(
 def undo() -> None:
     """Restore the files that the last run of `fix` or `check --add-ignore` wrote in this project.
 
-    A file that has changed since is left alone. Called again, it restores those of the run before.
+    A file that has changed since then is not restored. Run it again to undo the run before.
 
-    Exit status: 0 all restored or nothing to undo, 1 a file could not be restored.
+    \b
+    Exit status:
+      0  All files are restored, or there is nothing to undo.
+      1  A file could not be restored.
     """
     sys.exit(_undo())
 
@@ -144,9 +173,12 @@ def _undo() -> int:
 
 @main.command()
 @click.argument("code", shell_complete=complete_codes)
-@click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
+@rules_option
 def explain(code: str, folders: tuple[str, ...]) -> None:
-    """Explain the rule CODE: what it says, why, from where, with examples."""
+    """Show the rule CODE: what it reports, its reason, examples and sources.
+
+    CODE is a code such as CG101, or the name of a rule.
+    """
     from cgmigrate.cli import rules
 
     rules.explain(code, folders)
@@ -160,34 +192,53 @@ def explain(code: str, folders: tuple[str, ...]) -> None:
     type=click.Choice(["config", "capture"]),
     default="config",
     show_default=True,
-    help="config: what megatron-core makes of the settings, no GPU; capture: train and generate with them.",
+    help="With `config`, build the configuration of megatron-core from the settings, which needs no GPU. With "
+    "`capture`, train and generate with it.",
 )
 @click.option(
     "--mcore",
     multiple=True,
     metavar="VERSION[=DIR]",
-    help="Where a release is: a folder or virtual environment; without DIR its wheel is fetched with pip.",
+    help="Use this release of megatron-core. DIR is a folder or virtual environment that contains it. Without DIR, pip "
+    "downloads its wheel.",
 )
-@click.option("--after", metavar="FILE", help="The migrated form of the one file given, made by hand.")
-@click.option("--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` would.")
-@click.option("--nproc", default=1, show_default=True, type=click.IntRange(1, 64), help="GPUs of this host to use.")
-@click.option("--launcher", type=click.Choice(["torchrun", "srun"]), default="torchrun", show_default=True)
+@click.option("--after", metavar="FILE", help="Compare PATHS, one file, with this migrated file.")
+@click.option("--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` does.")
+@click.option(
+    "--nproc", default=1, show_default=True, type=click.IntRange(1, 64), help="Use this many GPUs of this machine."
+)
+@click.option(
+    "--launcher",
+    type=click.Choice(["torchrun", "srun"]),
+    default="torchrun",
+    show_default=True,
+    help="Start the arms with torchrun, or print a script that starts them with srun.",
+)
 @click.option(
     "--workload",
     "workloads",
     multiple=True,
     type=click.Choice(["training", "static", "dynamic"]),
-    help="What to run; by default training, and generation where inference is captured.",
+    help="Run this workload. By default: training, and generation if graphs are captured in inference.",
 )
-@click.option("--steps", default=8, show_default=True, type=click.IntRange(5, 1000), help="Training steps an arm.")
-@click.option("--tokens", default=16, show_default=True, type=click.IntRange(2, 200), help="Tokens to generate.")
-@click.option("--packing", default="", metavar="N,N,..[:CAP]", help="Packed sequences: documents a microbatch, cap.")
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Training arms at a time.")
-@click.option("--timeout", default=300.0, show_default=True, help="Seconds an arm may take.")
-@click.option("--work", default="", metavar="DIR", help="Keep arms and results there, and reuse them.")
-@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON to stdout.")
-@click.option("--report", default="", metavar="FILE", help="Write the report as one HTML page, too.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, as .gitignore would.")
+@click.option(
+    "--steps", default=8, show_default=True, type=click.IntRange(5, 1000), help="Train each arm for this many steps."
+)
+@click.option("--tokens", default=16, show_default=True, type=click.IntRange(2, 200), help="Generate this many tokens.")
+@click.option(
+    "--packing",
+    default="",
+    metavar="N,N,..[:CAP]",
+    help="Train with packed sequences of N documents a microbatch, padded to CAP documents.",
+)
+@click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Train this many arms at a time."
+)
+@click.option("--timeout", default=300.0, show_default=True, help="Stop an arm after this many seconds.")
+@click.option("--work", default="", metavar="DIR", help="Keep arms and results in this directory, and reuse them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--report", default="", metavar="FILE", help="Also write the report to this file, as an HTML page.")
+@exclude_option
 def verify(
     paths: tuple[str, ...],
     source: Release | None,
@@ -209,12 +260,16 @@ def verify(
     report: str,
     exclude: tuple[str, ...],
 ) -> None:
-    """Run the configuration before and after migration and compare: the same graphs, the same numbers?
+    """Compare the configuration before and after migration: does it capture the same graphs?
 
-    PATHS are files, directories, or FILE:LINE for one place in a file. Every site that migration changes is compared;
-    on GPUs a small model of the same structure stands for the configuration's own.
+    PATHS are files, directories, or FILE:LINE for one setting. Every setting that migration changes is compared. With
+    --level capture, a small model of the same structure runs before and after, and its graphs and results are compared.
 
-    Exit status: 0 equivalent, 1 something is different, 2 something could not be told.
+    \b
+    Exit status:
+      0  Everything is equivalent.
+      1  Something is different.
+      2  A comparison has no result, or a path or option cannot be used.
     """
     from cgmigrate.cli import verify as verifying
     from cgmigrate.verify.plan import Asked, Scale
@@ -235,10 +290,10 @@ def verify(
 
 
 @main.group(name="rules", invoke_without_command=True)
-@click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
+@rules_option
 @click.pass_context
 def rules_group(ctx: click.Context, folders: tuple[str, ...]) -> None:
-    """List all rules, one a line, or test your own."""
+    """List all rules, or test your own."""
     if ctx.invoked_subcommand is None:
         from cgmigrate.cli import rules
 
@@ -246,7 +301,7 @@ def rules_group(ctx: click.Context, folders: tuple[str, ...]) -> None:
 
 
 @rules_group.command(name="list")
-@click.option("--rules", "folders", multiple=True, type=str, help="A folder of your own rules.")
+@rules_option
 @click.pass_context
 def list_rules(ctx: click.Context, folders: tuple[str, ...]) -> None:
     """List all rules, one a line."""
@@ -259,11 +314,15 @@ def list_rules(ctx: click.Context, folders: tuple[str, ...]) -> None:
 @rules_group.command(name="test")
 @click.argument("folder", metavar="[DIR]", required=False)
 def test_rules(folder: str | None) -> None:
-    """Test your own rules in DIR: each file against the schema, each example by running it.
+    """Test the rules in DIR: check each file against the schema, and run each example.
 
-    Without DIR, the rules that ship are tested.
+    Without DIR, the built-in rules are tested.
 
-    Exit status: 0 all hold, 1 a rule or an example fails, 2 a folder without rules.
+    \b
+    Exit status:
+      0  All rules and examples pass.
+      1  A rule or an example fails.
+      2  DIR contains no rules.
     """
     from cgmigrate.cli import rules
 

@@ -106,11 +106,10 @@ class Output:
             click.echo(in_line(text), err=True)
 
     def input_error(self, input_error: InputError) -> None:
-        """Print a path that could not be used, and why; --quiet hides those that the user did not name."""
+        """Print and keep an input error; --quiet hides those about paths that the user did not name."""
         self.input_errors.append(input_error)
         if input_error.missing or not self.reporting.quiet:
-            kind = "error" if input_error.missing else "warning"
-            click.echo(in_line(f"{kind}: {input_error.path}: {input_error.reason}"), err=True)
+            print_input_error(input_error)
 
     def details(self) -> None:
         """With --verbose, print how many files were searched, and where the releases come from."""
@@ -119,7 +118,7 @@ class Output:
         discovery = self.run.discovery
         by_syntax = ", ".join(f"{count} {syntax.value}" for syntax, count in discovery.seed_counts.items() if count)
         self.message(
-            f"Looked at {discovery.files_seen} of {discovery.files_listed} files; "
+            f"Searched {discovery.files_seen} of {discovery.files_listed} files; "
             f"with CUDA-graph settings: {by_syntax or 'none'}."
         )
         if discovery.submodules:
@@ -161,6 +160,12 @@ class Output:
         if self.colour is not None:
             return self.colour
         return (sys.stderr if err else sys.stdout).isatty()
+
+
+def print_input_error(input_error: InputError) -> None:
+    """Print a path that could not be used, and why, on stderr."""
+    kind = "error" if input_error.missing else "warning"
+    click.echo(in_line(f"{kind}: {input_error.path}: {input_error.reason}"), err=True)
 
 
 def _fails(diagnostic: Diagnostic, fail_on: str) -> bool:

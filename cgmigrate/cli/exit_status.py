@@ -1,4 +1,4 @@
-"""The exit statuses, and the error that ends a command with status 2."""
+"""The exit statuses, and the error that ends a command with status 2; `program` has those of signals."""
 
 from __future__ import annotations
 

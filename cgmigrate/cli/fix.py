@@ -13,7 +13,7 @@ from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, FixMode, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start
-from cgmigrate.cli.saving import Writer
+from cgmigrate.cli.writer import Writer
 from cgmigrate.project.options import Options
 from cgmigrate.text.escaping import in_text
 from cgmigrate.text.plurals import counted
@@ -44,9 +44,9 @@ def _interactive_format(selection: Selection, reporting: Reporting) -> Reporting
     if reporting.output_file:
         return reporting
     if reporting.format not in (None, *FOR_PEOPLE):
-        remedy = f"leave out --format {reporting.format}, or give --output-file"
+        remedy = f"remove --format {reporting.format}, or add --output-file"
         raise click.UsageError(f"--interactive asks on stdout: {remedy}")
-    # The format of the configuration does not count.
+    # The format of the configuration is ignored: it may be one for programs.
     return reporting._replace(format=reporting.format or "text")
 
 
@@ -135,13 +135,13 @@ def _summary(counts: _Counts, files_seen: int, mode: FixMode) -> str:
     if counts.unwritten:
         text += f"; {counted(counts.unwritten, 'fix', 'fixes')} not written"
     if counts.remaining:
-        text += f"; {counted(counts.remaining, 'diagnostic')} left for you to decide"
+        text += f"; {counted(counts.remaining, 'diagnostic')} {'remains' if counts.remaining == 1 else 'remain'}"
         text += " (see `cgmigrate check`)" if mode.diff or mode.fix_only else ""
     return text + "."
 
 
 def _remaining(checked: Checked, run: Run, written: bool) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics to report after the fix, without those that the user was asked about."""
+    """Return the diagnostics to report after the fix, without those whose fix the user declined."""
     if checked.after is not None and not written:
         return checked.diagnostics
     if run.chooser is not None and run.chooser.quit:
@@ -164,7 +164,7 @@ def _show_diff(checked: Checked, output: Output) -> None:
 
 
 def readable_diff(diff: str, coloured: bool) -> str:
-    """Return a unified diff for a terminal, with control characters escaped and, if asked for, with colours."""
+    """Return a unified diff for a terminal, with control characters escaped; ``coloured`` adds colours."""
     return "\n".join(_readable(line, coloured) for line in diff.split("\n"))
 
 

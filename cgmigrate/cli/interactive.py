@@ -55,9 +55,9 @@ class Chooser:
         together: Sequence[Sequence[int]],
         diagnostics: Sequence[Diagnostic],
     ) -> dict[int, Settings]:
-        """Return those of the wanted settings that the user agrees to; ``together`` are sites that go as one."""
+        """Return the rewrites that the user accepts. ``together`` lists sites that are rewritten together."""
         changes = _changes(document, rewrites, together, diagnostics)
-        agreed: dict[int, Settings] = {}
+        accepted: dict[int, Settings] = {}
         answer = ""
         with self.progress_hidden():
             for number, (some, about) in enumerate(changes, 1):
@@ -66,18 +66,18 @@ class Chooser:
                 if answer != "a":
                     answer = self._answer_to(path, document, some, about, f"({number}/{len(changes)})")
                 if answer in ("y", "a"):
-                    agreed |= some
-        return agreed
+                    accepted |= some
+        return accepted
 
     def _answer_to(
         self, path: str, document: Document, some: Mapping[int, Settings], about: Sequence[Diagnostic], place: str
     ) -> str:
-        """Show one change and return the letter of the answer."""
+        """Show one change with its diagnostics; return the letter of the answer."""
         try:
             after = apply(document.text, document.edits(some))
         except (CannotEditError, OverlapError) as error:
-            told = f"{path}: cannot be written alone ({error}); fix without --interactive writes it"
-            click.echo(in_line(told), err=True)
+            message = f"{path}: cannot be written alone ({error}); fix without --interactive writes it"
+            click.echo(in_line(message), err=True)
             return "n"
         for diagnostic in about:
             click.echo(self.show(path, document.text, diagnostic))
@@ -90,7 +90,7 @@ class Chooser:
             line = sys.stdin.readline()
             answer = line.strip().lower()[:1]
             if not line:
-                # The input has ended: nobody is there to ask.
+                # The input has ended.
                 click.echo("q")
                 answer = "q"
             if answer in ("y", "n", "a", "d"):
@@ -107,7 +107,7 @@ def _changes(
     together: Sequence[Sequence[int]],
     diagnostics: Sequence[Diagnostic],
 ) -> list[_Change]:
-    """The changes in the order of the text, each with the diagnostics that it settles."""
+    """Return the changes in the order of the text, each with the diagnostics that it fixes."""
     in_groups = {index for group in together for index in group}
     groups = [tuple(group) for group in together] + [(index,) for index in rewrites if index not in in_groups]
     placed = [(spans_of(document, group), group) for group in groups if not rewrites.keys().isdisjoint(group)]

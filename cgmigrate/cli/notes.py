@@ -28,9 +28,8 @@ def print_notes(run: Run, files: Iterable[Checked], output: Output) -> None:
         output.message(f"note: {note}")
     for syntax, count in run.unread.items():
         kind = syntax.name.lower().replace("_", " ")
-        output.message(
-            f"note: {counted(count, f'{kind} file')} with these names not read; this version reads YAML and Python."
-        )
+        unread = counted(count, f"{kind} file")
+        output.message(f"note: {unread} with CUDA-graph settings not read; this version reads YAML and Python.")
     for owner, places in _by_owner(files, output.reporting.verbose).items():
         _print_places(owner, places, output)
 
@@ -53,7 +52,7 @@ def _print_places(owner: str, places: list[str], output: Output) -> None:
     from cgmigrate.documents.sites import UNKNOWN_OWNER
 
     why = "its owner is not known" if owner == UNKNOWN_OWNER else f"the name belongs to {owner}"
-    output.message(f"note: left alone, since {why}:")
+    output.message(f"note: left unchanged, since {why}:")
     most = len(places) if output.reporting.verbose else MOST_NAMED
     for place in places[:most]:
         output.message(f"  {place}")

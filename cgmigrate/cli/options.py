@@ -108,11 +108,21 @@ def complete_codes(_ctx: click.Context, _param: click.Parameter, incomplete: str
 PATH = click.Path(readable=False)
 
 
+rules_option = click.option(
+    "--rules", "folders", multiple=True, metavar="DIR", type=str, help="Also load the rules in this directory."
+)
+exclude_option = click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="Skip paths that match PATTERN, in the syntax of .gitignore."
+)
+
+
 def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --from and --to."""
     options = [
-        click.option("--from", "source", type=ReleaseType(), help="megatron-core release the files were written for."),
-        click.option("--to", "target", type=ReleaseType(), help="megatron-core release that is to read them."),
+        click.option(
+            "--from", "source", type=ReleaseType(), help="The release of megatron-core that the files are written for."
+        ),
+        click.option("--to", "target", type=ReleaseType(), help="The release of megatron-core to migrate to."),
     ]
     return _with(options, command)
 
@@ -184,48 +194,64 @@ def _selection_options() -> list[Callable[..., Any]]:
             multiple=True,
             metavar="CODE",
             shell_complete=complete_codes,
-            help="Only rules whose code begins so (CG1, CG301).",
+            help="Run only the rules whose code begins with CODE, such as CG1 or CG301.",
         ),
         click.option(
             "--ignore",
             multiple=True,
             metavar="CODE",
             shell_complete=complete_codes,
-            help="Not the rules whose code begins so.",
+            help="Skip the rules whose code begins with CODE.",
         ),
-        click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths, as .gitignore would."),
+        exclude_option,
         click.option(
             "--rules",
             "rule_folders",
             multiple=True,
             metavar="DIR",
             type=PATH,
-            help="A folder of your own rules, besides those that ship.",
+            help="Also load the rules in this directory.",
         ),
-        click.option("--config", metavar="FILE", type=PATH, help="This configuration for all files, not the nearest."),
-        click.option("--isolated", is_flag=True, help="Read no configuration file."),
-        click.option("--baseline", metavar="FILE", type=PATH, help="Leave out the diagnostics that this file counts."),
+        click.option(
+            "--config",
+            metavar="FILE",
+            type=PATH,
+            help="Use this configuration file for all PATHS, instead of the nearest one.",
+        ),
+        click.option("--isolated", is_flag=True, help="Read no configuration files."),
+        click.option("--baseline", metavar="FILE", type=PATH, help="Hide the diagnostics that this baseline contains."),
     ]
 
 
 def _reporting_options() -> list[Callable[..., Any]]:
     return [
-        click.option("--format", type=click.Choice(FORMATS), help="How diagnostics are written (text)."),
-        click.option("--output-file", metavar="FILE", type=PATH, help="Write the diagnostics there, not to stdout."),
+        click.option("--format", type=click.Choice(FORMATS), help="Report diagnostics in this format (default: text)."),
+        click.option(
+            "--output-file", metavar="FILE", type=PATH, help="Write the report to this file instead of stdout."
+        ),
         click.option(
             "--fail-on",
             type=click.Choice(["warning", "error"]),
             default="warning",
-            help="The least severity that makes the exit status 1.",
+            show_default=True,
+            help="Exit with 1 only for diagnostics of at least this severity.",
         ),
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are diagnostics."),
-        click.option("--stdin-filename", metavar="NAME", type=PATH, help="The name of what is read where PATHS is -."),
-        click.option("-q", "--quiet", is_flag=True, help="Say nothing but diagnostics and errors."),
-        click.option("-v", "--verbose", is_flag=True, help="Also say what was looked at, and how releases were found."),
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are diagnostics."),
+        click.option(
+            "--stdin-filename", metavar="NAME", type=PATH, help="The name of the file whose text is read from stdin."
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="Print only diagnostics and errors."),
+        click.option(
+            "-v",
+            "--verbose",
+            is_flag=True,
+            help="Also print how many files were searched, and where the releases come from.",
+        ),
         click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
-            help="When to colour; auto heeds NO_COLOR and FORCE_COLOR.",
+            show_default=True,
+            help="Use colors. With `auto`, only on a terminal; NO_COLOR and FORCE_COLOR override that.",
         ),
     ]

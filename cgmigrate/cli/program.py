@@ -1,6 +1,6 @@
-"""The program around its commands: streams that are closed or full, and errors that no command expected.
+"""What surrounds the commands: standard streams that are closed or full, and unexpected errors.
 
-Whatever happens, a run ends with a documented exit status and at most one line on stderr, never with a traceback.
+Every run ends with a documented exit status and, after an unexpected error, one line on stderr: never a traceback.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
+from cgmigrate.cli.exit_status import ERROR
 from cgmigrate.text.escaping import in_line, in_text
 
-ERROR = 2
 BROKEN_PIPE = 141
-"""128 + SIGPIPE, as a shell shows it for programs that the signal ends: not 0, since not all was reported."""
+"""128 + SIGPIPE, as shells report it. It is not 0, since the report is incomplete."""
 INTERRUPTED = 130
 """128 + SIGINT."""
 
@@ -32,7 +32,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of such commands."""
+    """A group of commands that refuse options and paths that are empty."""
 
     command_class = Command
 
@@ -49,12 +49,12 @@ class Program(Group):
     group_class = Group
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program; streams that the caller has closed are opened on the null device first."""
+        """Run the program. Standard streams that are closed are opened on the null device first."""
         _open_standard_streams()
         return super().main(*args, **kwargs)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the options; an error quotes what the caller gave."""
+        """Read the options. Errors are escaped, since they quote the arguments."""
         try:
             return super().make_context(*args, **kwargs)
         except click.ClickException as error:
@@ -62,7 +62,7 @@ class Program(Group):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what it did not expect is one line on stderr and exit status 2."""
+        """Run a command. An unexpected error becomes one line on stderr and exit status 2."""
         try:
             _check_folder()
             return super().invoke(ctx)
@@ -75,22 +75,22 @@ class Program(Group):
             _silence(sys.stdout)
             sys.exit(BROKEN_PIPE)
         except KeyboardInterrupt:
-            _say("interrupted")
+            _print_error("interrupted")
             sys.exit(INTERRUPTED)
         except Exception as error:
             _silence(sys.stdout)
-            _say(_in_one_line(error))
+            _print_error(_in_one_line(error))
             sys.exit(ERROR)
 
 
 def _refuse_empty(ctx: click.Context) -> None:
-    """Refuse empty values: a variable that is not set leaves one, and `--ignore ""` would ignore every rule."""
+    """Refuse empty values: they come from unset shell variables, and `--ignore ""` would ignore every rule."""
     for parameter in ctx.command.params:
         name = parameter.name or ""
         value = ctx.params.get(name)
         texts = value if isinstance(value, tuple) else (value,)
-        given = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if given and any(isinstance(text, str) and not text.strip() for text in texts):
+        on_command_line = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if on_command_line and any(isinstance(text, str) and not text.strip() for text in texts):
             raise click.BadParameter("the value is empty (is a variable not set?)", ctx=ctx, param=parameter)
 
 
@@ -104,19 +104,19 @@ def _check_folder() -> None:
 def _in_one_line(error: Exception) -> str:
     from cgmigrate.text.failures import internal_error
 
-    # Writing to a stream names no file; everything else that opens one catches its errors where it does.
+    # An error without a file name comes from a standard stream. Errors of other files are caught where they occur.
     if isinstance(error, OSError) and error.filename is None and error.strerror:
         return f"the output cannot be written: {error.strerror}"
     return internal_error(error)
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     with suppress(OSError, ValueError):
         click.echo(in_line(f"error: {text}"), err=True)
 
 
 def _silence(stream: Any) -> None:
-    """Let what a stream still holds go to the null device: Python writes it when it ends, and would fail again."""
+    """Send the rest of a stream to the null device: Python flushes it on exit, and would fail again."""
     with suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
@@ -124,7 +124,7 @@ def _silence(stream: Any) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Open closed standard streams on the null device, so that no file that is opened later gets their numbers."""
+    """Open closed standard streams on the null device, so that no other file gets their descriptors."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)

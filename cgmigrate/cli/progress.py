@@ -1,7 +1,7 @@
-"""A line on the terminal that says how far a long run is.
+"""A progress bar for long runs.
 
-A thread of its own looks at the run's counters, so the work itself is not slowed. There is none unless a person
-watches (stderr is a terminal), and nothing is drawn before the run has taken a second.
+A thread reads the run's counters, so the work itself is not slowed. There is no thread unless stderr is a terminal, and
+nothing is drawn during the first second.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from cgmigrate.project.discovery import Buffer, Discovery
 
 AFTER = 1.0
-"""Seconds before the line is drawn first."""
+"""Seconds before the bar is drawn for the first time."""
 EVERY = 0.1
+"""Seconds between two drawings."""
 WIDTH = 30
 _CLEAR = "\r\x1b[K"
 _PLAIN = str.maketrans({"█": "#", "░": ".", "…": "..."})
 
 
 class Watched(Protocol):
-    """A run's counters."""
+    """The counters of a run."""
 
     discovery: Discovery | Buffer
     examined: int
@@ -37,7 +38,7 @@ class Watched(Protocol):
 def shown(
     run: Watched, stream: TextIO | None = None, after: float = AFTER
 ) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Show the progress of what is done inside if somebody watches; yields what keeps the line away while printing."""
+    """Show the progress of the run on a terminal. Yields a function whose context hides the bar while printing."""
     stream = sys.stderr if stream is None else stream
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield nullcontext
@@ -49,7 +50,7 @@ def shown(
     thread = threading.Thread(target=bar.draw_until, args=(over, after), daemon=True)
     thread.start()
     try:
-        yield bar.away
+        yield bar.hidden
     finally:
         over.set()
         thread.join()
@@ -57,7 +58,7 @@ def shown(
 
 
 class Bar:
-    """The line."""
+    """The progress bar: one line of the terminal."""
 
     def __init__(self, run: Watched, stream: TextIO) -> None:
         import threading
@@ -67,19 +68,19 @@ class Bar:
         self._drawn = False
 
     def draw_until(self, over: threading.Event, after: float) -> None:
-        """Draw now and then, first after ``after`` seconds."""
+        """Draw the bar every `EVERY` seconds, for the first time after ``after`` seconds."""
         pause = after
         while not over.wait(pause):
             pause = EVERY
             with self._lock:
-                shown = line(self._run)
+                bar = line(self._run)
                 plain = not (self._stream.encoding or "").lower().startswith("utf")
-                self._stream.write(_CLEAR + (shown.translate(_PLAIN) if plain else shown))
+                self._stream.write(_CLEAR + (bar.translate(_PLAIN) if plain else bar))
                 self._stream.flush()
                 self._drawn = True
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the bar."""
         with self._lock:
             if self._drawn:
                 self._stream.write(_CLEAR)
@@ -87,22 +88,22 @@ class Bar:
                 self._drawn = False
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        """Keep the line away while something else is printed."""
+    def hidden(self) -> Iterator[None]:
+        """Remove the bar, and draw nothing in this context."""
         with self._lock:
             self.clear()
             yield
 
 
 def line(run: Watched) -> str:
-    """How far the run is: names are looked for in all files, then those that hold some are examined."""
+    """Return the bar: first all files are searched for the settings, then the files with settings are checked."""
     if run.to_examine:
-        return _bar(run.examined, run.to_examine, "files that hold CUDA-graph settings examined")
+        return _bar(run.examined, run.to_examine, "files with CUDA-graph settings checked")
     if run.discovery.files_listed:
-        return _bar(run.discovery.files_seen, run.discovery.files_listed, "files looked at")
+        return _bar(run.discovery.files_seen, run.discovery.files_listed, "files searched")
     return "Listing files …"
 
 
-def _bar(done: int, total: int, what: str) -> str:
+def _bar(done: int, total: int, unit: str) -> str:
     filled = WIDTH * min(done, total) // total
-    return f"{'█' * filled}{'░' * (WIDTH - filled)} {done:,} of {total:,} {what}"
+    return f"{'█' * filled}{'░' * (WIDTH - filled)} {done:,} of {total:,} {unit}"

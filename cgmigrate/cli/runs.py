@@ -70,7 +70,7 @@ def _configurations(selection: Selection) -> Configurations:
     with command_errors():
         configurations.for_run()
     if strict and selection.baseline and configurations.in_tree(selection.baseline):
-        raise click.UsageError("--strict takes no baseline from the tree that it checks: give one from outside of it")
+        raise click.UsageError("--strict takes no baseline from the tree that it checks: use one from outside of it")
     return configurations
 
 
@@ -93,12 +93,14 @@ def _stdin(selection: Selection) -> tuple[str, bytes] | None:
     name, paths = selection.stdin_filename, selection.paths
     if "-" not in paths:
         if name is not None:
-            raise click.UsageError("--stdin-filename names what is read from stdin: give - as the only path")
+            raise click.UsageError("--stdin-filename names the text on stdin: give - as the only path")
         return None
     if len(paths) > 1:
         raise click.UsageError("- reads from stdin and must be the only path (a file of this name is ./-)")
     if name is None:
-        raise click.UsageError("- reads from stdin: give --stdin-filename, which tells the syntax and the project")
+        raise click.UsageError(
+            "- reads from stdin: give --stdin-filename, whose name decides the syntax and the project"
+        )
     return name, sys.stdin.buffer.read()
 
 

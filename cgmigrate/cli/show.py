@@ -1,4 +1,4 @@
-"""What a run would do, without doing it: which files it would look at, and with which settings."""
+"""`check --show-files` and `check --show-settings`: the files of a run, and the settings in effect."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgmigrate.cli.console import print_input_error
 from cgmigrate.project.configuration import ConfigurationError
 from cgmigrate.project.configuration_file import settings_text
 from cgmigrate.project.inputs import InputError
@@ -17,14 +18,13 @@ if TYPE_CHECKING:
 
 
 def show_files_of(run: Run) -> bool:
-    """Print the path of every file that would be looked at; return whether a path could not be used."""
+    """Print the path of every file that would be searched; return whether a path could not be used."""
     failed = False
     try:
         for name in run.discovery.names():
             if isinstance(name, InputError):
                 failed = failed or name.missing
-                kind = "error" if name.missing else "warning"
-                click.echo(in_line(f"{kind}: {name.path}: {name.reason}"), err=True)
+                print_input_error(name)
             else:
                 click.echo(in_line(name))
     except ConfigurationError as error:
@@ -34,14 +34,17 @@ def show_files_of(run: Run) -> bool:
 
 
 def show_settings_of(run: Run) -> bool:
-    """Print what holds for each of the run's paths, once where several share it; return whether that failed."""
+    """Print the settings in effect for the run's paths; return whether a path or configuration could not be used.
+
+    Paths with the same settings share one listing.
+    """
     assert run.configurations is not None
     failed = False
-    told: dict[str, list[str]] = {}
-    handed = run.options.stdin
-    for path in [handed[0]] if handed else run.paths:
+    paths_by_settings: dict[str, list[str]] = {}
+    stdin = run.options.stdin
+    for path in [stdin[0]] if stdin else run.paths:
         folder = path if os.path.isdir(path) else os.path.dirname(path)
-        if not handed and not os.path.lexists(path):
+        if not stdin and not os.path.lexists(path):
             click.echo(in_line(f"error: {path}: no such file or directory"), err=True)
             failed = True
             continue
@@ -51,8 +54,8 @@ def show_settings_of(run: Run) -> bool:
             click.echo(in_text(f"Error: {error}"), err=True)
             failed = True
         else:
-            told.setdefault(text, []).append(path)
-    for number, (text, paths) in enumerate(told.items()):
+            paths_by_settings.setdefault(text, []).append(path)
+    for number, (text, paths) in enumerate(paths_by_settings.items()):
         click.echo("\n" if number else "", nl=False)
         click.echo(f"{in_line('# for ' + ', '.join(paths))}\n{in_text(text)}", nl=False)
     return failed

@@ -1,4 +1,4 @@
-"""``cgmigrate undo``: restore the files of the last run, and say so."""
+"""``cgmigrate undo``: restores the files of the last run, and prints their paths."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cgmigrate.text.plurals import counted
 
 
 def undo_last_run() -> bool:
-    """Restore what the last run wrote; return whether a file could not be restored."""
+    """Restore the files that the last run wrote; return whether one could not be restored."""
     done = undo()
-    here = os.getcwd() + os.sep
+    folder = os.getcwd() + os.sep
     for path in done.restored:
-        click.echo(in_line(f"restored {path.removeprefix(here)}"), err=True)
+        click.echo(in_line(f"restored {path.removeprefix(folder)}"), err=True)
     for problem in done.problems:
-        click.echo(in_line(f"error: {problem.removeprefix(here)}"), err=True)
+        click.echo(in_line(f"error: {problem.removeprefix(folder)}"), err=True)
     if done.restored or (done.when and not done.problems):
         click.echo(f"Undid the run of {done.when}: {counted(len(done.restored), 'file')} restored.", err=True)
     elif not done.problems:

@@ -1,4 +1,4 @@
-"""``cgmigrate verify``: what its options ask for, and what is said of the outcome."""
+"""``cgmigrate verify``: prints the verdicts and writes the reports."""
 
 from __future__ import annotations
 
@@ -42,14 +42,16 @@ def verify(request: Wanted, as_json: bool, page: str) -> int:
     if page and not os.path.isdir(os.path.dirname(page) or "."):
         raise CommandError(f"--report {page}: no such folder")
     if page and request.level != "capture":
-        raise CommandError("--report shows runs, so it needs --level capture; --json tells what --level config found")
+        raise CommandError(
+            "--report shows runs, so it needs --level capture; --json reports the results of --level config"
+        )
     outcome = _outcome(request, quiet=as_json)
     if outcome.script:
         click.echo(outcome.script, nl=False)
-        # What no run will tell, the script leaves out.
+        # Comparisons that need no run.
         for comparison in outcome.comparisons:
             click.echo(report.text(comparison, outcome.results, _style), nl=False, err=True)
-        _tell_beside(outcome)
+        _print_notes(outcome)
         return ERROR if outcome.input_error else outcome.status
     if as_json:
         config = [verdict.as_json() for verdict in outcome.config]
@@ -62,13 +64,13 @@ def verify(request: Wanted, as_json: bool, page: str) -> int:
             click.echo(report.text(comparison, outcome.results, _style), nl=False, color=colour)
     if page:
         report.write_page(page, outcome.comparisons, outcome.results)
-    _tell_beside(outcome)
+    _print_notes(outcome)
     click.echo(report.summary(outcome.verdicts), err=True)
     return ERROR if outcome.input_error else outcome.status
 
 
-def _tell_beside(outcome: Outcome) -> None:
-    """What was left out, and what could not be read."""
+def _print_notes(outcome: Outcome) -> None:
+    """Print what was skipped, and the files that could not be read."""
     for note in outcome.notes:
         click.echo(in_line(f"note: {note}"), err=True)
     for path in outcome.input_error:
@@ -76,7 +78,7 @@ def _tell_beside(outcome: Outcome) -> None:
 
 
 def _outcome(request: Wanted, quiet: bool) -> Outcome:
-    """The outcome; progress goes to stderr as it happens, unless the output is for a program."""
+    """Return the outcome. Progress goes to stderr, unless the output is for a program."""
     from cgmigrate.project.configuration import ConfigurationError
     from cgmigrate.verify.mcore import MCoreError
     from cgmigrate.verify.plan import PlanError
@@ -89,5 +91,5 @@ def _outcome(request: Wanted, quiet: bool) -> Outcome:
 
 
 def _style(text: str, verdict: str) -> str:
-    """A verdict in its colour; click takes it away where the stream has none."""
+    """Return a verdict in its colour. click removes the colour if the stream is no terminal."""
     return click.style(text, fg=_COLOURS[verdict], bold=True)

@@ -67,7 +67,7 @@ def test_what_needs_a_decision_stays_and_is_told(project: Path, cgmigrate) -> No
         in result.stdout
     )
     assert "0.19 would capture the whole iteration in training, nothing in inference" in result.stdout
-    assert "1 diagnostic left for you to decide" in result.stderr
+    assert "1 diagnostic remains" in result.stderr
     unsafe = cgmigrate("fix", "--from", "0.16", "--unsafe-fixes", "a.yaml")
     assert (unsafe.exit_code, path.read_text()) == (0, "megatron_cfg:\n  cuda_graph_impl: full_iteration\n")
 
@@ -257,7 +257,7 @@ def test_a_folder_without_permission_is_told(project: Path, tmp_path: Path) -> N
 def test_other_languages_are_counted_and_said_to_be_unread(project: Path, cgmigrate) -> None:
     write(project / "a.sh", "torchrun pretrain_gpt.py --enable-cuda-graph\n")
     result = cgmigrate("check", ".")
-    assert "1 command line file with these names not read; this version reads YAML and Python" in result.stderr
+    assert "1 command line file with CUDA-graph settings not read; this version reads YAML and Python" in result.stderr
 
 
 @pytest.mark.parametrize(

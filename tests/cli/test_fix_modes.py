@@ -307,7 +307,7 @@ def test_all_and_quit(project: Path, answers: str, written: list[int], code: int
     assert ("y - write this change\nn - skip this change\n" in result.stdout) is answers.startswith("?")
     fixed, skipped = len(written), 4 - len(written)
     counts = f"Fixed {fixed} diagnostic{'' if fixed == 1 else 's'} in "
-    assert counts in result.stderr and ("left for you to decide" in result.stderr) is False
+    assert counts in result.stderr and ("remain" in result.stderr) is False
     assert (f"; {skipped} skipped." in result.stderr) is (skipped > 0)
 
 
@@ -317,7 +317,7 @@ def test_what_nobody_was_asked_about_is_reported_and_left_to_decide(project: Pat
     write(project / "b.yaml", unsafe)
     result = ask("n\n", "--from", "0.16")
     assert "b.yaml:3:3: CG" in result.stdout and result.stdout.count("a.yaml:2:3: CG102") == 1
-    assert re.search(r"; 1 skipped; \d+ diagnostics? left for you to decide\.", result.stderr)
+    assert re.search(r"; 1 skipped; \d+ diagnostics? remains?\.", result.stderr)
 
 
 IMPATIENT = """
@@ -408,7 +408,8 @@ def test_fix_only_rewrites_and_reports_nothing(project: Path, cgmigrate) -> None
     result = cgmigrate("fix", "--fix-only", ".")
     assert (result.exit_code, result.stdout, path.read_text()) == (0, "", FIXED)
     assert re.search(
-        r"Fixed 1 diagnostic in 1 file of 2 files; \d+ diagnostics? left .*see `cgmigrate check`", result.stderr
+        r"Fixed 1 diagnostic in 1 file of 2 files; \d+ diagnostics? remains? .*see `cgmigrate check`",
+        result.stderr,
     )
     path.write_text(LEGACY)
     path.chmod(0o444)

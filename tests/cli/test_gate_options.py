@@ -107,7 +107,7 @@ def test_questions_do_not_mix_with_a_machine_format(project: Path, cgmigrate: Ru
     write("a.yaml", WARNINGS + ERROR)
     result = cgmigrate("fix", "--interactive", "--format", "json", ".")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "leave out --format json, or give --output-file" in result.stderr
+    assert "remove --format json, or add --output-file" in result.stderr
     assert cgmigrate("fix", "--interactive", "--format", "json", "--output-file", "left.json", ".").exit_code == 1
     assert json.loads(Path("left.json").read_text())["version"] == 1
     write("cgmigrate.toml", 'format = "json"\n')
@@ -116,7 +116,7 @@ def test_questions_do_not_mix_with_a_machine_format(project: Path, cgmigrate: Ru
 
 def test_statistics_have_no_machine_format(project: Path, cgmigrate: Run) -> None:
     result = cgmigrate("check", "--statistics", "--format", "sarif", ".")
-    assert result.exit_code == 2 and "leave out --format sarif" in result.stderr
+    assert result.exit_code == 2 and "remove --format sarif" in result.stderr
 
 
 def test_quiet_says_diagnostics_and_errors_only(project: Path, cgmigrate: Run) -> None:
@@ -138,7 +138,7 @@ def test_verbose_says_what_was_looked_at_and_why_these_releases(project: Path, c
     others = "policy:\n  generation:\n    mcore_generation_config:\n      enable_cuda_graph: true\n"
     write("d.yaml", "---\n".join([others] * 9))
     told = cgmigrate("check", "--verbose", "--from", "0.16", ".").stderr
-    assert "Looked at 3 of 3 files; with CUDA-graph settings: 2 YAML.\n" in told
+    assert "Searched 3 of 3 files; with CUDA-graph settings: 2 YAML.\n" in told
     assert "From 0.16 (--from) to 0.18 (requirements.txt:1 (megatron-core==0.18.1)).\n" in told
     assert told.count("d.yaml:") == 9
     assert "and 4 more (--verbose shows all)" in cgmigrate("check", ".").stderr
@@ -370,7 +370,7 @@ def test_a_long_run_shows_how_far_it_is(project: Path) -> None:
     for number in range(4):
         write(f"{number}.yaml", WARNINGS)
     out, seen = watched(0.4, "check", "--format", "concise", ".")
-    assert re.search("█+░+ [123] of 4 files looked at", seen)
+    assert re.search("█+░+ [123] of 4 files searched", seen)
     # The line is gone when the run is over, and nothing of it is in the report.
     assert seen.rpartition("\r\x1b[K")[2] == (
         "Found 8 diagnostics in 4 of 4 files, 8 of them ([*]) fixed by `cgmigrate fix`.\n"
@@ -394,7 +394,7 @@ def test_what_is_drawn_fits_a_terminal_without_unicode(project: Path) -> None:
     for number in range(4):
         write(f"{number}.yaml", "x: 1\n")
     _, seen = watched(0.4, "check", ".", PYTHONIOENCODING="ascii")
-    assert re.search(r"#+\.+ [123] of 4 files looked at", seen)
+    assert re.search(r"#+\.+ [123] of 4 files searched", seen)
 
 
 def test_clean_runs_import_nothing_of_this(project: Path) -> None:

@@ -138,7 +138,7 @@ def test_what_reads_a_name_is_reported_where_the_owner_is_not_known(code: str) -
 def test_an_owner_that_is_not_known_is_called_so(project: Path, cgmigrate) -> None:
     (project / "a.py").write_text("x = args.cuda_graph_scope\n# cuda_graph_scope\n")
     result = cgmigrate("check", "a.py")
-    assert "left alone, since its owner is not known" in result.stderr
+    assert "left unchanged, since its owner is not known" in result.stderr
     assert "another system" not in result.stderr and "comment" not in result.stderr
     assert "belongs to a comment, docstring or message" in cgmigrate("check", "-v", "a.py").stderr
 

@@ -60,7 +60,7 @@ def test_in_yaml(project: Path, cgmigrate, text: str | bytes) -> None:
     before = path.read_bytes()
     result = cgmigrate("check", "a.yaml")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert re.match(r"Checked 1 file: nothing found \([12] left out by comments\)\.\n", result.stderr)
+    assert re.match(r"Checked 1 file: nothing found \([12] suppressed by comments\)\.\n", result.stderr)
     assert (cgmigrate("fix", "--unsafe-fixes", "a.yaml").exit_code, path.read_bytes()) == (0, before)
     # Without the comment there is something.
     write(path, before.replace(b"cgmigrate:", b"nobody:"))

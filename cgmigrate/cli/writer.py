@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cgmigrate.text.escaping import in_line
+from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.lint.run import Checked
@@ -42,7 +43,7 @@ class Writer:
             self.problems.append(str(error))
             self.unwritten += number
             return False
-        self._message(f"{verb} {checked.path} ({number} diagnostic{'' if number == 1 else 's'})")
+        self._message(f"{verb} {checked.path} ({counted(number, 'diagnostic')})")
         return True
 
     def remove_leftovers(self, path: str) -> None:
