@@ -1,0 +1,126 @@
+"""The cases of every rule: what `check` reports of a file and what `fix` writes.
+
+A case is a folder ``tests/fixtures/rules/CGnnn/<case>/``:
+
+- ``before.yaml`` or ``before.py`` is checked and fixed. Other files of the folder lie beside it and do not change.
+- ``expected.txt`` has one line ``line:column code severity applicability`` for each diagnostic of this file, with
+  ``-`` as applicability if there is no fix. A first line that begins with ``#`` gives options of the command, and
+  ``--padded-to=BYTES``, which fills the file up with ``#``.
+- ``after.yaml`` or ``after.py`` is what ``fix`` writes; without it, ``fix`` leaves every byte.
+
+The cases that a rule does not report have names that begin with ``00-no-op-``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.settings import FIELDS
+from tests.support.paths import FIXTURES
+
+RULES = FIXTURES / "rules"
+CASES = sorted(path.parent for path in RULES.glob("*/*/expected.txt"))
+NO_OP = "00-no-op-"
+SETTING = re.compile("|".join([*FIELDS, *(name.replace("_", "-") for name in FIELDS), "CudaGraph(Scope|Module)"]))
+PADDED = "--padded-to="
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One ``expected.txt``: the options of `check` and `fix`, and the diagnostics as lines of text."""
+
+    options: tuple[str, ...]
+    diagnostics: tuple[str, ...]
+
+    @classmethod
+    def of(cls, case: Path) -> Expected:
+        lines = (case / "expected.txt").read_text(encoding="utf-8").splitlines()
+        options = shlex.split(lines.pop(0)[1:]) if lines and lines[0].startswith("#") else []
+        return cls(tuple(options), tuple(lines))
+
+    @property
+    def codes(self) -> set[str]:
+        return {line.split()[1] for line in self.diagnostics}
+
+
+def before_of(case: Path) -> Path:
+    (path,) = case.glob("before.*")
+    return path
+
+
+def padded(content: bytes, options: tuple[str, ...]) -> bytes:
+    sizes = [int(option.removeprefix(PADDED)) for option in options if option.startswith(PADDED)]
+    return content.ljust(*sizes, b"#") if sizes else content
+
+
+def diagnostics_in(output: str, name: str) -> tuple[str, ...]:
+    """The diagnostics of one file in JSON output, in the form of ``expected.txt``."""
+    return tuple(
+        f"{one['line']}:{one['column']} {one['rule']} {one['severity']} {one['fix']['safety'] if one['fix'] else '-'}"
+        for one in json.loads(output)["findings"]
+        if one["path"] == name
+    )
+
+
+def written(case: Path, project: Path, options: tuple[str, ...]) -> dict[str, bytes]:
+    """Write the files of a case that a command sees into the project, and return their contents by name."""
+    files = {path.name: path.read_bytes() for path in case.iterdir() if path.stem not in ("expected", "after")}
+    name = before_of(case).name
+    files[name] = padded(files[name], options)
+    for path, content in files.items():
+        (project / path).write_bytes(content)
+    return files
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.parent.name}-{case.name}" for case in CASES])
+def test_check_reports_and_fix_writes_what_the_case_says(
+    case: Path, project: Path, cgmigrate: Callable[..., Result]
+) -> None:
+    expected, name = Expected.of(case), before_of(case).name
+    files = written(case, project, expected.options)
+    paths = [name] if len(files) == 1 else ["."]
+    fixing = [option for option in expected.options if not option.startswith(PADDED)]
+    checking = [option for option in fixing if option != "--unsafe-fixes"]
+    assert (
+        diagnostics_in(cgmigrate("check", "--format", "json", *checking, *paths).stdout, name) == expected.diagnostics
+    )
+    assert {path: (project / path).read_bytes() for path in files} == files, "`check` writes"
+
+    after = case / f"after{Path(name).suffix}"
+    fixed = files | ({name: after.read_bytes()} if after.exists() else {})
+    for run in ("the first", "a second"):
+        cgmigrate("fix", *fixing, *paths)
+        assert {path: (project / path).read_bytes() for path in files} == fixed, f"after {run} `fix`"
+
+
+def test_every_rule_has_cases_that_it_reports_and_before_them_cases_that_it_does_not() -> None:
+    assert {path.name for path in RULES.iterdir()} == set(load())
+    for rule in load():
+        cases = sorted((RULES / rule).iterdir())
+        reported = [rule in Expected.of(case).codes for case in cases]
+        assert reported == sorted(reported) and set(reported) == {False, True}, f"{rule}: {reported}"
+        assert reported == [not case.name.startswith(NO_OP) for case in cases], rule
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.name.startswith(NO_OP)], ids=lambda case: f"{case.parent.name}-{case.name}"
+)
+def test_what_a_rule_does_not_report_is_close_to_what_it_reports(case: Path) -> None:
+    assert SETTING.search(before_of(case).read_text(encoding="utf-8")), "the case names no setting"
+
+
+def test_a_case_has_no_file_that_is_not_judged() -> None:
+    for case in CASES:
+        names = {path.name for path in case.iterdir()}
+        suffix = before_of(case).suffix
+        assert not {name for name in names if name.startswith("after") and name != f"after{suffix}"}, case
+    assert {path.parent for path in RULES.glob("*/*/*")} == set(CASES), "a case without expected.txt"
