@@ -244,3 +244,28 @@ def test_modules_of_local_are_named_only_where_captures_are_compared_by_them() -
         "whole layers (local, modules attn) in training, nothing in inference",
     )
     assert describe_both(attn, whole) == (str(attn), str(whole))
+
+
+@pytest.mark.parametrize(
+    ("settings", "release"),
+    [({"external_cuda_graph": True}, Release(0, 14)), ({"cuda_graph_impl": "transformer_engine"}, Release(0, 15))],
+)
+def test_transformer_engine_refuses_other_scopes_when_it_captures(
+    settings: dict[str, object], release: Release
+) -> None:
+    """The configuration accepts them; the capture asserts that the scope is full or attn."""
+    for scope in ("full", "attn"):
+        assert isinstance(capture_of({**settings, "cuda_graph_scope": scope}, release, Reader.CONFIG), Capture)
+    verdict = capture_of({**settings, "cuda_graph_scope": "full_iteration"}, release, Reader.CONFIG)
+    assert isinstance(verdict, Rejected)
+    assert (verdict.code, verdict.stage, verdict.fields) == ("unknown-module", "capture", ("cuda_graph_scope",))
+    assert "should be full or attn, got full_iteration" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("cuda_graph_impl", "bad-impl"), ("inference_cuda_graph_scope", "bad-value")]
+)
+def test_a_command_line_refuses_values_that_are_no_choice(name: str, code: str) -> None:
+    verdict = capture_of({name: "bogus"}, NEWEST, Reader.COMMAND_LINE)
+    assert isinstance(verdict, Rejected)
+    assert (verdict.code, verdict.fields) == (code, (name,))

@@ -781,3 +781,26 @@ def test_no_content_of_a_pin_file_raises(name: str, parts: list[bytes]) -> None:
     pin, notes = pin_of(name, b"".join([b"megatron", *parts]))
     assert pin is None or pin.oldest in ACCEPTED
     assert all(name in note for note in notes)
+
+
+# ---- tables of Poetry and uv ----
+
+WHEEL = "https://example.com/wheels/megatron_core-{}-py3-none-any.whl"
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ('[tool.poetry.dependencies]\nmegatron-core = {{ url = "{}" }}\n', 2),
+        ('[tool.poetry.dependencies.megatron-core]\nurl = "{}"\n', 2),
+        ('[tool.uv.sources]\nmegatron-core = {{ url = "{}" }}\n', 2),
+    ],
+    ids=["poetry", "poetry, a table", "uv"],
+)
+@pytest.mark.parametrize("version", ["0.15.0", "0.17.1"])
+def test_the_url_of_a_wheel_names_its_release(tmp_path: Path, table: str, line: int, version: str) -> None:
+    write(tmp_path / "pyproject.toml", table.format(WHEEL.format(version)))
+    pin, _ = find_pin(tmp_path)
+    written = f'megatron-core = {{url = "{WHEEL.format(version)}"}}'
+    release = parse_release(version)
+    assert summary(pin) == f"pyproject.toml:{line} {written} [{release}, {release}]"

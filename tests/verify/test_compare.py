@@ -229,6 +229,7 @@ def test_numbers_that_change_with_the_release_are_placed() -> None:
         ({"legacy_target": failed(NEW, REFUSED)}, EQUIVALENT_BUT, "0.19.2 cannot run the old text (refused: "),
         ({"legacy_target": failed(NEW), "legacy_source": None}, INCONCLUSIVE, "the old text ran on no release"),
         ({"migrated": failed(NEW)}, DIFFERENT, "the migrated text crashed on 0.19.2: AssertionError: no"),
+        ({"migrated": failed(NEW)}, DIFFERENT, "; the old text ran on 0.17.1 and 0.19.2"),
         (
             {"migrated": failed(NEW), "legacy_target": failed(NEW)},
             DIFFERENT,

@@ -1,0 +1,83 @@
+"""Which diagnostics a plan has: rules that are not selected, suppressions without codes, owners that are prose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.files import write
+
+READS = """\
+from megatron.core.transformer import TransformerConfig
+from megatron.core.transformer.enums import CudaGraphScope
+
+
+def graphs(config: TransformerConfig) -> bool:
+    return CudaGraphScope.attn in config.cuda_graph_scope
+"""
+
+
+def rules_of(result) -> list[str]:
+    """The rule of every diagnostic reported."""
+    assert result.exit_code in (0, 1), result.stderr
+    return [diagnostic["rule"] for diagnostic in json.loads(result.stdout)["findings"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "rules"),
+    [
+        ((), {"CG602"}),
+        (("--select", "CG101"), set()),
+        (("--select", "CG6"), {"CG602"}),
+        (("--ignore", "CG602"), set()),
+        (("--to", "0.17"), set()),
+    ],
+)
+def test_a_problem_whose_rule_is_not_selected_is_not_reported(
+    project: Path, cgmigrate, options: tuple[str, ...], rules: set[str]
+) -> None:
+    write(project / "a.py", READS)
+    assert set(rules_of(cgmigrate("check", "--format", "json", *options, "a.py"))) == rules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m:\n  external_cuda_graph: true  # cgmigrate: ignore\n",
+        "m:\n  # cgmigrate: ignore\n  external_cuda_graph: true\n",
+        "m:\n  # cgmigrate: ignore[]\n  external_cuda_graph: true\n",
+    ],
+)
+def test_a_suppression_that_cannot_be_read_hides_nothing(project: Path, cgmigrate, text: str) -> None:
+    write(project / "a.yaml", text)
+    result = cgmigrate("check", "--format", "json", "a.yaml")
+    assert sorted(rules_of(result)) == ["CG012", "CG102"]
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "which parts of the model a graph captures in training",
+        "the modules to capture, such as attn or mlp, by name",
+        '"One of full, attn; full is the default of this release."',
+    ],
+)
+def test_a_description_is_no_setting(project: Path, cgmigrate, value: str) -> None:
+    """Model cards and schemas describe the settings under their names."""
+    text = f"model:\n  num_layers: 2\n  cuda_graph_scope: {value}\n"
+    path = write(project / "a.yaml", text)
+    result = cgmigrate("check", "--format", "json", "a.yaml")
+    assert (rules_of(result), result.exit_code) == ([], 0)
+    cgmigrate("fix", "--unsafe-fixes", "a.yaml")
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "value", ["full", "attn mlp moe_router mamba", "attn,mlp,moe_router,oops", "attn mlp oops wrong", "no such thing"]
+)
+def test_names_and_mistyped_names_are_settings(project: Path, cgmigrate, value: str) -> None:
+    write(project / "a.yaml", f"model:\n  num_layers: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: {value}\n")
+    assert rules_of(cgmigrate("check", "--format", "json", "a.yaml"))
