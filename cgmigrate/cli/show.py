@@ -9,8 +9,8 @@ import click
 
 from cgmigrate.cli.console import print_input_error
 from cgmigrate.project.configuration import ConfigurationError
-from cgmigrate.project.configuration_file import settings_text
 from cgmigrate.project.inputs import InputError
+from cgmigrate.project.settings_text import settings_text
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The data that ships: the folder of rules, ecosystems and settings, and reading its YAML."""
+"""The folder of the shipped rules and ecosystems, and the reader of its YAML files."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ class RuleError(ValueError):
     """A rule file that cannot be used; the message says where and what is expected."""
 
 
-# --- loading ----------------------------------------------------------------------------------------
-
-
 def rules_folder() -> Path:
-    """The folder of the rules that ship: inside the wheel, or beside the package in a checkout."""
+    """Return the folder of the shipped rules: inside the wheel, or next to the package in a checkout."""
     package = Path(__file__).parents[1]
     inside = package / "_rules"
     return inside if inside.is_dir() else package.parent / "rules"
 
 
 def load_yaml(text: str, path: str) -> Any:
-    """YAML as plain data. Raises RuleError with file, line and reason."""
+    """Return YAML as plain data. Raises RuleError with file, line and reason."""
     import yaml
 
     try:

@@ -1,8 +1,8 @@
-"""Source trees of megatron-core: where one is, which files belong to it, and which release its features are.
+"""Source trees of megatron-core: their folder, their files, and the release whose settings they have.
 
-A tree is recognised by the files that megatron-core has, never by the words of a path: a project may keep its own
-code in ``backends/megatron/core``. Its version number can be wrong (trees that call themselves 0.16.0rc0 or 0.18.0 have
-the settings of 0.17), so its settings decide. Files are read as text; nothing is imported.
+A tree is recognised by the files of megatron-core, not by its path: a project may keep its own code in
+``backends/megatron/core``. The version number can be wrong (trees of version 0.16.0rc0 or 0.18.0 have the settings of
+0.17), so the settings decide. Files are read as text; nothing is imported.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from cgmigrate.megatron.releases import IMPL_SINCE, LAST_OLD, OLDEST, SCOPE_LIST
 from cgmigrate.megatron.settings import IMPL, MODULES, UPSTREAM
 from cgmigrate.text.files import read_bytes
 
-_NUMBER, _CONFIG, _ENUMS = "package_info.py", "transformer/transformer_config.py", "transformer/enums.py"
-_BESIDE_CORE = frozenset(("training", "legacy", "inference", "rl", "post_training"))
-"""Megatron-LM's packages beside ``megatron/core``."""
-_OF_TRAINING = ("arguments.py", "training.py", "global_vars.py")
-"""Files of ``megatron/training``, which some projects keep a copy of without megatron-core."""
-_PLACES = ("", "Megatron-LM", "3rdparty/Megatron-LM", "src")
-"""Where a project, a workspace or a submodule keeps ``megatron/core``."""
+_VERSION, _CONFIG, _ENUMS = "package_info.py", "transformer/transformer_config.py", "transformer/enums.py"
+_MEGATRON_LM_PACKAGES = frozenset(("training", "legacy", "inference", "rl", "post_training"))
+"""Megatron-LM's packages next to ``megatron/core``."""
+_TRAINING_FILES = ("arguments.py", "training.py", "global_vars.py")
+"""Files of ``megatron/training``; some projects have a copy of it without megatron-core."""
+_LOCATIONS = ("", "Megatron-LM", "3rdparty/Megatron-LM", "src")
+"""Folders of a project, a workspace or a submodule that can contain ``megatron/core``."""
 
 
 def is_core(folder: str) -> bool:
-    """Whether a folder is the package ``megatron.core``."""
-    return all(os.path.isfile(os.path.join(folder, name)) for name in (_NUMBER, _CONFIG))
+    """Return whether a folder is the package ``megatron.core``."""
+    return all(os.path.isfile(os.path.join(folder, name)) for name in (_VERSION, _CONFIG))
 
 
 def is_part_of_megatron(path: str) -> bool:
-    """Whether a file belongs to megatron-core, or to a package of Megatron-LM beside it, which define the settings."""
+    """Return whether a file belongs to megatron-core or Megatron-LM, which define the settings."""
     return _is_inside(os.path.dirname(path))
 
 
@@ -43,7 +43,7 @@ def _is_inside(folder: str) -> bool:
         return False
     if is_core(folder):
         return True
-    if os.path.basename(parent) == "megatron" and name in _BESIDE_CORE and _defines_flags(parent):
+    if os.path.basename(parent) == "megatron" and name in _MEGATRON_LM_PACKAGES and _defines_flags(parent):
         return True
     return _is_inside(parent)
 
@@ -51,21 +51,21 @@ def _is_inside(folder: str) -> bool:
 def _defines_flags(megatron: str) -> bool:
     if is_core(os.path.join(megatron, "core")):
         return True
-    return all(os.path.isfile(os.path.join(megatron, "training", name)) for name in _OF_TRAINING)
+    return all(os.path.isfile(os.path.join(megatron, "training", name)) for name in _TRAINING_FILES)
 
 
 def core_in(folder: Path) -> Path | None:
-    """Return the package ``megatron/core`` that a folder holds, or a Megatron-LM that it holds."""
-    for place in _PLACES:
-        core = folder / place / "megatron" / "core"
-        # What a pin file calls a path may be none, which Path.is_file raises for.
-        if os.path.isfile(core / _NUMBER):
+    """Return the package ``megatron/core`` in a folder, or in a Megatron-LM in the folder; None if there is none."""
+    for location in _LOCATIONS:
+        core = folder / location / "megatron" / "core"
+        # The folder comes from a pin file and may be no valid path, for which Path.is_file raises.
+        if os.path.isfile(core / _VERSION):
             return core
     return None
 
 
 def environments_in(folder: Path) -> Iterator[Path]:
-    """Yield the packages ``megatron/core`` that the virtual environments of a project hold."""
+    """Yield the packages ``megatron/core`` in the virtual environments of a project."""
     for name in (".venv", "venv"):
         for library in sorted((folder / name).glob("lib/python3*/site-packages/megatron/core")):
             if is_core(str(library)):
@@ -73,7 +73,7 @@ def environments_in(folder: Path) -> Iterator[Path]:
 
 
 def features(core: Path) -> tuple[Release, Release] | None:
-    """Return the oldest and the newest release whose settings a tree has; None where it cannot be read."""
+    """Return the oldest and the newest release whose settings a tree has; None if it cannot be read."""
     config = _text(core / _CONFIG)
     if config is None:
         return None

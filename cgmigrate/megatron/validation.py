@@ -146,7 +146,7 @@ def _modules_or_scope(settings: Settings, from_command_line: bool) -> tuple[tupl
 def _migrate_deprecated(
     deprecated: Sequence[str], impl: object, inference: object, field: str
 ) -> tuple[object, object]:
-    """Return the implementation and inference scope that 0.18 makes of the deprecated names in the scope."""
+    """Return the implementation and inference scope to which 0.18 converts the deprecated names in the scope."""
     if len(set(deprecated)) > 1:
         message = f"{MODULES} cannot contain multiple deprecated values at the same time: {list(deprecated)}."
         raise RejectedError("both-full-iterations", f"AssertionError: {message}", (field,))

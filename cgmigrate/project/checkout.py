@@ -1,4 +1,4 @@
-"""Git checkouts: where one begins, and which of its files hold certain words."""
+"""Git checkouts: their root, and the tracked files that contain certain words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cgmigrate.project.paths import openable_path
 
 
 def checkout_of(folder: str) -> str | None:
-    """The nearest folder, at or above an absolute one, that looks like the top of a git checkout."""
+    """Return the nearest folder, at or above a folder (an absolute path), that is the root of a git checkout."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -20,21 +20,21 @@ def checkout_of(folder: str) -> str | None:
 
 
 def tracked_yaml(folders: Iterable[str], *words: str) -> list[str]:
-    """The YAML files tracked by the git checkouts around these folders that hold all of the words.
+    """Return the YAML files, tracked by the git checkouts that contain these folders, that contain all of the words.
 
-    Paths are as `Discovery` gives them; where git does not answer, there are none.
+    Paths are as those of `Discovery`. If git fails, the list is empty.
     """
     patterns = [part for word in words for part in ("-e", word)]
-    found: list[str] = []
+    paths: list[str] = []
     for top in sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))}):
         listed = run_git(top, "grep", "-lzF", "--all-match", *patterns, "--", "*.yaml", "*.yml")
         names = listed[0].split(b"\0") if listed else []
-        found += [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
-    return found
+        paths += [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
+    return paths
 
 
 def tracked_python(top: str, pattern: str) -> list[str]:
-    """The Python files tracked by a git checkout in which a line matches an extended regular expression."""
+    """Return the tracked Python files of a checkout in which a line matches an extended regular expression."""
     listed = run_git(top, "grep", "-lzE", "-e", pattern, "--", "*.py")
     names = listed[0].split(b"\0") if listed else []
     return [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]

@@ -1,7 +1,7 @@
-"""Settings from files: ``[tool.cgmigrate]`` in pyproject.toml, or cgmigrate.toml.
+"""Configuration from files: ``[tool.cgmigrate]`` in pyproject.toml, or cgmigrate.toml.
 
-The nearest file at or above a file that is checked decides for it, alone: files further up are not merged in.
-The search ends at the top of a git checkout. What the command line says goes before.
+The nearest file at or above a file that is checked is its configuration; files further up are not merged into it. The
+search ends at the root of a git checkout. The command line takes precedence.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class ConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What one file says.
+    """The content of one configuration file.
 
-    ``file`` is its absolute path, empty where there is none; patterns are relative to ``folder``, an absolute
-    path. Paths of rules and baseline are absolute. None stands for a key that is not written.
+    ``file`` is its absolute path, empty if there is none; patterns are relative to ``folder``, an absolute path. The
+    paths of rules and baseline are absolute. A key that is not written is None or empty.
     """
 
     file: str
@@ -46,19 +46,21 @@ class Configuration:
     baseline: str | None = None
 
 
-def merged(options: Options, found: Configuration) -> Options:
-    """The options of a run with what a configuration adds to them. Raises ConfigurationError."""
-    source, target = options.source or found.source, options.target or found.target
+def merged(options: Options, configuration: Configuration) -> Options:
+    """Return the options of the command line merged with a configuration. Raises ConfigurationError."""
+    source, target = options.source or configuration.source, options.target or configuration.target
     if source and target and source > target:
-        where = display_path(found.file) or "the command line"
+        where = display_path(configuration.file) or "the command line"
         raise ConfigurationError(f"{where}: from {source} is newer than to {target}")
-    # As in ruff: --select starts afresh, --ignore takes away from what the file selects.
-    select, ignore = (options.select, ()) if options.select else (found.select or (), found.ignore)
+    # As in ruff: --select replaces what the file selects, --ignore removes from it.
+    select, ignore = options.select, options.ignore
+    if not select:
+        select, ignore = configuration.select or (), (*configuration.ignore, *ignore)
     return replace(
         options,
         source=source,
         target=target,
         select=select,
-        ignore=(*ignore, *options.ignore),
-        rule_folders=(*found.extend_rules, *options.rule_folders),
+        ignore=ignore,
+        rule_folders=(*configuration.extend_rules, *options.rule_folders),
     )

@@ -1,6 +1,6 @@
-"""The keys of a configuration file: what each may hold, and what to say where it does not.
+"""Configuration files: their keys, the values that each accepts, and the errors for other values.
 
-Imported only where there is such a file.
+Imported only if there is a configuration file.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
-from cgmigrate.project.configuration import SHARED_FILE, Configuration, ConfigurationError, merged
+from cgmigrate.megatron.releases import Release
+from cgmigrate.project.configuration import SHARED_FILE, Configuration, ConfigurationError
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.options import FORMATS
 from cgmigrate.project.paths import display_path
 from cgmigrate.text.files import read_bytes
 
-if TYPE_CHECKING:
-    from cgmigrate.project.options import Options
-
 
 def read(path: str, raw: bytes, folder: str, folders: Sequence[str], required: bool) -> Configuration | None:
-    """The configuration in a file; None for a pyproject.toml that holds none, unless it was asked for."""
+    """Return the configuration in a file; None for a pyproject.toml without one, unless it is required.
+
+    Raises ConfigurationError.
+    """
     name, shared = display_path(path), os.path.basename(path) == SHARED_FILE
     table, text = _table(raw, name, shared)
     if table is not None:
@@ -54,7 +54,7 @@ def _table(raw: bytes, name: str, shared: bool) -> tuple[Any, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Turns a table into a configuration; knows what to say where that cannot be."""
+    """Reads a table as a configuration; its errors name file, line and key."""
 
     name: str
     text: str
@@ -65,30 +65,32 @@ class _Reader:
         if not isinstance(table, dict):
             raise self.error("tool.cgmigrate", "is not a table")
         if not self.shared and set(table) == {"tool"}:
-            raise ConfigurationError(f"{self.name}: keys stand at the top of this file, without [tool.cgmigrate]")
+            raise ConfigurationError(
+                f"{self.name}: the keys of this file are at its top level, without [tool.cgmigrate]"
+            )
         for key in table:
             if key not in KEYS:
                 raise self.error(key, f"unknown key{_suggestion(key, KEYS)}")
         values = {KEYS[key].name: KEYS[key].read(self, key, value) for key, value in table.items()}
-        found = Configuration(path, self.folder, **values)
-        self._check_codes(found, folders)
-        return found
+        configuration = Configuration(path, self.folder, **values)
+        self._check_codes(configuration, folders)
+        return configuration
 
     def error(self, key: str, reason: str) -> ConfigurationError:
-        """What is wrong with a key, and where it stands."""
+        """Return the error for a key, with its line."""
         name = re.escape(key)
         at = re.search(rf"^[ \t]*(?:\[.*\b)?[\"']?{name}[\"']?[ \t]*[\]=.]", self.text, re.MULTILINE)
         at = at or re.search(rf"[\"']{name}[\"']", self.text)
         line = f":{self.text.count(chr(10), 0, at.end()) + 1}" if at else ""
         return ConfigurationError(f"{self.name}{line}: `{key}`: {reason}")
 
-    def _check_codes(self, found: Configuration, folders: Sequence[str]) -> None:
-        """Refuse codes that no rule's begins with: one that selects nothing would turn a gate off unnoticed."""
-        named = [(key, code) for key in ("select", "ignore") for code in getattr(found, key) or ()]
-        named += [(pattern, code) for pattern, codes in found.per_file_ignores for code in codes]
+    def _check_codes(self, configuration: Configuration, folders: Sequence[str]) -> None:
+        """Raise an error for a code that no rule's code begins with: it would select nothing, and a gate would pass."""
+        named = [(key, code) for key in ("select", "ignore") for code in getattr(configuration, key) or ()]
+        named += [(pattern, code) for pattern, codes in configuration.per_file_ignores for code in codes]
         if not named:
             return
-        known = known_codes((*found.extend_rules, *folders))
+        known = known_codes((*configuration.extend_rules, *folders))
         for key, code in named:
             if not any(rule.startswith(code) for rule in known):
                 near = _suggestion(code, known)
@@ -96,7 +98,7 @@ class _Reader:
 
 
 def known_codes(folders: Iterable[str] = ()) -> list[str]:
-    """The codes of the rules that ship, and of those in folders, without loading any of them."""
+    """Return the codes of the shipped rules, and of those in folders, without loading any of them."""
     from cgmigrate.megatron.rule_data import rules_folder
 
     known = [path.name[: path.name.index("-")] for path in rules_folder().glob("*-*.yaml")]
@@ -111,7 +113,7 @@ def _codes_in(path: str) -> list[str]:
     try:
         text = read_bytes(path).decode("utf-8", "replace")
     except OSError:
-        # What is wrong with the file is said when its rule is loaded.
+        # The error is reported when the rule is loaded.
         return []
     return re.findall(r"^[\"']?id[\"']?\s*:\s*[\"']?([A-Z]+[0-9]+)", text, re.MULTILINE)
 
@@ -123,7 +125,7 @@ def _suggestion(word: str, known: Iterable[str]) -> str:
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
-# --- the keys ---------------------------------------------------------------------------------------
+# --- values of keys ---------------------------------------------------------------------------------
 
 
 def _release(reader: _Reader, key: str, value: Any) -> Release:
@@ -211,7 +213,7 @@ def _path(reader: _Reader, key: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: the field that it fills, and how its value is read."""
+    """A key: its field of `Configuration`, and the function that reads its value."""
 
     name: str
     read: Callable[[_Reader, str, Any], Any]
@@ -230,40 +232,4 @@ KEYS: Mapping[str, Key] = {
     "format": Key("format", _format),
     "baseline": Key("baseline", _path),
 }
-"""Every key that a configuration may have."""
-
-
-# --- telling ----------------------------------------------------------------------------------------
-
-
-def settings_text(found: Configuration, options: Options) -> str:
-    """What holds for a folder, as TOML that could stand in its configuration file."""
-    now = merged(options, found)
-    lines = [f"# {display_path(found.file) or 'no configuration file'}"]
-    lines += [
-        f'from = "{now.source}"' if now.source else f"# from: the nearest pin of megatron-core, else {LAST_OLD}",
-        f'to = "{now.target}"' if now.target else f"# to: the nearest pin of megatron-core, else {NEWEST}",
-        f"select = {_listed(now.select)}" + ("" if now.select else "  # all rules"),
-        f"ignore = {_listed(now.ignore)}",
-        f"exclude = {_listed(options.exclude or found.exclude)}",
-        f"extend-exclude = {_listed(found.extend_exclude)}",
-        f"extend-rules = {_listed(map(display_path, now.rule_folders))}",
-        f"format = {_quoted(found.format or FORMATS[0])}",
-    ]
-    known = options.baseline or found.baseline
-    lines.append(f"baseline = {_quoted(display_path(os.path.abspath(known)))}" if known else "# baseline: none")
-    for name, table in (("per-file-ignores", found.per_file_ignores), ("ecosystems", found.ecosystems)):
-        lines += [f"[{name}]"] if table else []
-        lines += [f"{_quoted(k)} = {_quoted(v) if isinstance(v, str) else _listed(v)}" for k, v in table]
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    import json
-
-    # JSON's strings are TOML's basic strings.
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _listed(items: Iterable[str]) -> str:
-    return f"[{', '.join(map(_quoted, items))}]"
+"""All keys of a configuration."""

@@ -1,6 +1,6 @@
 """The files among the user's paths that can contain a CUDA-graph setting.
 
-A file without a seed word is dropped here, so that on a clean tree nothing else is imported or parsed.
+Files without a seed word are dropped, so that on a clean tree nothing else is imported or parsed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-_OF_A_HOOK = (
+_HOOK_VARIABLES = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -13,7 +13,7 @@ _OF_A_HOOK = (
     "GIT_COMMON_DIR",
     "GIT_OBJECT_DIRECTORY",
 )
-"""In a git hook these point at the hook's repository, whatever folder git runs in."""
+"""Variables that name the repository of a git hook, whatever folder git runs in."""
 
 _VARIABLES = {
     "LC_ALL": "C",
@@ -31,19 +31,19 @@ _SETTINGS = {
     "core.hooksPath": os.devnull,
     # A folder with the files of a bare repository has a configuration, too.
     "safe.bareRepository": "explicit",
-    # These change which names git prints, or how.
+    # These change which names git prints, and how.
     "submodule.recurse": "false",
     "color.ui": "false",
     "color.grep": "false",
 }
 
 PATIENCE = 30
-"""Seconds after which git counts as not available: a FIFO as ``.gitignore`` keeps it waiting for ever."""
+"""Seconds after which git counts as not available: a FIFO named ``.gitignore`` makes it wait for ever."""
 
 
 def run_git(folder: str, *arguments: str) -> tuple[bytes, str] | None:
-    """Run git in a folder: its output and complaints, or None if it is not available or reports failure."""
-    environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK} | _VARIABLES
+    """Run git in a folder; return its output and error messages, or None if it is not available or fails."""
+    environment = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES} | _VARIABLES
     status, output, complaints = _run(folder, arguments, environment)
     if status and "dubious ownership" in complaints and (folders := _safe_directories()):
         # The system's configuration is not read, except for the folders that it declares safe.
@@ -58,7 +58,7 @@ def _run(folder: str, arguments: Sequence[str], environment: Mapping[str, str]) 
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     command = ["git", "--no-pager", *settings, *arguments]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=folder,
             env=dict(environment),
@@ -69,18 +69,18 @@ def _run(folder: str, arguments: Sequence[str], environment: Mapping[str, str]) 
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return 1, b"", str(error)
-    return done.returncode, done.stdout, os.fsdecode(done.stderr)
+    return process.returncode, process.stdout, os.fsdecode(process.stderr)
 
 
 def _safe_directories() -> list[str]:
-    """The folders that the system's configuration declares safe."""
-    # Not in the checkout: only the file of the system is read.
+    """Return the folders that the system's configuration declares safe."""
+    # Run outside the checkout, so that only the system's file is read.
     status, output, _ = _run(os.sep, ["config", "--system", "--get-all", "-z", "safe.directory"], os.environ)
     return [] if status else os.fsdecode(output).split("\0")[:-1]
 
 
 def _as_variables(settings: Sequence[tuple[str, str]], environment: Mapping[str, str]) -> dict[str, str]:
-    """Settings as git reads them from the environment, after those that are there."""
+    """Return variables that give git these settings, after those in the environment."""
     count = environment.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0
     result = {"GIT_CONFIG_COUNT": str(first + len(settings))}

@@ -1,8 +1,7 @@
-"""What a run has written, so that ``cgmigrate undo`` can restore it.
+"""The journal of a run: the former content of each file that it wrote, for ``cgmigrate undo``.
 
-Kept outside the tree, in the user's cache folder (``CGMIGRATE_CACHE_DIR`` names another), by project: the content
-of each file before, and what it was replaced by. An entry is complete before its file is written, so that a run
-that was killed can be undone as well.
+Journals are kept by project in the user's cache folder, outside the tree; ``CGMIGRATE_CACHE_DIR`` names another folder.
+An entry is complete before its file is written, so that a run that was killed can be undone as well.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-KEPT = 10
+RUNS_KEPT = 10
 """Runs of a project that can be undone, one after the other."""
 ENTRIES = "entries.jsonl"
 COMPLETE = "complete"
-"""A file that is there unless the run has written files that its journal does not name."""
+"""A file that is missing if the run has written files that its journal does not name."""
 
 
 @dataclass(slots=True)
 class Journal:
-    """The record of one run; begins with the first file that is about to be written."""
+    """The journal of one run; it is created with its first entry."""
 
     failure: str = ""
-    """Why the run cannot be undone as a whole, empty when it can."""
+    """Why the run cannot be undone as a whole, empty if it can."""
     recorded: int = 0
     """Files that can be restored."""
     _folder: Path | None = field(default=None)
 
     def write(self, path: str, before: bytes, after: bytes) -> None:
-        """Replace a file's content as ``edits.write`` does, and record what it was. Raises WriteError."""
+        """Replace a file's content with `write.write`, after recording what it was. Raises WriteError."""
         from cgmigrate.project.write import WriteError, write
 
         self._record(path, before, after)
@@ -46,12 +45,12 @@ class Journal:
             raise
 
     def _record(self, path: str, before: bytes, after: bytes) -> None:
-        # Never fails: fixing matters more than undoing.
+        # Never raises: a journal that cannot be written does not prevent a fix.
         if self.failure:
             return
         try:
             if self._folder is None:
-                self._folder = _begin()
+                self._folder = _new_journal()
             copy = f"{self.recorded}.before"
             (self._folder / copy).write_bytes(before)
             entry = {"path": os.path.abspath(path), "copy": copy, "before": digest(before), "after": digest(after)}
@@ -74,16 +73,16 @@ class Journal:
 
 
 def lines_of(run: Path) -> list[bytes]:
-    """The entries of a run. A last line without its end was cut off before its file was written."""
+    """Return the entries of a run. A last line without line feed was cut off before its file was written."""
     return [line for line in (run / ENTRIES).read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
 
-def _begin() -> Path:
-    project = home()
+def _new_journal() -> Path:
+    project = journals_folder()
     project.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for old in runs_in(project)[: -KEPT + 1]:
+    for old in runs_in(project)[: -RUNS_KEPT + 1]:
         shutil.rmtree(old, ignore_errors=True)
-    # Several runs may begin at once: pre-commit starts some side by side.
+    # The process is part of the name: pre-commit starts several runs at once.
     folder = project / f"{time.time_ns():020}-{os.getpid()}"
     folder.mkdir(mode=0o700)
     (folder / COMPLETE).touch()
@@ -91,28 +90,28 @@ def _begin() -> Path:
 
 
 def runs_in(project: Path) -> list[Path]:
-    """The journals of the runs that have written something, oldest first."""
+    """Return the journals of the runs that have written files, oldest first."""
     folders = (folder for folder in project.glob("*-*") if re.fullmatch(r"\d{20}-\d+", folder.name))
     return sorted(run for run in folders if (run / ENTRIES).is_file() and (run / ENTRIES).stat().st_size)
 
 
 def time_of(run: Path) -> str:
-    """When a run began."""
+    """Return when a run began, in local time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(int(run.name.split("-")[0]) / 1e9))
 
 
-def home() -> Path:
-    """Where the journals of the project in the working directory are: that of the checkout, else of the folder."""
+def journals_folder() -> Path:
+    """Return the folder of the journals of the checkout, or else the folder, in which the user works."""
     from platformdirs import user_cache_dir
 
-    top = here = Path.cwd().resolve()
+    top = cwd = Path.cwd().resolve()
     while not os.path.lexists(top / ".git") and top.parent != top:
         top = top.parent
-    project = top if os.path.lexists(top / ".git") else here
+    project = top if os.path.lexists(top / ".git") else cwd
     cache = Path(os.environ.get("CGMIGRATE_CACHE_DIR") or user_cache_dir("cgmigrate", appauthor=False))
     return cache / "undo" / digest(os.fsencode(project))[:16]
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of a content."""
+    """Return the SHA-256 of a content."""
     return hashlib.sha256(data).hexdigest()

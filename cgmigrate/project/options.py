@@ -1,4 +1,4 @@
-"""What the user asked for, and the formats that exist."""
+"""The options of a run, and the output formats."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ FORMATS = ("text", "concise", "json", "jsonlines", "sarif", "github", "gitlab", 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for."""
+    """What a user requests of check or fix, apart from how the result is shown."""
 
     source: Release | None = None
     target: Release | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     unsafe: bool = False
+    """Whether unsafe fixes are applied."""
     rewrite: bool = True
-    """Whether the rewritten text is wanted, or only what there is to say."""
+    """Whether the rewritten text is made, besides the diagnostics."""
     edits: bool = False
-    """Whether each diagnostic is to carry the edits of its fix."""
+    """Whether each diagnostic has the edits of its fix."""
     stdin: tuple[str, bytes] | None = None
-    """A text that was handed over instead of a path, and the name to call it by."""
+    """The name and content of a text that is examined instead of paths."""
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
     baseline: str = ""
     add_ignore: bool = False
-    """Whether comments that leave the diagnostics out are to be written, instead of fixes."""
+    """Whether suppression comments are added instead of applying fixes."""
     reason: str = ""
-    """What these comments say."""
+    """The reason that these comments give."""
     strict: bool = False
-    """Whether comments suppress nothing."""
+    """Whether suppression comments are ignored."""

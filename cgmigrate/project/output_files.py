@@ -12,17 +12,17 @@ _DEVICES = ("/dev/", "/proc/")
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Write a file whole or not at all: a report, a baseline. Raises OSError; then the file is as it was.
+    """Write a report or a baseline, whole or not at all. Raises OSError; then the file has not changed.
 
-    A symbolic link stays one, and a file keeps its mode. What is no regular file (a pipe, a terminal) is written as it
-    is, and so is a file whose folder takes no new files.
+    A symbolic link stays one, and a file keeps its mode. A pipe or a terminal is written directly, and so is a file
+    in a folder that is not writable.
     """
     try:
         status = os.stat(path)
     except FileNotFoundError:
         status = None
     regular = status is None or stat.S_ISREG(status.st_mode)
-    # /dev/stdout may be a regular file that others write to as well.
+    # /dev/stdout may be a regular file that other programs write to as well.
     if not regular or os.path.abspath(path).startswith(_DEVICES):
         _overwrite(path, data)
         return
@@ -39,7 +39,7 @@ def _replace(path: str, data: bytes, status: os.stat_result | None) -> None:
     try:
         _rename_over(os.path.realpath(path), data, status)
     except OSError as error:
-        # The folder takes no new file, or the file is mounted (a container's one file).
+        # The folder is not writable, or the file itself is a mount point (in a container).
         if status is None or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY):
             raise
         _overwrite(path, data)

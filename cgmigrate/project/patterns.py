@@ -1,7 +1,7 @@
 """Patterns as in ``.gitignore``, each as one regular expression that is matched in near-linear time.
 
-A ``*`` in the middle of a name may take the first text that fits: what it takes more can never make the rest fit. So
-each part between two stars is found once and never tried again, as the file that holds the pattern may be hostile.
+A ``*`` in the middle of a name matches the shortest text possible: a longer one never makes the rest match. So each
+part between two stars is searched once, without backtracking, since the file with the pattern may be hostile.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 MAX_LENGTH = 4096
-"""A longer pattern can match no path that a system opens."""
+"""Longer patterns match no path that a system can open."""
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -38,23 +38,23 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line. ``include`` is false for a line that takes back what earlier ones exclude (``!``)."""
+    """One line. ``include`` is false for a line (``!``) that includes again what earlier lines exclude."""
 
     include: bool
     folders_only: bool
     by_name: bool
-    """Whether the name alone is matched, in whatever folder it is."""
+    """Whether only the last name of a path is matched, in any folder."""
     expression: re.Pattern[str]
 
     def matches(self, path: str, folder: bool) -> bool:
-        """Whether a path (without a slash at its end) is matched itself, not by a folder around it."""
+        """Return whether the pattern matches a path (without a slash at its end), not a folder that contains it."""
         if self.folders_only and not folder:
             return False
         return self.expression.fullmatch(path.rpartition("/")[2] if self.by_name else path) is not None
 
 
 def parse(line: str) -> Pattern | None:
-    """The pattern of a line; None for an empty line or a comment. Raises PatternError."""
+    """Return the pattern of a line; None for an empty line or a comment. Raises PatternError."""
     text = _without_trailing_blanks(line)
     if not text or text.startswith("#"):
         return None
@@ -71,7 +71,7 @@ def parse(line: str) -> Pattern | None:
 
 
 def valid(lines: Iterable[str]) -> Iterator[Pattern]:
-    """The patterns of an ignore file; git passes over a line that means nothing."""
+    """Yield the patterns of an ignore file; like git, skip lines that match nothing."""
     for line in lines:
         try:
             pattern = parse(line)
@@ -89,13 +89,13 @@ def _without_trailing_blanks(line: str) -> str:
 
 
 class _Translation:
-    """From one pattern to a regular expression; counts the groups that it needs."""
+    """The translation of one pattern into a regular expression; counts the groups that it needs."""
 
     def __init__(self) -> None:
         self._groups = 0
 
     def of_path(self, body: str) -> str:
-        """A pattern with slashes: names, and ``**`` for any number of folders."""
+        """Return the expression of a pattern with slashes; ``**`` is any number of folders."""
         parts: list[list[str]] = [[]]
         for name in body.split("/"):
             if len(name) > 1 and not name.strip("*"):
@@ -114,7 +114,7 @@ class _Translation:
         return expression + "(?:[^/]+/)*?" + "/".join(map(self.of_name, others[-1]))
 
     def of_name(self, name: str) -> str:
-        """One name, without a slash."""
+        """Return the expression of one name, without a slash."""
         pieces = _pieces(name)
         if pieces is None:
             return _NEVER
@@ -131,42 +131,42 @@ class _Translation:
         return f"{first}{''.join(middle)}[^/]*{others[-1]}"
 
     def _once(self, inner: str) -> str:
-        """An expression that is matched once and never tried again (an atomic group, which Python has since 3.11)."""
+        """Return an expression that does not backtrack (an atomic group; Python 3.10 has no syntax for it)."""
         self._groups += 1
         name = f"g{self._groups}"
         return f"(?=(?P<{name}>{inner}))(?P={name})"
 
 
 def _pieces(name: str) -> list[str | None] | None:
-    """The expressions of the characters of a name, `_STAR` for a star; None where it can match nothing."""
-    found: list[str | None] = []
+    """Return the expressions of the characters of a name, `_STAR` for a star; None if it can match nothing."""
+    pieces: list[str | None] = []
     at = 0
     while at < len(name):
         char = name[at]
         at += 1
         match char:
             case "*":
-                found += [] if found and found[-1] is _STAR else [_STAR]
+                pieces += [] if pieces and pieces[-1] is _STAR else [_STAR]
             case "?":
-                found.append("[^/]")
+                pieces.append("[^/]")
             case "[":
                 read = _class(name, at)
                 if read is None:
                     return None
                 piece, at = read
-                found.append(piece)
+                pieces.append(piece)
             case "\\":
                 if at == len(name):
                     return None
-                found.append(re.escape(name[at]))
+                pieces.append(re.escape(name[at]))
                 at += 1
             case _:
-                found.append(re.escape(char))
-    return found
+                pieces.append(re.escape(char))
+    return pieces
 
 
 def _class(name: str, at: int) -> tuple[str, int] | None:
-    """A class of characters (``[a-z]``), and where it ends; None where it is not closed."""
+    """Return the expression of a character class (``[a-z]``) and where it ends; None if it is not closed."""
     negated = name[at : at + 1] in ("!", "^")
     at += negated
     items: list[str] = []
@@ -198,7 +198,7 @@ def _class(name: str, at: int) -> tuple[str, int] | None:
 
 
 def _member(name: str, at: int) -> tuple[str, int] | None:
-    """One character of a class, and where the next one begins; None at the end of the name."""
+    """Return one character of a class and where the next one begins; None at the end of the name."""
     if name[at : at + 1] == "\\":
         at += 1
     return (name[at], at + 1) if at < len(name) else None

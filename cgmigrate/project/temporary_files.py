@@ -1,8 +1,8 @@
-"""Temporary files beside the files that they replace.
+"""Temporary files, in the folder of the file that they replace.
 
-A new content is complete in a temporary file before it gets the name of the old one. A process that is killed before
-leaves its temporary file behind, which the next run that writes in the folder removes. Each is locked as long as its
-writer lives: so a leftover is known from a file that another run is about to use.
+A new content is complete in a temporary file before it gets the name of the old one. If the process is killed, the
+temporary file remains, and the next run that writes in the folder removes it. A temporary file is locked while its
+writer runs: this distinguishes it from a leftover.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _NAME = re.compile(r"\.cgmigrate-\w{8}\.tmp")
 
 
 def create(folder: str) -> tuple[int, str]:
-    """Open a new temporary file in a folder: its descriptor, which holds the lock until it is closed, and path."""
+    """Create a temporary file in a folder; return its descriptor, which is locked until it is closed, and its path."""
     import tempfile
 
     while True:
         descriptor, path = tempfile.mkstemp(prefix=".cgmigrate-", suffix=".tmp", dir=folder)
         if not _locked(descriptor) or os.fstat(descriptor).st_nlink:
             return descriptor, path
-        # Another run removed it as a leftover, between its creation and its lock.
+        # Another run removed it as a leftover before it was locked.
         os.close(descriptor)
 
 
@@ -43,7 +43,7 @@ def remove_leftovers(folder: str) -> None:
 
 
 def _remove_unused(path: str) -> None:
-    # For writing: a network file system gives an exclusive lock to no other descriptor.
+    # For writing: network file systems lock only such descriptors exclusively.
     flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, flags)
     try:
@@ -56,7 +56,7 @@ def _remove_unused(path: str) -> None:
 
 
 def _locked(descriptor: int, wait: bool = True) -> bool:
-    """Lock a file; False where another process holds the lock, or the system has none."""
+    """Lock a file; return False if another process has locked it, or the system has no locks."""
     try:
         import fcntl
 

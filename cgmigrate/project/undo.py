@@ -1,4 +1,4 @@
-"""Restoring the files of the last run from its journal, as far as it goes."""
+"""Undo: the files of the last run are restored from its journal."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgmigrate.project.journal import COMPLETE, ENTRIES, digest, home, lines_of, runs_in, time_of
+from cgmigrate.project.journal import COMPLETE, ENTRIES, digest, journals_folder, lines_of, runs_in, time_of
 from cgmigrate.project.temporary_files import remove_leftovers
 from cgmigrate.project.write import WriteError, write
 from cgmigrate.text.plurals import counted
 
 _TRIED = "tried"
-"""A file in the journal of a run that was undone as far as it went. What is left of it blocks no older run."""
+"""A file in the journal of a run that was undone in part. Its other files do not prevent undoing an older run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What undoing a run has done; ``when`` is empty where there was no run to undo. Paths are absolute."""
+    """The result of undoing a run; ``when`` is empty if there was no run to undo. Paths are absolute."""
 
     when: str = ""
     restored: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Undone:
 
 
 class _NotRestoredError(Exception):
-    """A file that is not restored, and why. ``later`` says that it may be once the user has put it back."""
+    """A file that is not restored, and why; ``later`` says that a later undo can succeed."""
 
     def __init__(self, reason: str, later: bool) -> None:
         super().__init__(reason)
@@ -47,12 +47,12 @@ class _Entry:
 
 
 def undo() -> Undone:
-    """Restore the files of this project's last run, each that is still what the run made of it.
+    """Restore the files of this project's last run that have not changed since.
 
-    A file that was changed or deleted since stays in the journal and is tried again each time.
+    Files that were changed or deleted stay in the journal, and the next undo tries them again.
     """
     problems: list[str] = []
-    for run in reversed(runs_in(home())):
+    for run in reversed(runs_in(journals_folder())):
         tried = (run / _TRIED).exists()
         done = _undo(run)
         if done.restored or (done.when and not tried):
@@ -68,20 +68,20 @@ def _undo(run: Path) -> Undone:
     except OSError as error:
         return Undone(when, problems=(f"the journal of the run of {when} cannot be read: {error.strerror or error}",))
     restored: list[str] = []
-    left: list[_Entry] = []
+    remaining: list[_Entry] = []
     for entry in entries:
         try:
             if _restore(run, entry):
                 restored.append(entry.path)
         except _NotRestoredError as error:
             problems.append(str(error))
-            left += [entry] if error.later else []
-    _keep(run, left)
+            remaining += [entry] if error.later else []
+    _keep(run, remaining)
     return Undone(when if entries or problems else "", tuple(restored), tuple(problems))
 
 
 def _entries(run: Path, when: str) -> tuple[list[_Entry], list[str]]:
-    """The entries of a journal, and what is wrong with it as a whole."""
+    """Return the entries of a journal, and what is wrong with it as a whole."""
     lines = lines_of(run)
     entries = [entry for line in lines if (entry := _entry(line)) is not None]
     problems = []
@@ -92,7 +92,7 @@ def _entries(run: Path, when: str) -> tuple[list[_Entry], list[str]]:
         )
     if not (run / COMPLETE).exists():
         problems.append(
-            f"the journal of the run of {when} is not complete: it may have written files that are not named here"
+            f"the journal of the run of {when} is not complete: it may have written files that it does not name"
         )
     return entries, problems
 
@@ -110,15 +110,15 @@ def _entry(line: bytes) -> _Entry | None:
 
 
 def _restore(run: Path, entry: _Entry) -> bool:
-    """Restore one file; False where it is already as it was. Raises _NotRestoredError."""
+    """Restore one file; return False if it has its former content already. Raises _NotRestoredError."""
     path = entry.path
     try:
-        now = _content(path)
-        if digest(now) == entry.before:
+        current = _content(path)
+        if digest(current) == entry.before:
             return False
-        if digest(now) != entry.after:
+        if digest(current) != entry.after:
             raise _NotRestoredError(f"{path} has changed since and was left alone", later=True)
-        write(path, now, _saved(run, entry))
+        write(path, current, _former_content(run, entry))
     except WriteError as error:
         raise _NotRestoredError(str(error), later=True) from error
     except OSError as error:
@@ -128,8 +128,8 @@ def _restore(run: Path, entry: _Entry) -> bool:
     return True
 
 
-def _saved(run: Path, entry: _Entry) -> bytes:
-    """What the file was. Raises _NotRestoredError."""
+def _former_content(run: Path, entry: _Entry) -> bytes:
+    """Return the content of a file before the run. Raises _NotRestoredError."""
     try:
         before = _content(str(run / os.path.basename(entry.copy)))
     except OSError as error:
@@ -148,9 +148,9 @@ def _content(path: str) -> bytes:
         return file.read()
 
 
-def _keep(run: Path, left: Iterable[_Entry]) -> None:
-    """Keep what may be restored later. The rest of the journal has been reported and is of no use."""
-    lines = [entry.line for entry in left]
+def _keep(run: Path, entries: Iterable[_Entry]) -> None:
+    """Reduce a journal to the entries that can be restored later; remove it if there are none."""
+    lines = [entry.line for entry in entries]
     if not lines:
         shutil.rmtree(run, ignore_errors=True)
         return

@@ -1,8 +1,4 @@
-"""Spans and replacements, the bytes they are applied to, and writing the result.
-
-Text is edited as decoded code points and encoded once; every byte outside an edit survives because nothing
-produces it anew.
-"""
+"""Replacing the content of a user's file, whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from cgmigrate.project.temporary_files import create, write_all
 
-# The name was resolved before: a link or a FIFO under it was put there since.
+# The name is resolved already: a link or a FIFO with this name is newer.
 _OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -22,7 +18,7 @@ class WriteError(OSError):
 
 
 class ChangedError(WriteError):
-    """The file is no longer what was read."""
+    """The file has changed since it was read."""
 
 
 class ReadOnlyError(WriteError):
@@ -30,22 +26,22 @@ class ReadOnlyError(WriteError):
 
 
 def write(path: str, before: bytes, after: bytes) -> None:
-    """Replace a file's content ``before`` by ``after``, whole or not at all, and keep what the file was.
+    """Replace a file's content ``before`` by ``after``, whole or not at all, and keep its kind and permissions.
 
     A symbolic link stays one: its target is written. The new content goes to a temporary file in the target's
-    folder, which takes over mode, owner, group and extended attributes and is renamed over the target. Where
-    that would change what the file is (it has further hard links, its owner cannot be given to a new file) or
+    folder, which gets the mode, owner, group and extended attributes of the target and is renamed over it. If
+    that would change what the file is (it has further hard links, its owner cannot be set on a new file) or
     is not possible (its folder is not writable), the file is written in place after a copy was saved in the
     system's temporary folder, from which it is restored if writing fails. In both cases the file is compared
-    with ``before`` again right before it is replaced or written; a link that took its name is not followed.
+    with ``before`` again right before it is replaced or written; a new link with its name is not followed.
 
     Raises:
-        ChangedError: the file does not hold ``before`` (any more), or is gone.
+        ChangedError: the content of the file is not ``before``, or the file is gone.
         ReadOnlyError: the file has no write permission.
         WriteError: it could not be written. The file is as it was; else the message says where the copy is.
     """
     target = os.path.realpath(path)
-    with _told_as_write_error(path):
+    with _os_errors_as_write_errors(path):
         status = _check(path, target, before)
         if before == after:
             return
@@ -62,7 +58,7 @@ def _check(path: str, target: str, before: bytes) -> os.stat_result:
         if not status.st_mode & 0o222 or not os.access(target, os.W_OK):
             raise ReadOnlyError(f"{path} is read-only; give it write permission (chmod u+w) to have it rewritten")
         with _opened(path, target, status, os.O_RDONLY) as descriptor:
-            same = _holds(descriptor, before)
+            same = _has_content(descriptor, before)
     except FileNotFoundError:
         raise ChangedError(f"{path} is gone since it was read; nothing was written") from None
     if not same:
@@ -72,7 +68,7 @@ def _check(path: str, target: str, before: bytes) -> os.stat_result:
 
 @contextmanager
 def _opened(path: str, target: str, status: os.stat_result, access: int) -> Iterator[int]:
-    """A descriptor of the very file that ``status`` is of. Raises ChangedError where the name leads elsewhere now."""
+    """Open the file with this ``status``. Raises ChangedError if the name belongs to another file now."""
     import errno
 
     try:
@@ -89,8 +85,8 @@ def _opened(path: str, target: str, status: os.stat_result, access: int) -> Iter
         os.close(descriptor)
 
 
-def _holds(descriptor: int, data: bytes) -> bool:
-    """Whether a file holds exactly these bytes; reads one more at most."""
+def _has_content(descriptor: int, data: bytes) -> bool:
+    """Return whether the content of a file is exactly these bytes; reads one more at most."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     rest = memoryview(data)
     while piece := os.read(descriptor, len(rest) + 1):
@@ -105,7 +101,7 @@ def _changed(path: str) -> ChangedError:
 
 
 @contextmanager
-def _told_as_write_error(path: str) -> Iterator[None]:
+def _os_errors_as_write_errors(path: str) -> Iterator[None]:
     try:
         yield
     except WriteError:
@@ -115,7 +111,7 @@ def _told_as_write_error(path: str) -> Iterator[None]:
 
 
 def _replace(path: str, target: str, status: os.stat_result, after: bytes) -> bool:
-    """Rename a new file over the target; False if the folder or the file's owner does not allow it."""
+    """Rename a new file over the target; return False if the folder or the file's owner does not allow it."""
     import errno
 
     folder = os.path.dirname(target)
@@ -127,12 +123,12 @@ def _replace(path: str, target: str, status: os.stat_result, after: bytes) -> bo
         raise
     try:
         write_all(descriptor, after)
-        if not _take_over(descriptor, target, status):
+        if not _copy_attributes(descriptor, target, status):
             os.unlink(new)
             return False
         os.fsync(descriptor)
-        # Writing took its time; someone may have saved the file meanwhile.
-        if not _is_still(target, status):
+        # The file may have been saved by another program while the new one was written.
+        if not _is_unchanged(target, status):
             raise _changed(path)
         os.replace(new, target)
     except BaseException:
@@ -140,25 +136,25 @@ def _replace(path: str, target: str, status: os.stat_result, after: bytes) -> bo
             os.unlink(new)
         raise
     finally:
-        # Closed last: its lock keeps other runs from taking the file for a leftover.
+        # Closed last: its lock keeps other runs from removing the file as a leftover.
         os.close(descriptor)
     _sync_folder(folder)
     return True
 
 
-def _is_still(target: str, status: os.stat_result) -> bool:
+def _is_unchanged(target: str, status: os.stat_result) -> bool:
     try:
-        now = os.lstat(target)
+        current = os.lstat(target)
     except FileNotFoundError:
         return False
     return all(
-        getattr(now, name) == getattr(status, name)
+        getattr(current, name) == getattr(status, name)
         for name in ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
     )
 
 
-def _take_over(descriptor: int, target: str, status: os.stat_result) -> bool:
-    """Give a new file the target's owner, mode and extended attributes; False if the owner is refused."""
+def _copy_attributes(descriptor: int, target: str, status: os.stat_result) -> bool:
+    """Set the target's owner, mode and extended attributes on a new file; return False if the owner is refused."""
     new = os.fstat(descriptor)
     if (new.st_uid, new.st_gid) != (status.st_uid, status.st_gid):
         try:
@@ -168,7 +164,7 @@ def _take_over(descriptor: int, target: str, status: os.stat_result) -> bool:
     # After the owner: changing it clears the set-user-id bit.
     os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
     if hasattr(os, "listxattr"):
-        # Not every file system has them, and some (security labels) only the system may set.
+        # Not every file system has them, and only the system may set some (security labels).
         with suppress(OSError):
             for name in os.listxattr(target):
                 with suppress(OSError):
@@ -177,7 +173,7 @@ def _take_over(descriptor: int, target: str, status: os.stat_result) -> bool:
 
 
 def _sync_folder(folder: str) -> None:
-    # The file is complete under its name already; this only makes the rename outlive a power cut.
+    # The file is complete already; this makes the rename survive a power failure.
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -190,8 +186,8 @@ def _write_in_place(path: str, target: str, status: os.stat_result, before: byte
     with _opened(path, target, status, os.O_RDWR) as descriptor:
         copy = _save_copy(target, before)
         try:
-            # Saving took its time; someone may have saved the file meanwhile, or given its name to another.
-            if not (_holds(descriptor, before) and _is_still(target, status)):
+            # The file may have been saved or replaced by another program while the copy was written.
+            if not (_has_content(descriptor, before) and _is_unchanged(target, status)):
                 raise _changed(path)
             _overwrite(path, descriptor, before, after, copy)
         except _DamagedError:
@@ -203,25 +199,25 @@ def _write_in_place(path: str, target: str, status: os.stat_result, before: byte
 
 
 class _DamagedError(WriteError):
-    """Neither writing nor restoring worked; the copy has to stay."""
+    """Writing and restoring failed; the copy is kept."""
 
 
 def _overwrite(path: str, descriptor: int, before: bytes, after: bytes, copy: str) -> None:
-    """Write a file through its descriptor; restore it where that fails."""
+    """Write a file through its descriptor; restore it if that fails."""
     try:
-        _put(descriptor, after)
+        _write_whole(descriptor, after)
     except BaseException:
         try:
-            _put(descriptor, before)
+            _write_whole(descriptor, before)
         except BaseException as error:
-            # Even a second Ctrl-C: nothing matters more now than where the user's file is.
+            # Also for a second Ctrl-C: the user must learn where the former content is.
             message = f"{path} is damaged: writing failed and so did restoring it; its former content is in {copy}"
             raise _DamagedError(message) from error
         raise
 
 
 def _discard(copy: str) -> None:
-    # A copy left behind is no reason to report that writing failed.
+    # A copy that cannot be removed is not a failure to write.
     with suppress(OSError):
         os.unlink(copy)
 
@@ -242,8 +238,8 @@ def _save_copy(target: str, before: bytes) -> str:
     return copy
 
 
-def _put(descriptor: int, data: bytes) -> None:
-    # Cut to length at the end, not at the start: restoring then needs no space that the disk may not have.
+def _write_whole(descriptor: int, data: bytes) -> None:
+    # Truncated at the end rather than first: restoring then needs no space on a disk that may be full.
     os.lseek(descriptor, 0, os.SEEK_SET)
     write_all(descriptor, data)
     os.ftruncate(descriptor, len(data))

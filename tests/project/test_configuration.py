@@ -200,7 +200,7 @@ def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
         ('extend-rules = ["nowhere"]\n', "`extend-rules`: nowhere is not a folder of rules"),
         ("baseline = true\n", "`baseline`: a text in quotes is expected, not True"),
         ("from = \n", "cgmigrate.toml: not valid TOML: "),
-        ('[tool.cgmigrate]\nfrom = "0.17"\n', "keys stand at the top of this file, without [tool.cgmigrate]"),
+        ('[tool.cgmigrate]\nfrom = "0.17"\n', "the keys of this file are at its top level, without [tool.cgmigrate]"),
     ],
 )
 def test_a_mistake_is_told(project: Path, cgmigrate, text: str, told: str) -> None:
