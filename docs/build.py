@@ -86,12 +86,15 @@ def _example(number: int, example: Mapping[str, Any]) -> list[str]:
     releases = "".join(f", {word} {example[word]}" for word in ("from", "to") if word in example)
     why = f": {example['why']}" if "why" in example else ""
     parts = [f"### Example {number}{releases}{why}", _code(example, example["before"])]
+    if not example.get("reported", True):
+        others = ["Other rules rewrite it to", _code(example, example["after"])] if "after" in example else []
+        return [*parts, "This rule reports nothing.", *others]
     if "after" in example:
         parts += ["becomes", _code(example, example["after"])]
     if "unsafe-after" in example:
         parts += ["becomes, with `--unsafe-fixes`", _code(example, example["unsafe-after"])]
     if len(parts) == 2:
-        parts.append("Nothing is rewritten." if example.get("reported", True) else "Nothing is reported.")
+        parts.append("Nothing is rewritten.")
     return parts
 
 

@@ -45,8 +45,9 @@ def _kinds_of_fix(rule: Rule) -> tuple[bool, bool]:
     if rule.cases:
         fixes = [case.fix for case in rule.cases if case.fix]
         return any(not fix.unsafe for fix in fixes), any(fix.unsafe for fix in fixes)
-    # Its diagnostic and its fix are worked out in code: the examples, which are tests, tell.
-    return any("after" in e for e in rule.examples), any("unsafe-after" in e for e in rule.examples)
+    # Its diagnostic and its fix are worked out in code; the examples, which are tests, show the kinds of fix.
+    reported = [example for example in rule.examples if example.get("reported", True)]
+    return any("after" in example for example in reported), any("unsafe-after" in example for example in reported)
 
 
 def rule_markdown(rule: Rule) -> str:
@@ -68,11 +69,14 @@ def _blocks(example: Mapping[str, Any]) -> list[tuple[str, str]]:
     releases = "".join(f" {word} {example[word]}" for word in ("from", "to") if word in example)
     why = f" ({example['why']})" if "why" in example else ""
     before = (f"Before{releases}{why}:", example["before"])
+    if not example.get("reported", True):
+        others = [("After the fixes of other rules:", example["after"])] if "after" in example else []
+        return [before, ("This rule reports nothing.", ""), *others]
     if "after" in example:
         return [before, ("After:", example["after"])]
     if "unsafe-after" in example:
         return [before, ("After, with --unsafe-fixes:", example["unsafe-after"])]
-    return [before, ("Nothing is rewritten." if example.get("reported", True) else "Nothing is reported.", "")]
+    return [before, ("Nothing is rewritten.", "")]
 
 
 def _indented(text: str) -> list[str]:
