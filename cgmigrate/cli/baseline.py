@@ -14,7 +14,8 @@ from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.options import CheckMode
-    from cgmigrate.lint.run import Checked, Run
+    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.run import Run
 
 MOST_NAMED = 5
 """Files with fixed diagnostics that are named."""
@@ -47,7 +48,7 @@ def _check_place(path: str, configuration: Configuration) -> None:
 def write_baseline(run: Run) -> str:
     """Write all diagnostics of the run to the baseline; return the message to print. Raises BaselineError."""
     assert run.baseline is not None
-    counts = run.baseline.renewed(run.can_tell)
+    counts = run.baseline.renewed(run.covers)
     save(run.baseline.path, counts)
     return f"Wrote {run.baseline.path}: {_diagnostics(counts)}."
 
@@ -58,7 +59,7 @@ def baseline_notes(run: Run, files: Sequence[Checked], prune: bool) -> list[str]
     lines = []
     if known := sum(len(checked.known) for checked in files):
         lines.append(f"note: {counted(known, 'known diagnostic')} of {run.baseline.path} not shown")
-    fixed = run.baseline.fixed(run.can_tell)
+    fixed = run.baseline.fixed(run.covers)
     if prune:
         lines.append(_prune(run.baseline, fixed))
     elif fixed:

@@ -16,7 +16,8 @@ from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.writer import Writer
-    from cgmigrate.lint.run import Checked, Run
+    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.run import Run
 
 
 def show(selection: Selection, reporting: Reporting, settings: bool) -> int:

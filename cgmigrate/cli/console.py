@@ -19,8 +19,9 @@ from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
     from cgmigrate.cli.options import Reporting
+    from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.diagnostics import Diagnostic
-    from cgmigrate.lint.run import Checked, Run
+    from cgmigrate.lint.run import Run
     from cgmigrate.project.inputs import InputError
     from cgmigrate.report import Report, Reported
 

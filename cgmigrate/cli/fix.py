@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from cgmigrate.cli.console import Output
     from cgmigrate.cli.interactive import Chooser
+    from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.diagnostics import Diagnostic
-    from cgmigrate.lint.run import Checked, Run
+    from cgmigrate.lint.run import Run
 
 
 def fix(selection: Selection, reporting: Reporting, mode: FixMode) -> int:

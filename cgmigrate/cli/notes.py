@@ -9,7 +9,8 @@ from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.console import Output
-    from cgmigrate.lint.run import Checked, Run
+    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.run import Run
 
 MOST_NAMED = 5
 """Places that are named for each owner without --verbose."""

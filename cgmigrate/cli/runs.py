@@ -15,7 +15,8 @@ from cgmigrate.cli.exit_status import command_errors
 from cgmigrate.cli.options import CheckMode, Reporting, Selection
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.run import Checked, Run
+    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.run import Run
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.inputs import InputError
     from cgmigrate.project.options import Options

@@ -12,7 +12,7 @@ from cgmigrate.text.escaping import in_line
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.run import Checked
+    from cgmigrate.lint.checked import Checked
     from cgmigrate.project.journal import Journal
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
+    from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.rules import Rule
-    from cgmigrate.lint.run import Checked
     from cgmigrate.project.inputs import InputError
     from cgmigrate.text.edits import Edit
 

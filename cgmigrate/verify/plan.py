@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cgmigrate.documents.sites import Site
+from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import UNREADABLE
-from cgmigrate.lint.run import Checked, Run
+from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, validation_input
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided

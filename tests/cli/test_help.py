@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Diagnostic
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rule_tests import _context, _document
 from cgmigrate.lint.rules import load
-from cgmigrate.lint.run import Checked, Run
+from cgmigrate.lint.run import Run
 from cgmigrate.project.options import Options
 from tests.support.paths import ROOT
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.lint.run import Checked, Run
+from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.run import Run
 from cgmigrate.project.options import Options
 
 IMPORT = "from megatron.core.transformer import TransformerConfig as T\n"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cgmigrate.lint.run import Checked, Run
+from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import LAST_OLD
 from cgmigrate.project.options import Options
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cgmigrate.lint import run as running
+from cgmigrate.lint import file_check
 from cgmigrate.project.options import FORMATS
 
 Command = Callable[..., Result]
@@ -89,17 +89,17 @@ def test_an_internal_error_concerns_one_file(
 ) -> None:
     for name in ("a.yaml", "b.yaml"):
         Path(name).write_text(FOUND)
-    good = running.document_of
+    good = file_check.document_of
 
     def broken(path: str, text: str, syntax: object) -> object:
         if path == "a.yaml":
             raise ValueError("two\nlines")
         return good(path, text, syntax)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(running, "document_of", broken)
+    monkeypatch.setattr(file_check, "document_of", broken)
     result = cgmigrate("check", "--format", format, "a.yaml", "b.yaml")
     assert result.exit_code == 2
-    assert "error: a.yaml: internal error (ValueError: two lines, at lint/run.py:" in result.stderr
+    assert "error: a.yaml: internal error (ValueError: two lines, at lint/file_check.py:" in result.stderr
     assert "please report this" in result.stderr
     assert "b.yaml" in result.stdout and "CG101" in result.stdout
     if format == "json":
@@ -359,8 +359,8 @@ def test_comments_are_read_once_for_each_trial(
 
     Path("a.py").write_text(PYTHON + CALLS["booleans"] * 60)
     read: list[int] = []
-    in_python = suppressions._in_python
-    monkeypatch.setattr(suppressions, "_in_python", lambda text: read.append(1) or in_python(text))
+    in_python = suppressions.python_comments
+    monkeypatch.setattr(suppressions, "python_comments", lambda text: read.append(1) or in_python(text))
     cgmigrate("check", "--add-ignore", "a.py")
     assert Path("a.py").read_text().count("cgmigrate: ignore") == 60
     assert 1 <= len(read) <= 6

@@ -32,9 +32,10 @@ pytest.importorskip("torch", reason="the judge is the installed megatron-core, w
 pytest.importorskip("megatron.core", reason="the judge is the installed megatron-core")
 
 from cgmigrate.documents.python import PythonDocument
+from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.plan import examine
-from cgmigrate.lint.run import Checked, Run
+from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.settings import FIELDS, IMPL, LAYER_MODULES, MODULES, SCOPE, names_in

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cgmigrate.lint.run import Checked, Run
+from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.run import Run
 from cgmigrate.project.options import Options
 from cgmigrate.text.edits import apply
 from tests.support.paths import ROOT

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.syntax import Syntax
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.lint.ignoring import add_ignores
 from cgmigrate.lint.run import Run
+from cgmigrate.lint.suppression_writer import add_suppressions
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
 from tests.support.files import write
@@ -188,13 +188,13 @@ def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> No
 @pytest.mark.parametrize(
     ("comment", "told"),
     [
-        ("ignore[CG301]", "CG301 in this comment suppresses nothing: there is no such diagnostic here"),
+        ("ignore[CG301]", "CG301 in this comment suppresses nothing: there is no such diagnostic at this line"),
         ("ignore[CG102, CG301]", "CG301 in this comment suppresses nothing"),
         ("ignore[CG999]", "CG999 in this comment suppresses nothing: no rule's code begins with it"),
         ("ignore", "this comment suppresses nothing: it names no rule; write `cgmigrate: ignore[CODE] reason`"),
         ("ignore[]", "this comment suppresses nothing: it names no rule"),
         ("ignore[CG102", "this comment suppresses nothing: the bracket is not closed"),
-        ("ignroe[CG102]", "this comment suppresses nothing: `ignroe` is no request; write"),
+        ("ignroe[CG102]", "this comment suppresses nothing: `ignroe` is not a suppression; write"),
         ("ignore-file[CG2]", "CG2 in this comment suppresses nothing: there is no such diagnostic in the file"),
     ],
 )
@@ -308,7 +308,8 @@ def _examined(path: str, text: str) -> list[str]:
     """The rules of what is found in a text that stands at a path."""
 
     run = Run([], Options(rewrite=False))
-    return [diagnostic.rule for diagnostic in run._check(Source(path, Syntax.YAML, text.encode())).diagnostics]
+    checked = run.checker([]).check(Source(path, Syntax.YAML, text.encode()))
+    return [diagnostic.rule for diagnostic in checked.diagnostics]
 
 
 VALUES = st.sampled_from(
@@ -343,14 +344,14 @@ def test_after_add_ignore_only_idle_comments_are_found(pairs, newline: str, bom:
     run = Run([], Options(rewrite=False))
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
-    checked = run._check(Source("a.yaml", Syntax.YAML, data))
-    added = add_ignores(document, Syntax.YAML, checked.diagnostics, YamlDocument)
-    assert {diagnostic.rule for diagnostic in added.left} <= {"CG012", "CG001"}
-    again = run._check(Source("a.yaml", Syntax.YAML, added.text.encode()))
+    checked = run.checker([]).check(Source("a.yaml", Syntax.YAML, data))
+    added = add_suppressions(document, Syntax.YAML, checked.diagnostics, YamlDocument)
+    assert {diagnostic.rule for diagnostic in added.remaining} <= {"CG012", "CG001"}
+    again = run.checker([]).check(Source("a.yaml", Syntax.YAML, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012", "CG001"}
     # Nothing but comments came in.
     assert _without_requests(added.text) == _without_requests(text)
-    third = add_ignores(YamlDocument(added.text), Syntax.YAML, again.diagnostics, YamlDocument)
+    third = add_suppressions(YamlDocument(added.text), Syntax.YAML, again.diagnostics, YamlDocument)
     assert third.text == added.text
 
 
@@ -366,7 +367,7 @@ def test_readers_are_not_needed_where_nothing_is_asked(project: Path) -> None:
     code = (
         "import sys\nfrom cgmigrate.cli.commands import main\n"
         "try: main(['check', '.'])\nexcept SystemExit: pass\n"
-        "late = {'cgmigrate.lint.suppressions', 'cgmigrate.lint.ignoring', 'cgmigrate.lint.baseline'}\n"
+        "late = {'cgmigrate.lint.suppressions', 'cgmigrate.lint.suppression_writer', 'cgmigrate.lint.baseline'}\n"
         "late |= {'cgmigrate.project.journal', 'platformdirs'}\n"
         "print(sorted(late & set(sys.modules)), file=sys.stderr)"
     )
@@ -398,9 +399,9 @@ def test_in_python_too_after_add_ignore_only_idle_comments_are_found(statements,
     head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD
     text = (head + "\n".join(statements) + "\n").replace("\n", newline)
     run = Run([], Options(rewrite=False))
-    checked = run._check(Source("a.py", Syntax.PYTHON, text.encode()))
+    checked = run.checker([]).check(Source("a.py", Syntax.PYTHON, text.encode()))
     assert {diagnostic.rule for diagnostic in checked.diagnostics} - {"CG012"}
-    added = add_ignores(PythonDocument(text), Syntax.PYTHON, checked.diagnostics, PythonDocument)
-    again = run._check(Source("a.py", Syntax.PYTHON, added.text.encode()))
+    added = add_suppressions(PythonDocument(text), Syntax.PYTHON, checked.diagnostics, PythonDocument)
+    again = run.checker([]).check(Source("a.py", Syntax.PYTHON, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012"}
     assert ast.dump(ast.parse(added.text)) == ast.dump(ast.parse(text))

@@ -1,0 +1,63 @@
+"""The result of checking one file, and how a person chooses among its fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Settings
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.sites import Document
+    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.text.edits import Edit
+
+
+class Chooser(Protocol):
+    """Asks a person which fixes of a file to write; see ``cgmigrate.cli.interactive``."""
+
+    quit: bool
+
+    def choose(
+        self,
+        path: str,
+        document: Document,
+        rewrites: Mapping[int, Settings],
+        together: Sequence[Sequence[int]],
+        diagnostics: Sequence[Diagnostic],
+    ) -> dict[int, Settings]:
+        """Return those of the rewrites that the user accepts; ``together`` are sites that are rewritten together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file with settings: its diagnostics, and its text before and after the fixes.
+
+    ``after`` is None if nothing is rewritten. ``fixed`` are the diagnostics that the rewrite settles, ``edits`` what
+    it changes. ``releases`` are the source and the target, None for a file that could not be read. Neither ``known``
+    diagnostics, which the baseline has, nor ``hidden`` ones, which comments suppress, are among ``diagnostics``.
+    """
+
+    path: str
+    data: bytes
+    text: str
+    diagnostics: tuple[Diagnostic, ...]
+    skipped: tuple[tuple[int, str, str], ...] = ()
+    """Settings of other systems: line, name and owner."""
+    after: str | None = None
+    bom: bool = False
+    fixed: tuple[Diagnostic, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    releases: tuple[Release, Release] | None = None
+    known: tuple[Diagnostic, ...] = ()
+    hidden: tuple[Diagnostic, ...] = ()
+    declined: tuple[Diagnostic, ...] = ()
+    """Diagnostics whose fix the user declined."""
+
+    @property
+    def remaining(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics that the rewrite does not settle."""
+        fixed = {(diagnostic.rule, diagnostic.span, diagnostic.message) for diagnostic in self.fixed}
+        return tuple(f for f in self.diagnostics if (f.rule, f.span, f.message) not in fixed)

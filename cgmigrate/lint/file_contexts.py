@@ -1,0 +1,145 @@
+"""What applies to each file of a run: its options, the rules, and the releases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from cgmigrate.megatron.releases import Release
+from cgmigrate.project.options import Options
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.diagnostics import Context, Diagnostic
+    from cgmigrate.lint.rules import Rule
+    from cgmigrate.project.cascade import Configurations, FileOptions
+    from cgmigrate.project.pins.resolution import Resolution
+
+
+@dataclass(slots=True)
+class FileContexts:
+    """The options, rules and releases of files; each is worked out once for all files that share it."""
+
+    options: Options
+    """Those of the command line."""
+    configurations: Configurations | None
+    notes: list[str]
+    """Notes of the run; those about releases are added."""
+    _options: dict[str, FileOptions] = field(default_factory=dict)
+    _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)
+    _resolutions: dict[tuple[str, Release | None, Release | None], Resolution] = field(default_factory=dict)
+    _contexts: dict[tuple[Resolution, FileOptions], Context] = field(default_factory=dict)
+
+    def options_of(self, path: str) -> FileOptions:
+        """Return the options of a file: the command line merged with the nearest configuration."""
+        if path not in self._options:
+            from cgmigrate.project.cascade import FileOptions
+
+            known = self.configurations
+            self._options[path] = known.file_options(path, self.options) if known else FileOptions(self.options)
+        return self._options[path]
+
+    def selects(self, path: str, rule: str) -> bool:
+        """Return whether a rule's diagnostics are reported for a file."""
+        file = self.options_of(path)
+        return _selects(file.options, rule) and not rule.startswith(file.ignored)
+
+    def selected(self, path: str, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics of a file whose rules are selected."""
+        return tuple(diagnostic for diagnostic in diagnostics if self.selects(path, diagnostic.rule))
+
+    def rules_of(self, path: str) -> dict[str, Rule]:
+        """Return all rules for a file, by id. Raises RuleError."""
+        return self.rules(self.options_of(path).options)
+
+    def rules(self, options: Options) -> dict[str, Rule]:
+        """Return all rules by id, those of the options' own folders included. Raises RuleError."""
+        if options.rule_folders not in self._rules:
+            from pathlib import Path
+
+            from cgmigrate.lint.rules import load
+
+            self._rules[options.rule_folders] = load(tuple(map(Path, options.rule_folders)))
+        return self._rules[options.rule_folders]
+
+    @property
+    def known_rules(self) -> dict[str, Rule]:
+        """All rules that were loaded for any file, by id."""
+        loaded = self._rules or {(): self.rules(self.options)}
+        return {name: rule for rules in loaded.values() for name, rule in rules.items()}
+
+    @property
+    def resolutions(self) -> list[Resolution]:
+        """The releases of the files so far, each with its origin."""
+        return list(dict.fromkeys(resolution for resolution, _ in self._contexts))
+
+    def load_team_rules(self) -> None:
+        """Load the rules of every folder in which discovery excluded YAML files, to report what is no rule there.
+
+        Raises RuleError.
+        """
+        if self.configurations is None:
+            return
+        from cgmigrate.project.configuration import merged
+
+        folders = sorted(self.configurations.excluded_rule_folders)
+        for configuration in (self.configurations.for_run(), *map(self.configurations.for_folder, folders)):
+            options = merged(self.options, configuration)
+            if options.rule_folders:
+                self.rules(options)
+
+    def context(self, path: str) -> Context:
+        """Return the releases, rules and ecosystems for a file; the pins of the nearest project apply."""
+        file = self.options_of(path)
+        resolution = self._with_origin(path, self._resolution(os.path.dirname(path), file.options))
+        if (resolution, file) not in self._contexts:
+            self.notes += [note for note in resolution.notes if note not in self.notes]
+            self._contexts[resolution, file] = self._context(path, file, resolution)
+        return self._contexts[resolution, file]
+
+    def _context(self, path: str, file: FileOptions, resolution: Resolution) -> Context:
+        from cgmigrate.linking import ecosystems
+        from cgmigrate.lint.diagnostics import Context
+
+        rules = self.rules(file.options)
+        return Context(
+            resolution.source,
+            resolution.target,
+            {name: rule for name, rule in rules.items() if name.startswith("CG0") or self.selects(path, name)},
+            ecosystems.only(file.ecosystem) if file.ecosystem else ecosystems.load(),
+            assumed_source=resolution.source_from == "the default",
+        )
+
+    def _resolution(self, folder: str, options: Options) -> Resolution:
+        """Return the releases for the files of a folder."""
+        from pathlib import Path
+
+        from cgmigrate.project.pins.resolution import resolve
+
+        key = (folder, options.source, options.target)
+        if key not in self._resolutions:
+            self._resolutions[key] = resolve(Path(folder), options.source, options.target)
+        return self._resolutions[key]
+
+    def _with_origin(self, path: str, resolution: Resolution) -> Resolution:
+        """Name the configuration file as the origin of its releases, which ``resolve`` takes for options."""
+        from cgmigrate.project.paths import display_path
+
+        if self.configurations is None or not (file := self.configurations.for_file(path).file):
+            return resolution
+        releases = (("--from", self.options.source), ("--to", self.options.target))
+        from_command_line = {option for option, release in releases if release is not None}
+        source, target = (
+            display_path(file) if origin in ("--from", "--to") and origin not in from_command_line else origin
+            for origin in (resolution.source_from, resolution.target_from)
+        )
+        return replace(resolution, source_from=source, target_from=target)
+
+
+def _selects(options: Options, rule: str) -> bool:
+    from cgmigrate.lint.diagnostics import UNREADABLE
+
+    # A file that cannot be read may have what is selected; only --ignore CG0 accepts that.
+    selected = not options.select or rule.startswith(options.select) or rule in UNREADABLE
+    return selected and not (options.ignore and rule.startswith(options.ignore))
