@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.linking import ownership
+from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load
@@ -20,7 +20,7 @@ from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Capture, Reader
 from cgmigrate.text.edits import apply
 
-RULES, OWNERS = load(), ownership.load()
+RULES, OWNERS = load(), ecosystems.load()
 FIELDS_OF_OLD = ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl", "cuda_graph_scope")
 RELEASES = [(14, 15), (14, 17), (15, 17), (14, 19), (16, 17), (16, 19), (17, 19)]
 
