@@ -524,7 +524,7 @@ def test_places_that_multiply_through_aliases_are_not_rewritten(project: Path, c
 def test_the_lines_of_a_file_are_read_once_for_all_fixes(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cgmigrate.documents.yaml.line_edits import Lines
+    from cgmigrate.documents.yaml.lines import Lines
 
     read: list[int] = []
     start = Lines.__init__

@@ -1,10 +1,7 @@
-"""YAML files: sites are mappings that hold CUDA-graph settings.
+"""A YAML file: sites are mappings that contain CUDA-graph settings.
 
-PyYAML's C parser gives events with exact marks; a small tree of spans over them is all that is
-needed, and nothing emits YAML: an edit replaces the characters of a key, a value or a line. Traps of
-the marks (found by measuring): they count code points and leave out a byte order mark; a scalar's
-mark stands on its anchor or tag; the end of block collections and block scalars runs on to the next
-token, and so does the place of a value that is not written.
+All is read from a tree of spans over the events of PyYAML's C parser. An edit replaces the characters of a
+key, a value or a line; no YAML is generated from a tree.
 """
 
 from __future__ import annotations
@@ -17,23 +14,29 @@ from itertools import pairwise
 import yaml
 
 from cgmigrate.documents.sites import CannotEditError, Problem, Site, Written
+from cgmigrate.documents.yaml.alias_paths import AliasPaths
+from cgmigrate.documents.yaml.command_lines import command_lines
 from cgmigrate.documents.yaml.equivalence import Comparison
-from cgmigrate.documents.yaml.line_edits import Lines, Writer
-from cgmigrate.documents.yaml.reading import command_lines, defaults_of, top_level_words, unreadable
-from cgmigrate.documents.yaml.site_rewriter import SiteEditor
-from cgmigrate.documents.yaml.tree import Node, Uses, closing_order, input_error_of_merge, merges_in, parse_tree
-from cgmigrate.documents.yaml.values import Place, neighbours_of, prefixes_of, settings_in, value_of, yaml_text
+from cgmigrate.documents.yaml.keys import Place, neighbours_of, prefixes_of, settings_in
+from cgmigrate.documents.yaml.line_edits import Writer
+from cgmigrate.documents.yaml.lines import Lines
+from cgmigrate.documents.yaml.merges import merge_error, merges_in
+from cgmigrate.documents.yaml.parse_errors import parse_error
+from cgmigrate.documents.yaml.references import defaults_of, top_level_words
+from cgmigrate.documents.yaml.site_rewriter import SiteRewriter
+from cgmigrate.documents.yaml.tree import Node, closing_order, parse_tree
+from cgmigrate.documents.yaml.values import value_of, yaml_text
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
 _MAX_MERGED = 10_000
 _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, so it is not examined"
-"""Mappings that merge one another, each with a prefix of dotted keys of its own, multiply places and prefixes."""
+"""A limit, since mappings that merge one another, each with its own prefix of dotted keys, multiply the places."""
 
 
 class YamlDocument:
-    """A YAML file (one document or several) as sites; see ``documents.Document``."""
+    """A YAML file of one or several YAML documents; see ``sites.Document``."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -43,18 +46,18 @@ class YamlDocument:
         self.top_level: list[str] = []
         self.builds_on = ""
         self.top_level_words: list[tuple[str, str]] = []
-        """Top-level keys, each with a word of its value, which may name a file that this one is merged with."""
+        """Top-level keys, each with a word of its value, which may name a file that this one is merged into."""
         self._places: list[Place] = []
         self._again: YamlDocument | None = None
         self._lines: Lines | None = None
-        """Where the lines are, once it is asked: each fix is also tried alone."""
+        """Where the lines are; read once, since each fix is also checked by itself."""
         self.roots: list[Node] = []
         self.anchors: list[tuple[int, str]] = []
         """Every anchor in the order of the text, with the number of its document."""
         try:
             self.roots, self.anchors = parse_tree(text)
         except (yaml.YAMLError, UnicodeEncodeError) as error:
-            self.problems.append(unreadable(text, error))
+            self.problems.append(parse_error(text, error))
             return
         self._read()
 
@@ -74,24 +77,26 @@ class YamlDocument:
             self.problems.append(Problem("CG013", Span(0, 0), _TOO_MANY))
             return
         neighbours = neighbours_of(closing, prefixes, merged)
-        uses = Uses(closing)
-        found: dict[tuple[int, str], int] = {}
+        paths = AliasPaths(closing)
+        indices: dict[tuple[int, str], int] = {}
         for mapping in sorted((node for node in closing if id(node) in prefixes), key=lambda node: node.outer):
             pairs = settings_in(mapping)
-            fixed = uses.input_error(mapping) or (input_error_of_merge(mapping) if id(mapping) in merged else "")
+            blocked_by = paths.unknown(mapping) or (merge_error(mapping) if id(mapping) in merged else "")
             for prefix in prefixes[id(mapping)]:
                 place, index = Place(mapping, prefix), len(self._places)
-                found[id(mapping), prefix] = index
+                indices[id(mapping), prefix] = index
                 self._places.append(place)
-                site = self._site(index, place, pairs.get(prefix, []), uses, fixed)
+                site = self._site(index, place, pairs.get(prefix, []), paths, blocked_by)
                 self.sites.append(replace(site, neighbours=neighbours[id(mapping), prefix]))
         for index, place in enumerate(self._places):
             nodes = merged.get(id(place.mapping), ())
-            sources = [found[key] for node in nodes if (key := (id(node), place.prefix)) in found]
+            sources = [indices[key] for node in nodes if (key := (id(node), place.prefix)) in indices]
             if sources:
                 self.sites[index] = replace(self.sites[index], inherits=tuple(sources))
 
-    def _site(self, index: int, place: Place, pairs: Sequence[tuple[str, Node, Node]], uses: Uses, fixed: str) -> Site:
+    def _site(
+        self, index: int, place: Place, pairs: Sequence[tuple[str, Node, Node]], paths: AliasPaths, blocked_by: str
+    ) -> Site:
         mapping = place.mapping
         written: dict[str, Written] = {}
         for name, key, value in pairs:
@@ -99,19 +104,19 @@ class YamlDocument:
             span = Span(key.start, max(key.end, value.end))
             if name in place.pairs:
                 self.problems.append(self._written_twice(spelled, span, place.pairs[name][0]))
-                fixed = "a setting is written twice"
+                blocked_by = "a setting is written twice"
                 del written[name]
             place.pairs[name] = (key, value)
             written[name] = Written(name, spelled, value_of(name, value, spelled.startswith("--")), span)
-        inner, others = tuple(filter(None, place.prefix.rstrip(".").split("."))), uses.others(mapping)
+        inner, others = tuple(filter(None, place.prefix.rstrip(".").split("."))), paths.others(mapping)
         return Site(
             index,
-            uses.path(mapping) + inner,
+            paths.path(mapping) + inner,
             Span(mapping.start, mapping.end),
             tuple(written.values()),
             flags=any(w.key.startswith("--") for w in written.values()),
             alias_paths=tuple(other + inner for other in others) if inner else others,
-            blocked_by=fixed,
+            blocked_by=blocked_by,
         )
 
     def _written_twice(self, spelled: str, span: Span, first: Node) -> Problem:
@@ -123,23 +128,23 @@ class YamlDocument:
 
     # --- writing ----------------------------------------------------------------------------
 
-    def risk(self, index: int) -> str:
-        """See ``documents.Document``; files that are merged with this one are ``builds_on``."""
+    def risk(self, _index: int, /) -> str:
+        """Return nothing: a file shows its objects, and ``builds_on`` names what it is merged into."""
         return ""
 
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
-        """Return the edits that give each site the rewrites own settings; see ``documents.Document``."""
+        """Return the edits that make the rewrites; see ``sites.Document``."""
         self._lines = self._lines or Lines(self.text)
         writer = Writer(self._lines)
         for index, after in sorted(rewrites.items()):
-            SiteEditor(writer, self.sites[index], self._places[index]).write(after)
+            SiteRewriter(writer, self.sites[index], self._places[index]).write(after)
         result = sorted(writer.finish(), key=lambda edit: (edit.start, edit.end))
         if any(left.end > right.start for left, right in pairwise(result)):
-            raise CannotEditError(min(rewrites), "two changes concern the same text")
+            raise CannotEditError(min(rewrites), "two changes replace the same text")
         return result
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
-        """Read the edited text again; return what differs beyond ``rewrites``, empty when nothing."""
+        """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
         again = self._again = YamlDocument(edited)
         known = Counter(problem.rule for problem in self.problems)
         for problem in again.problems:
@@ -152,11 +157,11 @@ class YamlDocument:
         return f"something else in the file would be read differently (line {self.text.count(chr(10), 0, at) + 1})"
 
     def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
-        """How settings read in the text that was checked last; see ``documents.Document``."""
+        """Return the settings as the text that was checked last has them; see ``sites.Document``."""
         from cgmigrate.documents.quotes import quotes_of
 
         return quotes_of(self, self._again, rewrites) if self._again else {}
 
     def spelled(self, site: int, name: str, value: object) -> str:
-        """A setting as it would be written at a site; see ``documents.Document``."""
+        """Return a setting as it would be written at a site; see ``sites.Document``."""
         return f"{self.sites[site].written_as(name)}: {yaml_text(value)}"

@@ -1,4 +1,4 @@
-"""Two readings of a file side by side: nothing but the wanted settings may differ."""
+"""Equality of a file before and after: nothing but the settings of rewritten sites may differ."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.changes import Add, Rename, same
+from cgmigrate.documents.yaml.keys import Place, settings_in, split_key
 from cgmigrate.documents.yaml.site_rewriter import key_spelled, plan_changes
 from cgmigrate.documents.yaml.tree import Node
-from cgmigrate.documents.yaml.values import Place, settings_in, split_key, value_of
+from cgmigrate.documents.yaml.values import value_of
 from cgmigrate.megatron.settings import Settings
 
 if TYPE_CHECKING:
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Comparison:
-    """Two readings side by side, with everything in them: keys, values and their types, tags, anchors, aliases.
+    """Compares all that two documents contain: keys, values and their types, tags, anchors, aliases.
 
-    Only the settings of the sites in ``rewrites`` may differ, and they must be what is wanted.
+    Only the settings of the sites in ``rewrites`` may differ, and they must be as in ``rewrites``.
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class Comparison:
             self.touched.setdefault(id(places[index].mapping), []).append(index)
 
     def first_difference(self) -> int | None:
-        """Where the text before reads otherwise than the one after; None when nowhere."""
+        """Return the first offset at which the text before differs from the text after; None if there is none."""
         if self.before.anchors != self.after.anchors or len(self.before.roots) != len(self.after.roots):
             return 0
         counterparts: dict[int, Node] = {}
@@ -50,25 +51,25 @@ class Comparison:
         )
 
     def _inside(self, left: Node, right: Node) -> list[tuple[Node, Node]] | None:
-        """The nodes inside of two that have to be alike; None when they cannot be paired or settings are wrong."""
+        """Return the pairs of nodes inside two that have to be alike; None if a setting is wrong."""
         indices = self.touched.get(id(left))
         if indices is None:
             return _paired(left.items, right.items)
         prefixes = {self.places[index].prefix for index in indices}
         result = _paired(_without_settings(left, prefixes), _without_settings(right, prefixes))
-        found = settings_in(right)
+        settings = settings_in(right)
         for index in indices:
-            inner = self._settings(index, found.get(self.places[index].prefix, []))
+            inner = self._settings(index, settings.get(self.places[index].prefix, []))
             if result is None or inner is None:
                 return None
             result += inner
         return result
 
-    def _settings(self, index: int, found: Sequence[tuple[str, Node, Node]]) -> list[tuple[Node, Node]] | None:
+    def _settings(self, index: int, written: Sequence[tuple[str, Node, Node]]) -> list[tuple[Node, Node]] | None:
         own, after, place = self.before.sites[index].own, self.rewrites[index], self.places[index]
-        now = {name: (key, value) for name, key, value in found}
-        if len(now) != len(found) or now.keys() != after.keys():
-            return None if after or found else []
+        now = {name: (key, value) for name, key, value in written}
+        if len(now) != len(written) or now.keys() != after.keys():
+            return None if after or written else []
         plan = plan_changes(own, after, place)
         renamed = {change.new: change.old for change in plan if isinstance(change, Rename)}
         models = {change.name: change.after for change in plan if isinstance(change, Add)} | renamed
@@ -87,7 +88,7 @@ class Comparison:
 
     @staticmethod
     def _is_spelled(name: str, key: Node, place: Place, model: str) -> bool:
-        """Whether a new key is spelled as the one it stands for or beside."""
+        """Whether a new key is spelled like the one that it replaces or follows."""
         return (
             model in place.pairs
             and key.kind == "scalar"
@@ -105,6 +106,6 @@ def _paired(left: Sequence[Node], right: Sequence[Node]) -> list[tuple[Node, Nod
 
 
 def _without_settings(mapping: Node, prefixes: set[str]) -> list[Node]:
-    """Keys and values of a mapping but for the settings with one of the prefixes."""
+    """Return the keys and values of a mapping without the settings that have one of the prefixes."""
     kept = [pair for pair in mapping.pairs() if not ((split := split_key(pair[0])) and split[0] in prefixes)]
     return [node for pair in kept for node in pair]

@@ -1,63 +1,23 @@
-"""Changes of pairs as edits of the text, in the style of the mapping around them."""
+"""Edits of lines, pairs and items: replacement, insertion and removal, in the style of the mapping around them."""
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.sites import CannotEditError
+from cgmigrate.documents.yaml.lines import Lines
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of
 from cgmigrate.text.edits import Edit
-
-_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
-"""What ends a line in YAML 1.1; editors and ``str.splitlines`` disagree about the rarer ones."""
-
 
 _BEFORE_ITEM = re.compile(r"[ \t]*(?:-[ \t]+)+")
 
 
-class Lines:
-    """Where the lines of a text are, by YAML's own line breaks."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.starts = [0, *(found.end() for found in _BREAK.finditer(text))]
-
-    def start(self, at: int) -> int:
-        """Where the line that holds ``at`` begins."""
-        return self.starts[bisect_right(self.starts, at) - 1]
-
-    def end(self, at: int) -> int:
-        """Behind the line break of the line that holds ``at``, or the end of the text."""
-        following = bisect_right(self.starts, at)
-        return self.starts[following] if following < len(self.starts) else len(self.text)
-
-    def content_end(self, at: int) -> int:
-        """Before the line break of the line that holds ``at``."""
-        return self.end(at) - len(self.break_before(self.end(at)))
-
-    def break_before(self, at: int) -> str:
-        """The line break that ends at ``at``, empty when none does."""
-        tail = self.text[max(0, at - 2) : at]
-        if tail == "\r\n":
-            return tail
-        return tail[-1:] if _BREAK.fullmatch(tail[-1:]) else ""
-
-    def newline(self, at: int) -> str:
-        """The line break in use at ``at``: of its line, else of the one before."""
-        return self.break_before(self.end(at)) or self.break_before(self.start(at)) or "\n"
-
-    def is_blank(self, start: int, end: int) -> bool:
-        """Whether there is nothing but white space."""
-        return not self.text[start:end].strip(" \t\n\r\x85\u2028\u2029")
-
-
 @dataclass(frozen=True, slots=True)
 class _LineChange:
-    """Whole lines go, from ``start`` to ``end``, or one comes at ``start``."""
+    """Delete whole lines from ``start`` to ``end``, or insert one at ``start``."""
 
     start: int
     end: int
@@ -65,7 +25,7 @@ class _LineChange:
 
 
 class Writer:
-    """Collects the changes of a text: spans replaced, whole lines that go or come, pairs that go."""
+    """Collects the changes of a text: replaced spans, deleted and inserted lines, removed pairs."""
 
     def __init__(self, lines: Lines) -> None:
         self.text = lines.text
@@ -88,12 +48,12 @@ class Writer:
         self._lines_changed.append(_LineChange(at, at, line))
 
     def drop(self, mapping: Node, key: Node, site: int) -> None:
-        """Take a pair out of a mapping, once all that go are known."""
+        """Remove a pair from a mapping, once all pairs to remove are known."""
         at, _ = self.position(mapping, key)
         self._dropped.setdefault(id(mapping), (mapping, [], site))[1].append(at)
 
     def position(self, mapping: Node, key: Node) -> tuple[int, int]:
-        """Which pair of a mapping a key begins, and where the pair before ends (else the mapping begins)."""
+        """Return the position of a key's pair in its mapping, and where the pair before it ends."""
         if id(mapping) not in self._positions:
             pairs = list(mapping.pairs())
             ends = [mapping.start, *map(_end_of, pairs)]
@@ -106,28 +66,28 @@ class Writer:
             self._drop(mapping, sorted(positions), site)
         return self._edits + self._line_edits()
 
-    # -- pairs that go
+    # -- removed pairs
 
-    def _drop(self, mapping: Node, gone: Sequence[int], site: int) -> None:
+    def _drop(self, mapping: Node, removed: Sequence[int], site: int) -> None:
         pairs = list(mapping.pairs())
-        if len(gone) == len(pairs) and self._emptied(mapping, pairs):
+        if len(removed) == len(pairs) and self._emptied(mapping, pairs):
             return
         spans = [(key.outer, _end_of((key, value))) for key, value in pairs]
         if mapping.flow:
-            self.drop_from_flow(spans, gone, pairs)
+            self.drop_from_flow(spans, removed, pairs)
             return
         first = self.lines.start(spans[0][0])
         shares_line = not self.lines.is_blank(first, spans[0][0])
-        for at in gone:
+        for at in removed:
             if at or not shares_line:
                 self._cut_pair(pairs, at)
-        if shares_line and 0 in gone:
+        if shares_line and 0 in removed:
             if not _BEFORE_ITEM.fullmatch(self.text, first, spans[0][0]):
                 raise CannotEditError(site, "the key shares its line with something else")
-            self._drop_behind_dash(spans, gone)
+            self._drop_behind_dash(spans, removed)
 
     def _emptied(self, mapping: Node, pairs: Sequence[tuple[Node, Node]]) -> bool:
-        """Write ``{}`` for a mapping that loses all its pairs; False where comments between braces stay."""
+        """Write ``{}`` for a mapping that loses all its pairs; return False if comments between braces stay."""
         text, (first, value) = self.text, pairs[0]
         if mapping.flow:
             gaps = [text[a:b] for a, b in _gaps(mapping, pairs)]
@@ -137,7 +97,7 @@ class Writer:
             return True
         line = self.lines.start(first.outer)
         if not self.lines.is_blank(line, first.outer) or mapping.key is None or mapping.outer < mapping.start:
-            # Behind a dash, at the top of the file, or behind an anchor: in the place of the first pair.
+            # Behind a dash, at the top of the file, or behind an anchor: instead of the first pair.
             self.replace(first.outer, self.lines.content_end(_end_of((first, value))), "{}")
             rest = range(1, len(pairs))
         else:
@@ -149,15 +109,15 @@ class Writer:
         return True
 
     def _cut_pair(self, pairs: Sequence[tuple[Node, Node]], at: int) -> None:
-        """Delete the lines of a pair of a block mapping, with the comment lines that are plainly its own."""
+        """Delete the lines of a pair of a block mapping, with the comment lines above that name only it."""
         key = pairs[at][0]
         first = self._comment_above(self.lines.start(key.outer), pairs, at)
         self.cut(first, self.lines.end(_end_of(pairs[at])))
 
-    def _drop_behind_dash(self, spans: Sequence[tuple[int, int]], gone: Sequence[int]) -> None:
-        """Take out the first pairs of a mapping behind ``- ``: the next one moves up."""
+    def _drop_behind_dash(self, spans: Sequence[tuple[int, int]], removed: Sequence[int]) -> None:
+        """Remove the first pairs of a mapping behind ``- ``: the next one moves up."""
         start, end = spans[0]
-        following = next(at for at in range(len(spans)) if at not in set(gone))
+        following = next(at for at in range(len(spans)) if at not in set(removed))
         gaps = [(self.lines.content_end(spans[at - 1][1]), spans[at][0]) for at in range(1, following + 1)]
         if all(self.lines.is_blank(*gap) for gap in gaps):
             # The lines between are part of this, so they are not cut again.
@@ -174,22 +134,22 @@ class Writer:
     def drop_from_flow(
         self,
         spans: Sequence[tuple[int, int]],
-        gone: Sequence[int],
+        removed: Sequence[int],
         pairs: Sequence[tuple[Node, Node]] = (),
     ) -> None:
-        """Take items out of a flow collection, each with the comma behind it, the last with the one before."""
-        last, going = len(spans) - 1, set(gone)
+        """Remove items of a flow collection, each with the comma behind it, the last with the one before."""
+        last, going = len(spans) - 1, set(removed)
         commas = [comma_behind(self.text, end) for _, end in spans]
         kept = [at for at in range(len(spans)) if at not in going]
-        single = list(gone)
-        if last in gone and commas[last] is None and kept:
+        single = list(removed)
+        if last in removed and commas[last] is None and kept:
             comma = commas[kept[-1]] or spans[kept[-1]][1]
             run = range(kept[-1] + 1, last + 1)
             between = [(comma + 1, spans[run[0]][0]), *((spans[at - 1][1], spans[at][0]) for at in run[1:])]
             behind = self.text[spans[last][1] : self.lines.content_end(spans[last][1])].lstrip(" \t")
             if "#" not in behind[:1] and not any("#" in self.text[a:b] for a, b in between):
                 self.replace(comma, spans[last][1], "")
-                single = [at for at in gone if at < run[0]]
+                single = [at for at in removed if at < run[0]]
             else:
                 self.replace(comma, comma + 1, "")
         for at in single:
@@ -215,12 +175,12 @@ class Writer:
             self.replace(start - (len(head) - len(kept) if kept else 0), end, "")
 
     def has_its_lines(self, start: int, end: int) -> bool:
-        """Whether a span begins and ends lines of its own, but for a comment behind it."""
+        """Whether a span has lines of its own, apart from a comment behind it."""
         tail = self.text[end : self.lines.content_end(end)].lstrip(" \t")
         return self.lines.is_blank(self.lines.start(start), start) and (not tail or tail[0] == "#")
 
     def _comment_above(self, line: int, pairs: Sequence[tuple[Node, Node]], at: int) -> int:
-        """Where the comment lines begin that stand directly above and speak of this pair's key and no other."""
+        """Return where the comment lines directly above begin that name this pair's key and no other; else the line."""
         key, first = pairs[at][0], line
         top = _end_of(pairs[at - 1]) if at else 0
         indent = self.text[line : key.outer]
@@ -238,7 +198,7 @@ class Writer:
     # -- lines
 
     def _line_edits(self) -> list[Edit]:
-        """Edits for the lines that go and come, those that touch together."""
+        """Return edits for the deleted and inserted lines; adjacent ones make one edit."""
         result: list[Edit] = []
         group: list[_LineChange] = []
         for change in sorted(self._lines_changed, key=lambda change: change.start):
@@ -253,7 +213,7 @@ class Writer:
         lines = [change.line for change in group if change.line is not None]
         newline = self.lines.newline(max(0, start - 1))
         if end == len(self.text) and not self.lines.break_before(end) and start <= end:
-            # The file has no final line break; the line that is last then must not have one either.
+            # The file has no final line break, so its new last line must not have one either.
             if lines and start == self.lines.start(start) and start < end:
                 return Edit(start, end, newline.join(lines))
             if lines:
@@ -273,7 +233,7 @@ def _end_of(pair: tuple[Node, Node]) -> int:
 
 
 def _gaps(mapping: Node, pairs: Sequence[tuple[Node, Node]]) -> Iterator[tuple[int, int]]:
-    """What lies between the pairs of a flow mapping and at its ends."""
+    """Yield the spans between the pairs of a flow mapping and at its ends."""
     at = mapping.start
     for pair in pairs:
         yield at, pair[0].outer
@@ -282,13 +242,13 @@ def _gaps(mapping: Node, pairs: Sequence[tuple[Node, Node]]) -> Iterator[tuple[i
 
 
 def comma_behind(text: str, end: int) -> int | None:
-    """Where the comma behind an item of a flow collection is; None when there is none."""
+    """Return where the comma behind an item of a flow collection is; None when there is none."""
     at = GAP.match(text, end).end()  # type: ignore[union-attr]
     return at if text[at : at + 1] == "," else None
 
 
 def anchors_in(nodes: Sequence[Node]) -> Iterator[str]:
-    """The anchors on nodes and on everything inside them."""
+    """Yield the anchors of nodes and of everything inside them."""
     stack = list(nodes)
     while stack:
         node = stack.pop()
@@ -298,18 +258,18 @@ def anchors_in(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def in_quotes(word: str, style: str | None) -> str:
-    """A word in the quotes of a style."""
+    """Return a word in the quotes of a style."""
     if style == "'":
         return "'" + word.replace("'", "''") + "'"
     return json.dumps(word, ensure_ascii=False) if style == '"' else word
 
 
 def indent_of(text: str, line: int, key: Node) -> str:
-    """White space that puts a new line's key below this one, also behind `- `."""
+    """Return white space that puts a new line's key below this one, also behind `- `."""
     return "".join(char if char in " \t" else " " for char in text[line : key.start])
 
 
 def _words(text: str) -> set[str]:
-    """The names in a comment or key: the last part of dotted ones, hyphens and underscores alike."""
-    found = re.findall(r"[\w.\-]+", text)
-    return {word.rstrip(".").rpartition(".")[2].strip("-").replace("-", "_") for word in found} - {""}
+    """Return the names in a comment or key: the last part of dotted ones, with underscores for hyphens."""
+    words = re.findall(r"[\w.\-]+", text)
+    return {word.rstrip(".").rpartition(".")[2].strip("-").replace("-", "_") for word in words} - {""}

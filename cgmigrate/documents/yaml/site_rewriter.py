@@ -1,4 +1,4 @@
-"""From wanted settings to changes of pairs: how a person would write them."""
+"""Rewrites one site: changes of a mapping's pairs that give it other settings, in its own style."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from collections.abc import Sequence
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
 from cgmigrate.documents.sites import CannotEditError, Site
+from cgmigrate.documents.yaml.keys import Place
 from cgmigrate.documents.yaml.line_edits import Writer, anchors_in, comma_behind, in_quotes, indent_of
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
-from cgmigrate.documents.yaml.values import Place, scalar_value
+from cgmigrate.documents.yaml.values import scalar_value
 from cgmigrate.megatron.settings import Settings
 
 
 def plan_changes(own: Settings, after: Settings, place: Place) -> list[Change]:
-    """The changes from one to the other; what comes takes the place of what goes, where it would stand beside it."""
+    """Return the changes from one to the other; a new setting replaces a removed one that it would be beside."""
     if not own:
-        # ``changes`` puts what is new beside what is there.
+        # ``changes`` adds settings beside existing ones.
         return [Add(name, value, after="") for name, value in after.items()]
     planned = changes(own, after)
-    gone = [change.name for change in planned if isinstance(change, Remove)]
+    removed = [change.name for change in planned if isinstance(change, Remove)]
     result: list[Change] = []
     for change in planned:
-        # In a flow mapping the commas around both would have to agree.
-        heir = isinstance(change, Add) and (change.after in gone or (bool(gone) and place.mapping.flow))
-        if isinstance(change, Add) and heir:
-            old = change.after if change.after in gone else gone[0]
-            gone.remove(old)
+        # In a flow mapping the commas around both would have to match.
+        if isinstance(change, Add) and (change.after in removed or (removed and place.mapping.flow)):
+            old = change.after if change.after in removed else removed[0]
+            removed.remove(old)
             change = Rename(old, change.name, change.value)
         result.append(change)
-    return [change for change in result if not (isinstance(change, Remove) and change.name not in gone)]
+    return [change for change in result if not (isinstance(change, Remove) and change.name not in removed)]
 
 
 def key_spelled(name: str, place: Place, like: Node) -> tuple[str, str | None]:
-    """A key spelled as the one it stands for or beside, and its quotes."""
+    """Return a key spelled like the one that it replaces or follows, and its quotes."""
     word = "--" + name.replace("_", "-") if like.value.startswith("--") else place.prefix + name
     return word, like.style
 
 
-class SiteEditor:
-    """Turns wanted settings of one mapping into changes of its text, in the mapping's own style."""
+class SiteRewriter:
+    """Rewrites the settings of one mapping."""
 
     def __init__(self, writer: Writer, site: Site, place: Place) -> None:
         self.writer, self.text, self.lines = writer, writer.text, writer.lines
@@ -47,7 +47,7 @@ class SiteEditor:
         self.mapping = place.mapping
 
     def write(self, after: Settings) -> None:
-        """Hand the writer what gives the site these own settings."""
+        """Pass to the writer the changes that give the site these own settings. Raises CannotEditError."""
         planned = plan_changes(self.site.own, after, self.place)
         if not planned:
             return
@@ -71,7 +71,7 @@ class SiteEditor:
         raise CannotEditError(self.site.index, reason)
 
     def _check(self, change: Change) -> None:
-        """Refuse where more hangs on the text than the setting: an anchor may be used elsewhere."""
+        """Refuse to replace text that has another purpose: an anchor may be used elsewhere."""
         match change:
             case Rename(old=name, value=value):
                 key, node = self.place.pairs[name]
@@ -85,15 +85,15 @@ class SiteEditor:
                 key, node = self.place.pairs[name]
                 replaced = [key, node]
         for anchor in anchors_in(replaced):
-            self._refuse(f"the anchor &{anchor} stands on what would be replaced")
+            self._refuse(f"the anchor &{anchor} is part of what would be replaced")
         if key.kind == "alias":
             self._refuse("the key is an alias")
         if key.outer != key.start:
-            self._refuse("the key carries an anchor or a tag")
+            self._refuse("the key has an anchor or a tag")
         if self._is_explicit(key):
             self._refuse("the key is written with `?`")
         if self.mapping.flow and not self.mapping.brackets and not isinstance(change, Remove):
-            self._refuse("the pair stands in a list without braces of its own")
+            self._refuse("the pair is in a list, without braces of its own")
 
     def _is_explicit(self, key: Node) -> bool:
         if self.text[self.mapping.start] == "?" or self.text[self.mapping.outer] == "?":
@@ -129,14 +129,14 @@ class SiteEditor:
             self.writer.replace(node.outer, node.end, text)
 
     def _replace_block(self, colon: int, node: Node, text: str) -> None:
-        """Write a value behind the colon instead of a list in the lines below; a comment behind the colon stays."""
+        """Replace a list in the lines below a key by a value behind its colon; a comment behind the colon stays."""
         if node.outer < node.start:
-            self._refuse("the list carries an anchor or a tag")
+            self._refuse("the list has an anchor or a tag")
         self.writer.replace(colon, colon, " " + text)
         self.writer.cut(self.lines.end(colon), self.lines.end(node.end))
 
     def _literal(self, value: object, key: Node, like: Node, flow: bool) -> str:
-        """A value in the style of the one it replaces; quoted where the file is JSON at heart."""
+        """Return a value in the style of the one that it replaces; quoted if the key is, as in JSON."""
         if isinstance(value, list):
             return "[" + ", ".join(self._literal(item, key, like, True) for item in value) + "]"
         if isinstance(value, bool) or value is None:
@@ -158,7 +158,7 @@ class SiteEditor:
 
     @staticmethod
     def _kept_items(node: Node, kept: Sequence[object]) -> list[int] | None:
-        """Positions of the items that make up ``kept``; None when they are not in the list in this order."""
+        """Return the positions of the items ``kept``; None when they are not in the list in this order."""
         positions: list[int] = []
         for value in kept:
             rest = range(positions[-1] + 1 if positions else 0, len(node.items))
@@ -169,13 +169,13 @@ class SiteEditor:
         return positions
 
     def _without_items(self, key: Node, node: Node, kept: Sequence[object]) -> None:
-        """Take the items that are not kept out of a list, the others as written."""
+        """Remove the items of a list that are not kept; the others stay as written."""
         staying = self._kept_items(node, kept) or []
-        gone = [at for at in range(len(node.items)) if at not in staying]
+        removed = [at for at in range(len(node.items)) if at not in staying]
         if node.flow and not staying:
             self.writer.replace(node.start, node.end, "[]")
         elif node.flow:
-            self.writer.drop_from_flow([(item.outer, item.end) for item in node.items], gone)
+            self.writer.drop_from_flow([(item.outer, item.end) for item in node.items], removed)
         elif not staying:
             self._replace_block(colon_of(self.text, key) or key.end, node, "[]")
         else:
@@ -183,7 +183,7 @@ class SiteEditor:
             for at, item in enumerate(node.items):
                 if at:
                     dash = GAP.match(self.text, node.items[at - 1].end).end()  # type: ignore[union-attr]
-                if at in gone:
+                if at in removed:
                     self.writer.cut(self.lines.start(dash), self.lines.end(max(dash, item.end)))
 
     # -- adding

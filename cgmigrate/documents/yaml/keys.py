@@ -1,0 +1,103 @@
+"""Keys that name settings, also dotted ones, and the other pairs beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from cgmigrate.documents.yaml.merges import is_merge
+from cgmigrate.documents.yaml.tree import Node
+from cgmigrate.documents.yaml.values import scalar_value
+from cgmigrate.megatron.settings import FIELDS, Undecided
+
+_FIELD_OF_KEY = {name: name for name in FIELDS} | {"--" + name.replace("_", "-"): name for name in FIELDS}
+_PREFIX = re.compile(r"[\w\-+/@.]+")
+
+
+class Place:
+    """The nodes of one site: its mapping, the prefix of its dotted keys, and the pair of each setting."""
+
+    __slots__ = ("mapping", "pairs", "prefix")
+
+    def __init__(self, mapping: Node, prefix: str) -> None:
+        self.mapping = mapping
+        self.prefix = prefix
+        self.pairs: dict[str, tuple[Node, Node]] = {}
+
+
+def split_key(key: Node) -> tuple[str, str] | None:
+    """Return the prefix of a dotted key and the setting that the key names; None if it names none."""
+    key = key.target
+    if key.kind != "scalar" or key.style in ("|", ">"):
+        return None
+    prefix, dot, last = key.value.rpartition(".")
+    name = _FIELD_OF_KEY.get(last)
+    if name is None or (dot and (last.startswith("-") or not _PREFIX.fullmatch(prefix))):
+        return None
+    return prefix + dot, name
+
+
+def settings_in(mapping: Node) -> dict[str, list[tuple[str, Node, Node]]]:
+    """Return for each prefix of dotted keys (field, key, value) of each setting, in the order of the text."""
+    settings: dict[str, list[tuple[str, Node, Node]]] = {}
+    for key, value in mapping.pairs():
+        if split := split_key(key):
+            settings.setdefault(split[0], []).append((split[1], key, value))
+    return settings
+
+
+def prefixes_of(closing: Sequence[Node], merged: Mapping[int, Sequence[Node]]) -> dict[int, list[str]]:
+    """Return the prefixes of the settings that each mapping (by id) has, its own and those of what it merges.
+
+    A mapping that only merges others is a place as well: what it merges must keep its meaning there.
+    """
+    prefixes_by_mapping: dict[int, list[str]] = {}
+    for mapping in closing:
+        if mapping.kind == "map":
+            prefixes = list(settings_in(mapping))
+            if id(mapping) in merged:
+                prefixes.append("")
+            for source in merged.get(id(mapping), ()):
+                prefixes += prefixes_by_mapping.get(id(source), ())
+            if prefixes:
+                prefixes_by_mapping[id(mapping)] = list(dict.fromkeys(prefixes))
+    return prefixes_by_mapping
+
+
+def neighbours_of(
+    closing: Sequence[Node], prefixes: Mapping[int, Sequence[str]], merged: Mapping[int, Sequence[Node]]
+) -> dict[tuple[int, str], dict[str, object]]:
+    """Return the other values beside the settings of each prefix of a mapping (by id), including merged ones."""
+    needed = {*prefixes, *(id(source) for sources in merged.values() for source in sources)}
+    values: dict[tuple[int, str], dict[str, object]] = {}
+    for mapping in closing:
+        if id(mapping) not in needed:
+            continue
+        own = _plain_pairs(mapping)
+        sources = merged.get(id(mapping), ())
+        inherited = [prefix for source in sources for prefix in prefixes.get(id(source), ())]
+        for prefix in dict.fromkeys((*prefixes.get(id(mapping), ()), "", *own, *inherited)):
+            together: dict[str, object] = {}
+            for source in reversed(sources):
+                together.update(values.get((id(source), prefix), {}))
+            values[id(mapping), prefix] = together | own.get(prefix, {})
+    return values
+
+
+def _plain_pairs(mapping: Node) -> dict[str, dict[str, object]]:
+    """Return for each prefix the pairs of a mapping that are not settings."""
+    own: dict[str, dict[str, object]] = {}
+    for key, value in mapping.pairs():
+        if key.target.kind == "scalar" and not is_merge(key) and split_key(key) is None:
+            prefix, dot, _ = key.target.value.rpartition(".")
+            own.setdefault(prefix + dot, {})[key.target.value] = _neighbour_value(value.target)
+    return own
+
+
+def _neighbour_value(node: Node) -> object:
+    match node.kind:
+        case "map":
+            return Undecided("{…}", "a mapping")
+        case "seq":
+            return Undecided("[…]", "a list")
+    return scalar_value(node)
