@@ -1,4 +1,4 @@
-"""The fewest changes that turn the settings of a site into others."""
+"""The smallest set of changes that turns the settings of a site into others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cgmigrate.megatron.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A written setting becomes another one in its place; the value stays as written when unchanged."""
+    """A setting gets another name where it is; an equal value stays as written."""
 
     old: str
     new: str
@@ -18,7 +18,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Revalue:
-    """A written setting gets another value."""
+    """A setting gets another value."""
 
     name: str
     value: object
@@ -26,14 +26,14 @@ class Revalue:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """A written setting goes."""
+    """A setting is deleted."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """A new setting, written after the one that ``after`` was."""
+    """A new setting is written after the setting ``after``, or after what that one is renamed to."""
 
     name: str
     value: object
@@ -44,7 +44,7 @@ Change = Rename | Revalue | Remove | Add
 
 
 _REPLACES = {
-    # Which written names a new one replaces where it stands, best first.
+    # The settings that a new one may replace where they are, best first.
     "cuda_graph_impl": ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope", "cuda_graph_modules"),
     "cuda_graph_modules": ("cuda_graph_scope",),
     "inference_cuda_graph_scope": ("cuda_graph_scope", "cuda_graph_modules"),
@@ -52,12 +52,11 @@ _REPLACES = {
 
 
 def changes(before: Settings, after: Settings) -> list[Change]:
-    """Return the fewest changes that turn one site's own settings into others.
+    """Return the smallest set of changes that turns one site's own settings into others.
 
-    A person would write the new name where the old one stood: a name that goes is renamed to
-    one that comes, where one replaces the other.
+    The result looks like a person's edit: a new setting takes the line of the deprecated one that it replaces.
     """
-    gone = [name for name in before if name not in after]
+    removed = [name for name in before if name not in after]
     result: list[Change] = [
         Revalue(name, after[name]) for name in before if name in after and not same(before[name], after[name])
     ]
@@ -67,19 +66,19 @@ def changes(before: Settings, after: Settings) -> list[Change]:
     ):
         if new in before:
             continue
-        old = next((name for name in _REPLACES[new] if name in gone), None)
+        old = next((name for name in _REPLACES[new] if name in removed), None)
         if old is not None:
-            gone.remove(old)
+            removed.remove(old)
             result.append(Rename(old, new, after[new]))
             places[new] = old
         else:
             candidates = [places.get(name, name) for name in (*_REPLACES[new], "cuda_graph_modules", "cuda_graph_impl")]
-            beside = next((name for name in candidates if name in before and name not in gone), None)
+            beside = next((name for name in candidates if name in before and name not in removed), None)
             result.append(Add(new, after[new], after=beside or (list(before)[-1] if before else "")))
-    result += [Remove(name) for name in gone]
+    result += [Remove(name) for name in removed]
     return result
 
 
 def same(left: object, right: object) -> bool:
-    """Equality that tells True from 1."""
+    """Whether two values are equal and of one type, so that True is not 1."""
     return type(left) is type(right) and left == right

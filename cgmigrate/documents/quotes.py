@@ -1,4 +1,4 @@
-"""What the settings of a site read after its fix, quoted from the text that was edited and read again."""
+"""Quotes of rewritten settings, from the text that was edited and read again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Quotes = Mapping[int, Mapping[str, str]]
 
 
 def quotes_of(before: Document, after: Document, edited: Mapping[int, Settings]) -> dict[int, dict[str, str]]:
-    """The text of each setting of the edited sites, as ``after`` has it.
+    """Return the text of each setting of the edited sites, as ``after`` has it.
 
-    A site that lost all its settings is none afterwards, so sites are paired by their paths, in order.
+    A site that loses all its settings is no site afterwards, so sites are paired by their paths, in order.
     """
-    then = _by_path(site for site in after.sites if site.own)
+    after_by_path = _by_path(site for site in after.sites if site.own)
     result: dict[int, dict[str, str]] = {}
     for path, sites in _by_path(site for site in before.sites if edited.get(site.index, site.own)).items():
-        for site, counterpart in zip(sites, then[path], strict=False):
+        for site, counterpart in zip(sites, after_by_path[path], strict=False):
             own = edited.get(site.index)
             if own is not None and own.keys() == counterpart.own.keys():
                 written = counterpart.written

@@ -1,8 +1,19 @@
-"""Documents: one file, read by the module for its syntax, as sites that can be edited.
+"""The interface of documents: one file, read in its syntax as sites that can be edited.
 
-A *site* is the settings that configure one model at one place: one mapping, one call, one
-command line. Documents find sites and turn wanted settings into edits of the text; they know
-nothing of rules. Every offset is in code points of the decoded text, marks of order excluded.
+A *site* is the settings that configure one model at one place: one mapping, one call, one command line.
+A *document* reads a file's text, lists its sites and problems, and turns rewrites into edits. It knows no rules, no
+owners and no releases.
+
+To add a syntax, write a class with the members of ``Document`` and an entry in ``documents/syntax.py``. The caller
+uses a document in this order:
+
+1. ``sites``, ``problems`` and ``skipped`` are complete once the document exists. No text raises an exception: one that
+   cannot be read is a problem (CG001, CG009 or CG013).
+2. ``edits`` returns edits for rewrites, and ``check`` reads the edited text again and says whether anything else
+   changed. The edits are used only if it says nothing.
+3. ``risk``, ``spelled`` and ``quotes`` are for the report.
+
+All offsets count code points of the decoded text, without a byte order mark.
 """
 
 from __future__ import annotations
@@ -16,22 +27,23 @@ from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
 PROSE = "a comment, docstring or message"
-"""Owner of a name in text for people; said with ``--verbose`` only."""
+"""Owner of a name in text for people; reported with ``--verbose`` only."""
 
 
 UNKNOWN_OWNER = "an owner that is not known"
 
 
 FOLLOWS_USES = "an import, which follows what the file uses"
-"""Owner of a name that needs no word of its own: it changes with what is written below it."""
+"""Owner of a name that is never reported: it changes together with what is written below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One setting as it stands in the text.
+    """One setting in the text.
 
-    ``key`` is the name as spelled (``--cuda-graph-scope``, ``model.cuda_graph_scope``);
-    ``span`` covers what a diagnostic underlines: key and value.
+    ``field`` is the name of the setting (``cuda_graph_scope``), ``key`` its spelling in the text
+    (``--cuda-graph-scope``, ``model.cuda_graph_scope``). ``value`` is plain data, or ``Undecided`` if the text does
+    not show it. ``span`` covers what a diagnostic underlines: key and value.
     """
 
     field: str
@@ -42,7 +54,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What code says about whose settings a site's are.
+    """What code shows about the owner of a site's settings.
 
     ``callee`` is the full name of what gets them as keyword arguments, ``object`` the expression whose
     attributes they are; ``imports`` are the modules that the file imports. ``foreign`` says that the callee is
@@ -59,17 +71,17 @@ class Origin:
 class Site:
     """The settings that configure one model at one place.
 
-    ``path`` names what encloses them (keys of mappings, a prefix of dotted keys), ``written``
-    are the site's own settings in the order of the text, ``inherits`` the sites merged into
-    it, nearest first. ``alias_paths`` are further paths at which the same text is used (aliases).
-    ``neighbours`` holds the other plain values beside the settings. ``blocked_by`` says why
-    the document cannot edit the site, empty when it can.
+    ``index`` is the position in ``Document.sites`` and identifies the site in rewrites. ``path`` names what encloses
+    the settings: keys of mappings, or a prefix of dotted keys. ``written`` are the site's own settings in the order
+    of the text, and ``span`` covers them. ``flags`` says that they are command-line flags. ``inherits`` are the
+    indices of sites merged into this one, nearest first. ``alias_paths`` are further paths at which an alias uses the
+    same text. ``neighbours`` are the other plain values beside the settings. ``blocked_by`` says why the document
+    cannot edit the site, empty when it can.
 
-    In code, ``origin`` says whose they are; ``overrides``, that they change an object that has settings
-    already, so that one left out is not its default; ``built``, that the object was validated before;
-    ``of_built_model``, that it is the configuration of a model that is built;
-    ``linked`` are further sites that may have set the same object, and ``uncertain`` says that branches
-    leave open which of them did.
+    Only code sets the rest. ``origin`` shows the owner. ``overrides`` says that the settings change an object that has
+    settings already, so one that is absent does not have its default. ``built`` says that the object was validated
+    before, ``of_built_model`` that it is the configuration of a model that is built. ``linked`` are the indices of
+    further sites that may have set the same object, and ``uncertain`` says that branches leave open which of them did.
     """
 
     index: int
@@ -90,11 +102,11 @@ class Site:
 
     @property
     def own(self) -> dict[str, object]:
-        """The site's own settings; the last one counts where a name stands twice."""
+        """The site's own settings; of several with one name the last one."""
         return {written.field: written.value for written in self.written}
 
     def written_as(self, name: str) -> str:
-        """How this site spells a setting: its own key, or a key in the style of its others."""
+        """Return how this site spells a setting: its own key, or a key in the style of its others."""
         for written in self.written:
             if written.field == name:
                 return written.key
@@ -105,12 +117,13 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in the text beside the sites that is to be told; ``rule`` explains it.
+    """What a document reports besides its sites: text that cannot be read, or code that reads a deprecated name.
 
-    ``replacement`` is what to write instead, where that is known: the document writes it when ``index`` (which
-    continues those of the sites) is among the rewrites. ``risk`` says why that may change what the code does,
-    ``blocked_by`` what prevents a fix, ``advice`` what to write by hand. ``fix`` is the fix in short where it does
-    not write ``replacement``.
+    ``rule`` is the code of the rule that explains it. ``replacement`` is the text to write instead, if it is known,
+    and the document writes it when ``index`` is among the rewrites. The indices of problems follow those of the sites;
+    -1 stands for a problem that is never rewritten.
+    ``fix`` describes a fix that does more than write the replacement. ``risk`` says why the fix may change what the
+    code does, ``blocked_by`` what prevents a fix, ``advice`` what to write by hand.
     """
 
     rule: str
@@ -125,7 +138,11 @@ class Problem:
 
 
 class Document(Protocol):
-    """One file, read."""
+    """One file, read in its syntax.
+
+    A rewrite gives a site other settings. ``rewrites`` are by the index of the site: its own settings afterwards. For
+    the index of a problem they are empty, and the problem's replacement is written.
+    """
 
     text: str
 
@@ -135,43 +152,44 @@ class Document(Protocol):
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What could not be read."""
+        """What there is to report besides the sites."""
 
     @property
     def top_level(self) -> Sequence[str]:
-        """Names at the top of the file, which tell its kind."""
+        """Names at the top of the file that show its kind: keys in YAML, imported modules in Python."""
 
     @property
     def skipped(self) -> Sequence[tuple[Written, str]]:
-        """Names that are no settings or not Megatron's, each with its owner."""
+        """Names that are not settings or not Megatron's, each with its owner."""
 
     builds_on: str
-    """Other files that this one is merged into (``defaults:``), as written; empty when none."""
+    """Other files that this one is merged into (``defaults:``), as written; empty when there are none."""
 
-    def risk(self, index: int) -> str:
-        """Why code that is not followed may see the object of a site or of a problem, empty when none does.
+    def risk(self, index: int, /) -> str:
+        """Return why the fix of a site or problem is not safe, empty when it is.
 
-        The fix of such an object is not safe: other places may set or read it under the old names.
+        It is not safe if code that is not followed may see the object: that code may set or read the settings under
+        their deprecated names.
         """
 
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
-        """Return the edits that give each site (by index) the rewrites own settings.
+        """Return the edits that make the rewrites.
 
-        Raises CannotEditError when the text at a site cannot be changed without touching others.
+        Raises CannotEditError if the text of a site cannot be changed without changing others.
         """
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
-        """Read the edited text again; return what differs beyond ``rewrites``, empty when nothing."""
+        """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
 
     def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
-        """How the settings of these sites (by index and field) read in the text that was checked last."""
+        """Return the settings of rewritten sites, by index and field, as the text that was checked last has them."""
 
     def spelled(self, site: int, name: str, value: object) -> str:
-        """A setting as it would be written at a site, in the syntax of the file."""
+        """Return a setting as it would be written at a site, in the syntax of the file."""
 
 
 class CannotEditError(Exception):
-    """A site whose text cannot be changed; the message says why, ``site`` which."""
+    """The text of the site with the index ``site`` cannot be changed; the message says why."""
 
     def __init__(self, site: int, reason: str) -> None:
         super().__init__(reason)

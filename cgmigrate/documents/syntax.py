@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Syntax(Enum):
-    """What a file is written in; which document reads it."""
+    """The syntax of a file."""
 
     YAML = "YAML"
     PYTHON = "Python"
@@ -37,7 +37,7 @@ _BY_SUFFIX = {
 
 
 def syntax_of(path: str) -> Syntax | None:
-    """The syntax that a file name announces, or None for a kind of file that is not read.
+    """Return the syntax of a file by its name, or None for a kind of file that is not read.
 
     The suffix decides, in any case (``README.MD``); after it, a name that starts with ``Dockerfile``.
     """
@@ -50,7 +50,7 @@ def syntax_of(path: str) -> Syntax | None:
 
 
 READ = (Syntax.YAML, Syntax.PYTHON)
-"""The syntaxes that this version reads; of others it counts the files that hold the names."""
+"""The syntaxes that this version reads. In others it only counts the files that contain the names."""
 
 
 def document_of(path: str, text: str, syntax: Syntax) -> Document:

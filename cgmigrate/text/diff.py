@@ -6,7 +6,7 @@ import os
 
 
 def unified_diff(path: str, before: str, after: str) -> str:
-    """The change to one file as ``git diff`` shows it, empty when there is none.
+    """Return the change to one file as ``git diff`` shows it, empty when there is none.
 
     Lines end at ``\\n`` only, as for git: a carriage return is part of its line. ``git apply`` turns
     ``before`` into ``after`` with it, to the byte.
@@ -26,13 +26,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _header_name(prefix: str, path: str) -> str:
-    """A file name for a diff's header, quoted where git quotes it."""
+    """Return a file name for a diff's header, quoted where git quotes it."""
     name = prefix + path.lstrip("/")
     from cgmigrate.text.escaping import in_line
 
     surrogate = any("\ud800" <= char <= "\udfff" for char in name)
     if in_line(name) == name and not surrogate and '"' not in name and "\\" not in name:
-        # The tab tells git and patch that the name ends there and not at the space.
+        # For git and patch, the name ends at the tab and not at the space.
         return name + "\t" if " " in name else name
     return '"' + "".join(map(_quoted_byte, os.fsencode(name))) + '"'
 
@@ -41,7 +41,7 @@ _LETTERS = dict(zip(b'\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))
 
 
 def _quoted_byte(byte: int) -> str:
-    """A byte of a name as git writes it between double quotes."""
+    """Return a byte of a name as git writes it between double quotes."""
     if byte in _LETTERS:
         return "\\" + _LETTERS[byte]
     return chr(byte) if 0x20 <= byte <= 0x7E else f"\\{byte:03o}"

@@ -16,11 +16,11 @@ class Edit:
 
 
 class OverlapError(ValueError):
-    """Two edits want the same code points."""
+    """Two edits replace the same code points."""
 
 
 def apply(text: str, edits: Sequence[Edit]) -> str:
-    """The text with all edits made, each span counted in the text as it was.
+    """Return the text with all edits made; spans count in the text as it was.
 
     Edits may come in any order and may touch; insertions at one point keep the order given, and come before a
     replacement that starts there.
@@ -45,7 +45,7 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
 
 
 def moved(offset: int, edits: Sequence[Edit]) -> int:
-    """Where a place of the text is once the edits are made; the start of a replacement for one inside it."""
+    """Return where an offset is once the edits are made; inside a replacement, where that starts."""
     shift = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         if edit.end <= offset:

@@ -6,7 +6,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def decode(data: bytes) -> tuple[str, bool]:
-    """A file's UTF-8 bytes as text without the byte order mark, and whether there was one.
+    """Return a file's UTF-8 bytes as text without the byte order mark, and whether there was one.
 
     Raises:
         UnicodeDecodeError: the bytes are not UTF-8; its ``start`` counts from the first byte of ``data``.
@@ -18,5 +18,5 @@ def decode(data: bytes) -> tuple[str, bool]:
 
 
 def encode(text: str, bom: bool) -> bytes:
-    """The bytes of a text, after a byte order mark if ``bom``: ``encode(*decode(data)) == data``."""
+    """Return the bytes of a text, after a byte order mark if ``bom``: ``encode(*decode(data)) == data``."""
     return (_BOM if bom else b"") + text.encode("utf-8")

@@ -1,8 +1,8 @@
-"""Text of files, and names of files, as a terminal or a log may show it.
+"""Escapes for text and names of files that a terminal or a log shows.
 
-Whoever wrote a file chose its text: a lone carriage return hides what stands before it, an escape sequence moves the
+The author of a file chooses its text: a lone carriage return hides the text before it, an escape sequence moves the
 cursor or sets the title, a bidirectional mark changes the order in which one reads, and a line that starts with
-``::`` is a command for GitHub Actions. All of these are written as escapes (``\\x1b``), on both streams.
+``::`` is a command for GitHub Actions. All of these are written as escapes (``\\x1b``), on stdout and on stderr.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def in_text(text: str) -> str:
-    """Text of several lines: line feeds and tabs stay."""
+    """Escape text of several lines: line feeds and tabs stay."""
     return _IN_TEXT.sub(_escaped, text)
 
 
 def in_line(text: str) -> str:
-    """Text that has to stay in its line, such as the name of a file."""
+    """Escape text that has to stay in its line, such as the name of a file."""
     return _IN_LINE.sub(_escaped, text)
 
 
 def cells(line: str) -> list[str]:
-    """Each character of a line as it is shown; tabs stay. For text of which parts are underlined."""
+    """Return each character of a line as it is shown; tabs stay. For text of which parts are underlined."""
     shown = list(line)
     for match in _IN_CELL.finditer(line):
         shown[match.start()] = _escaped(match)
@@ -38,7 +38,7 @@ def cells(line: str) -> list[str]:
 
 
 def in_json(document: str) -> str:
-    """A JSON document whose text is the same for a program, with escapes where a terminal would not show it."""
+    """Escape a JSON document where a terminal would not show it; to a program it stays the same."""
     return _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
 
 

@@ -1,7 +1,7 @@
-"""What is said where the program itself fails: one line, never a traceback.
+"""Messages for failures of the program itself: one line, no traceback.
 
-A file that is too deep to be examined is a diagnostic (CG013). Any other error of the program concerns one file where
-that is possible, so that the others are still examined and reported.
+A file that is too deep to be examined is a diagnostic (CG013). Any other failure is one of a single file if possible,
+so that the others are still examined and reported.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 
 TOO_DEEP = (RecursionError, MemoryError)
-"""What a reader raises for text that is nested more deeply than it can follow."""
+"""What parsers raise for text that is nested too deeply."""
 
 
 def too_deep(error: BaseException) -> str:
-    """The message of CG013."""
+    """Return the message of CG013."""
     reason = "memory" if isinstance(error, MemoryError) else "nesting"
     return f"the file needs more {reason} to be examined than Python gives, so it is not examined"
 
 
 def internal_error(error: BaseException) -> str:
-    """An error of the program in one line: its kind, its text, and the line of cgmigrate that raised it."""
+    """Return one line about an error: its class, its text, and the line of cgmigrate that raised it."""
     text = " ".join(str(error).split())[:200]
     named = type(error).__name__ + (f": {text}" if text else "")
     return f"internal error ({named}, at {_raised_at(error)}); please report this"
@@ -27,10 +27,10 @@ def internal_error(error: BaseException) -> str:
 
 def _raised_at(error: BaseException) -> str:
     at, step = "an unknown place", error.__traceback__
-    here = os.path.dirname(os.path.dirname(__file__)) + os.sep
+    root = os.path.dirname(os.path.dirname(__file__)) + os.sep
     while step is not None:
         file = step.tb_frame.f_code.co_filename
-        if file.startswith(here):
-            at = f"{file.removeprefix(here).replace(os.sep, '/')}:{step.tb_lineno}"
+        if file.startswith(root):
+            at = f"{file.removeprefix(root).replace(os.sep, '/')}:{step.tb_lineno}"
         step = step.tb_next
     return at

@@ -1,7 +1,7 @@
-"""Reading a file that cgmigrate opens by itself: rules, configurations, baselines, pins, ignore files.
+"""Reading of the files that cgmigrate opens by itself: rules, configurations, baselines, pins, ignore files.
 
-Git stores links to devices, and anybody can make a FIFO: only regular files are opened, and no more is read than a file
-of that kind can be expected to hold.
+Git stores links to devices, and anybody can make a FIFO, so only regular files are opened, and files are limited in
+size.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import os
 import stat
 
 MAX_BYTES = 4 * 1024 * 1024
-"""What a rule, a configuration or an ignore file may hold; hand-written files are a hundredth of it."""
+"""The limit for a rule, a configuration or an ignore file; files written by hand have a hundredth of it."""
 MAX_GENERATED = 64 * 1024 * 1024
-"""What a file that a program writes may hold: lock files and baselines."""
+"""The limit for files that programs write: lock files and baselines."""
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
-    """The content of a regular file. Raises OSError, also for what is no regular file or holds more than ``limit``."""
+    """Return the content of a regular file. Raises OSError, also for other files and for more bytes than ``limit``."""
     _check_kind(os.stat(path).st_mode, path)
     descriptor = os.open(path, _READ)
     with open(descriptor, "rb") as file:
@@ -32,7 +32,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> str:
-    """The content of a regular file in UTF-8. Raises OSError or UnicodeDecodeError."""
+    """Return the text of a regular file in UTF-8. Raises OSError or UnicodeDecodeError."""
     return read_bytes(path, limit).decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Configurations of models that are built: changed for inference, say, and never validated again."""
+"""Configurations of models that are already built, for instance changed for inference; they are not validated again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cgmigrate.documents.python.places import Place
 from cgmigrate.documents.python.source import Source, dotted
 
 _MODEL = re.compile(r"(?:.*[._])?model(?:_chunk|s?\[\d+\])?\.config")
-_GIVES_CONFIG = ("get_model_config", "unwrap_model")
+_MODEL_FUNCTIONS = ("get_model_config", "unwrap_model")
 
 
 @dataclass(slots=True)
 class BuiltModels:
-    """Tells whose configuration an object is; what a function assigns is read once."""
+    """Decides whether an object is such a configuration; the assignments of a function are read once."""
 
     source: Source
     _assigned: dict[int, dict[str, list[tuple[int, ast.expr]]]] = field(default_factory=dict)
@@ -31,11 +31,11 @@ class BuiltModels:
         if function is None or first != place.object:
             return False
         if id(function) not in self._assigned:
-            found = self._assigned[id(function)] = {}
+            assigned = self._assigned[id(function)] = {}
             for name, at, value in _assignments(function):
-                found.setdefault(name, []).append((at, value))
+                assigned.setdefault(name, []).append((at, value))
         before = [value for at, value in self._assigned[id(function)].get(first, ()) if at < line]
-        return bool(before) and _gives_config(before[-1])
+        return bool(before) and _returns_config(before[-1])
 
 
 def _is_function(node: ast.AST) -> bool:
@@ -50,11 +50,11 @@ def _assignments(function: ast.AST) -> Iterator[tuple[str, int, ast.expr]]:
                 yield target.id, node.lineno, node.value
 
 
-def _gives_config(value: ast.expr) -> bool:
+def _returns_config(value: ast.expr) -> bool:
     if isinstance(value, ast.Call):
         return dotted(value.func).rpartition(".")[2] == "get_model_config"
     if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Call):
-        return value.attr == "config" and dotted(value.value.func).rpartition(".")[2] in _GIVES_CONFIG
+        return value.attr == "config" and dotted(value.value.func).rpartition(".")[2] in _MODEL_FUNCTIONS
     return _is_config_of_model(dotted(value))
 
 

@@ -1,4 +1,4 @@
-"""Classes of the same package: what a name stands for that another file of the project defines.
+"""Origins of classes: which class of Megatron a class is derived from that another file of the project defines.
 
 ``from .configs import SmallConfig`` says nothing of Megatron; the file ``configs.py`` does, where
 ``SmallConfig`` is a TransformerConfig. Files are found from the importing file upwards, as Python
@@ -26,15 +26,15 @@ _ANY = ("Any", "Namespace", "SimpleNamespace", "None", "T")
 
 
 def owner_of(names: Names, name: str) -> str:
-    """The full name as ``Names.resolve`` gives it, followed through the classes of the files around this one."""
+    """Return the full name as ``Names.resolve`` does, followed through the classes of the files around this one."""
     full = names.resolve(name)
     return leads_to(full, names.path, MEGATRON) if names.path else full
 
 
 def other_class(names: Names, full: str) -> str:
-    """The full name of a class that is not Megatron's; empty for Megatron's, and where that is not known.
+    """Return the full name of a class that is not Megatron's; empty for Megatron's, and where that is not known.
 
-    What files around name settings is no hindrance: the class may still be derived from Megatron's.
+    Files that name settings are read as well: the class may still be derived from Megatron's.
     """
     first, last = full.partition(".")[0], full.rpartition(".")[2]
     if not last[:1].isupper() or first in MEGATRON or first in _SHOW_NOTHING or last in _ANY:
@@ -48,27 +48,27 @@ def other_class(names: Names, full: str) -> str:
 def leads_to(full: str, path: str, known: tuple[str, ...], *, settings_too: bool = False) -> str:
     """Return the name that ``full`` leads to through classes of the files around ``path``.
 
-    Ends at a name of a package in ``known`` or at one that no file around defines; returns ``full``
-    when nothing is found. Files that name the settings are read only with ``settings_too``.
+    Ends at a name of a package in ``known`` or at one that no file around defines, which may be ``full``
+    itself. Files that name the settings are read only with ``settings_too``.
     """
     seen: set[str] = set()
     while full not in seen and len(seen) < MAX_STEPS and full.partition(".")[0] not in known:
         seen.add(full)
         module, _, name = full.rpartition(".")
-        # Classes begin with a capital; a function returns what nobody can tell from here.
+        # Classes begin with a capital; what a function returns is not known.
         if not module or not name[:1].isupper():
             break
-        found = module_file(module, os.path.dirname(os.path.abspath(path)))
-        following = _class_in(found, name, settings_too) if found else ""
+        file = module_file(module, os.path.dirname(os.path.abspath(path)))
+        following = _class_in(file, name, settings_too) if file else ""
         if not following:
             break
-        full, path = following, found
+        full, path = following, file
     return full
 
 
 @lru_cache(maxsize=1024)
 def module_file(module: str, folder: str) -> str:
-    """The file of a module, looked for in a folder and those above it; empty when there is none."""
+    """Return the file of a module in a folder or those above it, empty when there is none."""
     tail = os.path.join(*module.split("."))
     for _ in range(MAX_FOLDERS):
         for candidate in (os.path.join(folder, tail + ".py"), os.path.join(folder, tail, "__init__.py")):
@@ -83,15 +83,15 @@ def module_file(module: str, folder: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _class_in(file: str, name: str, settings_too: bool) -> str:
-    """What a class of a file is made from, or an import of it leads to; empty when the file does not say."""
+    """Return the base of a class of a file, or what an import of that name leads to; empty if neither exists."""
     try:
         data = read_bytes(file, MAX_BYTES)
-        # A file that speaks of the settings may give its classes defaults of their own for them, and then
-        # a call that sets one of a pair does not show what the other is.
+        # The classes of a file that names the settings may have defaults of their own for them, so a call
+        # that sets one of two settings does not show the value of the other.
         if name.encode() not in data or (b"cuda_graph" in data and not settings_too):
             return ""
         names = names_of(ast.parse(data), "")
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
-    found = names.resolve(name)
-    return found if found != name and name not in names.shadowed else ""
+    full = names.resolve(name)
+    return full if full != name and name not in names.shadowed else ""

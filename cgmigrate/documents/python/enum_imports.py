@@ -1,4 +1,4 @@
-"""The import of ``CudaGraphScope``: renamed, joined by ``CudaGraphModule``, or dropped, as the file then uses it."""
+"""Edits of the import of ``CudaGraphScope``: renamed, joined by ``CudaGraphModule``, or deleted."""
 
 from __future__ import annotations
 
@@ -19,54 +19,54 @@ _NEW = re.compile(rf"(?<![\w.]){MODULE_CLASS}\b")
 
 
 def import_edits(source: Source, names: Names, edits: Sequence[Edit]) -> list[Edit]:
-    """The edits of imports that other edits of the file make necessary; none when they change no class."""
+    """Return the edits of imports that other edits of the file require; none when those change no class."""
     before = references(source, names)
-    gone = _inside(before, edits)
-    if not gone:
+    replaced = _inside(before, edits)
+    if not replaced:
         return []
-    left = Counter(name for name, _ in before) - Counter(name for name, _ in gone)
-    wants_new = any(_NEW.search(edit.text) for edit in edits)
+    remaining = Counter(name for name, _ in before) - Counter(name for name, _ in replaced)
+    uses_new = any(_NEW.search(edit.text) for edit in edits)
     has_new = any(full.endswith("." + MODULE_CLASS) for full in names.full.values())
-    changed = {name for name, _ in gone}
+    changed = {name for name, _ in replaced}
     result: list[Edit] = []
     for statement in imports_of_scope(source, names):
-        result += _rewritten(source, statement, changed, left, wants_new and not has_new)
+        result += _rewritten(source, statement, changed, remaining, uses_new and not has_new)
     return result
 
 
 def _inside(named: Sequence[tuple[str, Span]], edits: Sequence[Edit]) -> list[tuple[str, Span]]:
-    """The names that edits replace; they are in the order of the text."""
-    found: dict[int, tuple[str, Span]] = {}
+    """Return the names that edits replace; ``named`` is in the order of the text."""
+    replaced: dict[int, tuple[str, Span]] = {}
     for edit in edits:
         at = bisect_left(named, edit.start, key=lambda pair: pair[1].start)
         while at < len(named) and named[at][1].end <= edit.end:
-            found[at] = named[at]
+            replaced[at] = named[at]
             at += 1
-    return list(found.values())
+    return list(replaced.values())
 
 
 def imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
-    """The plain imports of the old class; guarded ones are for a person. Looked for once in a source."""
+    """Return the imports of ``CudaGraphScope`` that may be edited, read once; those that check the release may not."""
     if source.imports_of_scope is None:
         source.imports_of_scope = _imports_of_scope(source, names)
     return source.imports_of_scope
 
 
 def _imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
-    found = []
+    imports = []
     for node in source.walk():
         if isinstance(node, ast.ImportFrom) and any(alias.name == SCOPE_CLASS for alias in node.names):
             guarded = any(isinstance(above, ast.Try) and caught_for_releases(above) for above in source.ancestors(node))
             local = next(alias.asname or alias.name for alias in node.names if alias.name == SCOPE_CLASS)
             if not guarded and local not in names.shadowed and names.full.get(local, "").startswith("megatron."):
-                found.append(node)
-    return found
+                imports.append(node)
+    return imports
 
 
 def references(source: Source, names: Names) -> list[tuple[str, Span]]:
-    """Where the file names the old class, by its local names; text that is the name counts, too.
+    """Return where the file names ``CudaGraphScope``, by its local names; a string that is the name counts as well.
 
-    Looked for once in a source: a report of each fix alone asks again and again.
+    Read once, since each fix is also checked by itself.
     """
     if source.references is None:
         source.references = sorted(_references(source, names), key=lambda pair: pair[1].start)
@@ -77,18 +77,18 @@ def _references(source: Source, names: Names) -> list[tuple[str, Span]]:
     locals_ = {local for local, full in names.full.items() if full.rpartition(".")[2] == SCOPE_CLASS}
     if not locals_:
         return []
-    found: list[tuple[str, Span]] = []
-    # Lines that hold the class under its own name are known; another name may stand anywhere.
+    named: list[tuple[str, Span]] = []
+    # Lines with the class under its own name are known; another name may be on any line.
     for node in source.walk() if locals_ == {SCOPE_CLASS} else ast.walk(source.tree):
         if isinstance(node, ast.Name) and node.id in locals_:
-            found.append((node.id, source.span(node)))
+            named.append((node.id, source.span(node)))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in locals_:
-            found.append((node.value, source.span(node)))
-    return found
+            named.append((node.value, source.span(node)))
+    return named
 
 
 def _rewritten(
-    source: Source, statement: ast.ImportFrom, changed: set[str], left: Counter[str], wants_new: bool
+    source: Source, statement: ast.ImportFrom, changed: set[str], remaining: Counter[str], needs_new: bool
 ) -> Iterable[Edit]:
     at = next(at for at, alias in enumerate(statement.names) if alias.name == SCOPE_CLASS)
     alias = statement.names[at]
@@ -96,8 +96,8 @@ def _rewritten(
     span = source.span(alias)
     if local not in changed:
         return []
-    if left[local]:
-        if not wants_new:
+    if remaining[local]:
+        if not needs_new:
             return []
         first = source.text.rfind("\n", 0, span.start) + 1
         lead = source.text[first : span.start]
@@ -105,9 +105,9 @@ def _rewritten(
         return [
             Edit(span.start, span.start, MODULE_CLASS + ("," + _newline(source, first) + lead if own_line else ", "))
         ]
-    if wants_new:
+    if needs_new:
         return [Edit(span.start, span.end, MODULE_CLASS)]
-    return [_dropped(source, statement, at)]
+    return [_deleted(source, statement, at)]
 
 
 def _newline(source: Source, at: int) -> str:
@@ -115,7 +115,7 @@ def _newline(source: Source, at: int) -> str:
 
 
 def _behind_blanks(text: str, first: int, end: int) -> int:
-    """Where to cut behind a line that goes, so that of the blank lines around it no more than before stay together."""
+    """Return where to cut behind a line that is deleted, so that no more blank lines meet than were above it."""
     below = re.compile(r"(?:[ \t]*\r?\n)*").match(text, end)
     assert below is not None  # it can be empty
     spare = below.group().count("\n")
@@ -127,7 +127,7 @@ def _behind_blanks(text: str, first: int, end: int) -> int:
     return end
 
 
-def _dropped(source: Source, statement: ast.ImportFrom, at: int) -> Edit:
+def _deleted(source: Source, statement: ast.ImportFrom, at: int) -> Edit:
     text = source.text
     spans = [source.span(alias) for alias in statement.names]
     if len(spans) == 1:

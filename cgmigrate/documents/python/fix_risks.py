@@ -1,4 +1,4 @@
-"""Why the fix of a place is not safe: which form it has, whose object it is, and what gets that object."""
+"""Risks of fixes: why the fix of a place is unsafe, by its form, its object, and the code that gets the object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.places import Form, Place
-from cgmigrate.documents.python.possible_release_checks import Guards
+from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.scopes import function_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.megatron.settings import DEPRECATED
@@ -20,7 +20,7 @@ from cgmigrate.text.spans import Span
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
 _PROGRAM = re.compile(r"(?:.*/)?(?:pretrain_\w+|train_rl)\.py|megatron(?:\.\w+)*")
-"""Programs that parse their arguments with Megatron-LM's parser; a module stands behind ``-m``."""
+"""Programs that parse their arguments with Megatron-LM's parser; a module follows ``-m``."""
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
 
 
@@ -31,13 +31,13 @@ class FixRisks:
         self._source, self._names = source, names
         self._definitions = Definitions(module_of(source.tree, names, names.path, source.text))
         self._escapes = Escapes(self._definitions)
-        self._guards = Guards()
+        self._checks = PossibleReleaseChecks()
         self._reads: list[tuple[int, ast.Attribute]] | None = None
 
     def of_place(self, place: Place) -> str:
-        """Why other code may see what this place sets, empty when nothing does."""
+        """Return why other code may see what this place sets, empty when none does."""
         node = place.items[0].node
-        guard = self._guards.above(node, self._source.ancestors(node))
+        guard = self._checks.above(node, self._source.ancestors(node))
         match place.form:
             case Form.ASSIGNMENTS:
                 return self.of_object(dotted(_base(node)), node) or guard
@@ -50,10 +50,10 @@ class FixRisks:
         return f"`{place.prefix or place.items[0].field}` overrides a configuration that this file does not show"
 
     def of_read(self, span: Span) -> str:
-        """Why other code may see the object whose setting is read in a span."""
+        """Return why other code may see the object whose setting is read in a span."""
         if self._reads is None:
-            found = [n for n in self._source.walk() if isinstance(n, ast.Attribute) and n.attr in DEPRECATED]
-            self._reads = sorted(((self._source.span(n).end, n) for n in found), key=lambda read: read[0])
+            reads = [n for n in self._source.walk() if isinstance(n, ast.Attribute) and n.attr in DEPRECATED]
+            self._reads = sorted(((self._source.span(n).end, n) for n in reads), key=lambda read: read[0])
         at = bisect_left(self._reads, span.start, key=lambda read: read[0])
         if at == len(self._reads) or self._reads[at][0] > span.end:
             return ""
@@ -61,14 +61,14 @@ class FixRisks:
         return self.of_object(dotted(node.value), node)
 
     def of_object(self, path: str, node: ast.AST) -> str:
-        """Why the object at a path is seen by code that is not followed."""
+        """Return why code that is not followed may see the object at a path."""
         function = function_around(self._source.ancestors(node))
         if not path or function is None:
             return "the object is reached through an expression that is not followed"
         return self._escapes.of_object(path, function)
 
     def _call(self, call: ast.AST | None) -> str:
-        """A call with settings as keywords: what else it gets, whether it validates them, and what gets the result."""
+        """Check a call with settings: its other arguments, whether it validates them, and what gets the result."""
         if not isinstance(call, ast.Call):
             return "the call is not followed"
         name = dotted(call.func)
@@ -83,7 +83,7 @@ class FixRisks:
         return self._spreads(call) or ("" if self._validates(name) and not wrapped else self._result(call))
 
     def _spreads(self, call: ast.Call) -> str:
-        """``T(**kwargs, cuda_graph_scope=...)``: the other names may be among what is unpacked."""
+        """Check for ``T(**kwargs, cuda_graph_scope=...)``: what is unpacked may contain the other settings."""
         for keyword in call.keywords:
             value = keyword.value
             is_dict = isinstance(value, ast.Call) and dotted(value.func) == "dict"
@@ -92,7 +92,7 @@ class FixRisks:
         return ""
 
     def _validates(self, name: str) -> bool:
-        """Whether a constructor validates: Megatron's does, unless a class of this file has its own post-init."""
+        """Whether a constructor validates: Megatron's does, unless a class of this file defines one of its own."""
         if not self._names.resolve(name).startswith(_VALIDATED):
             return False
         classes, seen = [name], set[str]()
@@ -130,10 +130,10 @@ class FixRisks:
         return self._call(call) if call is not None else "the code that reads the keys of this dict was not read"
 
     def _flags(self, node: ast.AST | None) -> str:
-        """A list of arguments is whole where it is written into the call that starts the program."""
+        """Check a list of arguments: it is complete only in the call that starts the program."""
         call = self._source.parent(node) if node is not None else None
         if isinstance(node, (ast.List, ast.Tuple)) and any(isinstance(item, ast.Starred) for item in node.elts):
-            return "the list holds arguments that are computed elsewhere"
+            return "the list has arguments that are computed elsewhere"
         if isinstance(call, ast.Call) and self._names.resolve(dotted(call.func)).startswith(_STARTS_PROCESS):
             words = (part.value for part in ast.walk(call) if isinstance(part, ast.Constant))
             known = any(isinstance(word, str) and _PROGRAM.fullmatch(word) for word in words)
@@ -142,7 +142,7 @@ class FixRisks:
 
 
 def _base(statement: ast.AST) -> ast.AST:
-    """The object of ``object.name = value`` or ``setattr(object, "name", value)``."""
+    """Return the object of ``object.name = value`` or ``setattr(object, "name", value)``."""
     match statement:
         case ast.Assign(targets=[ast.Attribute(value=base)]):
             return base

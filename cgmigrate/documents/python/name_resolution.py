@@ -1,4 +1,4 @@
-"""Names of a file: what its imports and classes stand for."""
+"""Resolution of the names in a file through its imports and classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ SCOPE_CLASS, MODULE_CLASS = "CudaGraphScope", "CudaGraphModule"
 
 @dataclass(slots=True)
 class Names:
-    """``full`` maps a local name to the full name that it was imported as, ``classes`` a class of the file to
+    """The names of a file.
+
+    ``full`` maps a local name to the full name that it was imported as, ``classes`` a class of the file to
     the names of its bases; ``modules`` are all modules that the file imports. ``shadowed`` are imported names
     that the file also defines, assigns, or imports from elsewhere. ``path`` is the file's, empty when unknown.
     """
@@ -29,7 +31,7 @@ class Names:
     path: str = ""
 
     def resolve(self, name: str) -> str:
-        """The full name of ``a.b.c`` as written here; a class of the file counts as its nearest imported base."""
+        """Return the full name of ``a.b.c``; a class of the file counts as its nearest imported base."""
         seen: set[str] = set()
         while True:
             first, dot, rest = name.partition(".")
@@ -39,14 +41,14 @@ class Names:
             if name in seen or not bases:
                 return name
             seen.add(name)
-            name = next((base for base in bases if self._leads_out(base, seen)), bases[0])
+            name = next((base for base in bases if self._is_imported(base, seen)), bases[0])
 
-    def _leads_out(self, base: str, seen: set[str]) -> bool:
+    def _is_imported(self, base: str, seen: set[str]) -> bool:
         return base.partition(".")[0] in self.full or (base in self.classes and base not in seen)
 
 
 def names_of(tree: ast.Module, package: str) -> Names:
-    """Read the imports and classes of a file; ``package`` (``a.b``) is where it stands, empty when unknown."""
+    """Read the imports and classes of a file of a ``package`` (``a.b``, empty when unknown)."""
     names = Names()
     assigned: set[str] = set()
     for node in _statements(tree):
@@ -63,9 +65,9 @@ def names_of(tree: ast.Module, package: str) -> Names:
                     _bind(names, alias.asname or alias.name, f"{module}.{alias.name}")
             case ast.ClassDef():
                 names.classes[node.name] = [
-                    found
+                    path
                     for base in node.bases
-                    if (found := dotted(base.value if isinstance(base, ast.Subscript) else base))
+                    if (path := dotted(base.value if isinstance(base, ast.Subscript) else base))
                 ]
             case ast.Assign(targets=targets):
                 assigned |= {target.id for target in targets if isinstance(target, ast.Name)}
@@ -78,7 +80,7 @@ def names_of(tree: ast.Module, package: str) -> Names:
 
 
 def package_of(path: str) -> str:
-    """The package of megatron or nemo that a file belongs to, as far as its path shows."""
+    """Return the package of megatron or nemo that a file belongs to, as far as its path shows."""
     parts = PurePath(path).parts
     for at, part in enumerate(parts[:-1]):
         # A project's own `backends/megatron` is a package of `backends`.
@@ -102,7 +104,7 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Every statement of the file, whatever it stands in, without looking into expressions."""
+    """Yield every statement of the file, at any depth, without looking into expressions."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()

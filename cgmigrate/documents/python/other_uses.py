@@ -20,7 +20,7 @@ from cgmigrate.documents.sites import FOLLOWS_USES
 from cgmigrate.megatron.settings import DEPRECATED, FLAGS, LAYER_MODULES, SCOPE
 
 _OLD_FLAGS = frozenset(FLAGS[name] for name in DEPRECATED)
-_RISK_OF_EMPTY = "where the scope held full_iteration it was not empty; the modules are"
+_RISK_OF_EMPTY = "a scope with full_iteration was not empty, but its list of modules is"
 
 
 def report_other_uses(source: Source, owners: UseOwners, of_sites: set[int], first_index: int) -> UseReport:

@@ -1,4 +1,7 @@
-"""Conditions that may test which release is installed, where the branches are written for two."""
+"""Conditions that may check which release is installed: a fix of the code that depends on them is unsafe.
+
+``release_checks`` knows the conditions that surely do.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +34,15 @@ _OF_VALUES = frozenset(
 
 
 @dataclass(slots=True)
-class Guards:
-    """Finds such conditions; what one list of statements holds is read once."""
+class PossibleReleaseChecks:
+    """Looks for such conditions; each list of statements is read once."""
 
     _suites: dict[int, tuple[dict[int, int], list[tuple[int, str]]]] = field(default_factory=dict)
     _cases: dict[int, set[int]] = field(default_factory=dict)
     _new: dict[int, bool] = field(default_factory=dict)
 
     def above(self, node: ast.AST, ancestors: Iterator[ast.AST]) -> str:
-        """Why a condition around a node, or one that leaves the function before it, may test the release."""
+        """Return why a condition around a node, or one that leaves the function before it, may check the release."""
         for above in ancestors:
             if why := self._branch(node, above) or self._earlier(node, above):
                 return why
@@ -49,7 +52,7 @@ class Guards:
         return ""
 
     def _branch(self, node: ast.AST, above: ast.AST) -> str:
-        """Why the branch of a condition that holds a node may be for one release only."""
+        """Return why the branch of a condition around a node may be for one release only."""
         match above:
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if test is not node:
                 return _of_call(test) or self._beside(above, _other_branch(node, above))
@@ -58,11 +61,11 @@ class Guards:
         return ""
 
     def _beside(self, condition: ast.If | ast.While | ast.IfExp, branch: Sequence[ast.AST]) -> str:
-        """Why a branch beside a node shows that it is for older releases: it writes the new names."""
+        """Return why another branch shows that this one is for older releases: it writes the new names."""
         return _other_release(condition.lineno) if any(map(self._writes_new, branch)) else ""
 
     def _other_case(self, node: ast.AST, match: ast.Match) -> str:
-        """Why another case than the one that is a node writes the new names; all cases are read once."""
+        """Return why a ``case`` other than ``node`` shows that this one is for older releases."""
         if id(match) not in self._cases:
             self._cases[id(match)] = {id(case) for case in match.cases if any(map(_writes_new, case.body))}
         return _other_release(match.lineno) if self._cases[id(match)] - {id(node)} else ""
@@ -73,7 +76,7 @@ class Guards:
         return self._new[id(node)]
 
     def _earlier(self, node: ast.AST, above: ast.AST) -> str:
-        """``if supports(config): ...; return`` before a statement: the statement is the other branch."""
+        """Check for ``if supports(config): ...; return`` before a statement, which is then the other branch."""
         for suite in (getattr(above, name, None) for name in ("body", "orelse", "finalbody")):
             if not isinstance(suite, list):
                 continue
@@ -86,7 +89,7 @@ class Guards:
 
 
 def _read(suite: list[ast.stmt]) -> tuple[dict[int, int], list[tuple[int, str]]]:
-    """Where each statement of a suite is, and which of them leave it under a condition that may test the release."""
+    """Return where each statement of a suite is, and which leave it under a condition that may check the release."""
     places = {id(statement): at for at, statement in enumerate(suite)}
     leaving = [
         (at, why)
@@ -106,7 +109,7 @@ def _leaves_for(statement: ast.If) -> str:
 
 
 def _of_call(test: ast.expr) -> str:
-    call = _asking_call(test)
+    call = _checking_call(test)
     if call is None:
         return ""
     shown = ast.unparse(call.func)[:60]
@@ -118,7 +121,7 @@ def _other_release(line: int) -> str:
 
 
 def _other_branch(node: ast.AST, condition: ast.If | ast.While | ast.IfExp) -> Sequence[ast.AST]:
-    """The branch that does not hold a node; of an ``elif`` only its first branch, so that chains take linear time."""
+    """Return the branch without the node; of an ``elif`` only its first branch, so that chains take linear time."""
     if isinstance(condition, ast.IfExp):
         return [condition.orelse if condition.body is node else condition.body]
     orelse = condition.orelse
@@ -137,8 +140,8 @@ def _writes_new(node: ast.AST) -> bool:
     return False
 
 
-def _asking_call(test: ast.expr) -> ast.Call | None:
-    """The call in a condition that is neither a builtin's nor a method of plain values."""
+def _checking_call(test: ast.expr) -> ast.Call | None:
+    """Return the call in a condition that is neither a builtin's nor a method of plain values."""
     for node in ast.walk(test):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
