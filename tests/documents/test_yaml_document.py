@@ -675,9 +675,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("text", "wanted", "reason"),
         [
-            ("enable_cuda_graph: &t true\nx: *t", {IMPL: "local"}, "&t stands on"),
-            ("cuda_graph_modules: [&a attn, mlp]\nx: *a", {MODULES: ["mlp"]}, "&a stands on"),
-            ("&k cuda_graph_scope: attn\nx: *k", {MODULES: "attn"}, "&k stands on"),
+            ("enable_cuda_graph: &t true\nx: *t", {IMPL: "local"}, "&t is part of"),
+            ("cuda_graph_modules: [&a attn, mlp]\nx: *a", {MODULES: ["mlp"]}, "&a is part of"),
+            ("&k cuda_graph_scope: attn\nx: *k", {MODULES: "attn"}, "&k is part of"),
             ("!!str cuda_graph_scope: attn", {MODULES: "attn"}, "anchor or a tag"),
             ("? cuda_graph_scope\n: attn", {MODULES: "attn"}, r"with `\?`"),
             ("x: 1\n? cuda_graph_scope\n: attn", {MODULES: "attn"}, r"with `\?`"),
