@@ -1,7 +1,7 @@
 """Reports: diagnostics in the forms that people and programs read.
 
-Each format is a module with ``render(report) -> str``. What they share is here: places as editors count them,
-paths as repositories name them, and fingerprints that stay when lines move.
+Each format is a module with ``render(report) -> str``. This module has what they share: places as editors count them,
+paths as repositories name them, and fingerprints that stay the same when lines move.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Line and column, both from 1, in code points; only ``\\n`` ends a line, as in editors."""
+    """A line and a column, both from 1. Columns are code points; only ``\\n`` ends a line, as in editors."""
 
     line: int
     column: int
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Replace what is from ``start`` to ``end`` (exclusive) by ``text``."""
+    """Replace the text from ``start`` to ``end`` (exclusive) by ``text``."""
 
     start: Place
     end: Place
@@ -61,7 +61,7 @@ class Reported:
 
     @property
     def named(self) -> str:
-        """The path that a service knows the file by: in the repository, else as the user named it."""
+        """The path for services: the path in the repository, or else the path that the user named."""
         return self.in_repository or self.path
 
     @property
@@ -79,7 +79,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run. ``files`` counts those that were looked at; ``rules`` holds all that the diagnostics name."""
+    """The results of a run. ``files`` is the number of files searched; ``rules`` has the rules of the diagnostics."""
 
     files: int
     diagnostics: Sequence[Reported] = ()
@@ -89,16 +89,16 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether something that the user named could not be looked at."""
+        """Whether a path that the user named could not be read."""
         return any(input_error.missing for input_error in self.input_errors)
 
     @property
     def files_with_diagnostics(self) -> int:
-        """How many files the diagnostics are in."""
+        """The number of files with diagnostics."""
         return len({reported.path for reported in self.diagnostics})
 
     def count(self, severity: str) -> int:
-        """How many diagnostics have a severity."""
+        """Return the number of diagnostics of a severity."""
         return sum(reported.diagnostic.severity == severity for reported in self.diagnostics)
 
     def summary(self, by_place: bool = False) -> str:
@@ -185,16 +185,16 @@ def _replacement(text: str, edit: Edit) -> Replacement:
 
 
 def repository_root(paths: Sequence[str]) -> str:
-    """The folder that a repository's paths start from: of the checkout we are in, else of the first path."""
+    """Return the root of the checkout around the working directory, or else around the first path."""
     from cgmigrate.project.checkout import checkout_of
 
-    here = os.getcwd()
-    first = os.path.realpath(paths[0]) if paths else here
-    return checkout_of(here) or checkout_of(first) or here
+    working_directory = os.getcwd()
+    first = os.path.realpath(paths[0]) if paths else working_directory
+    return checkout_of(working_directory) or checkout_of(first) or working_directory
 
 
 def in_repository(path: str, root: str) -> str | None:
-    """A path from the root, with ``/``; None for one outside."""
+    """Return the path from the root, with ``/`` between folders; None for a path outside of the root."""
     for whole, top in ((os.path.abspath(path), root), (os.path.realpath(path), os.path.realpath(root))):
         below = os.path.relpath(whole, top)
         if below.split(os.sep, 1)[0] != os.pardir:
@@ -203,5 +203,5 @@ def in_repository(path: str, root: str) -> str | None:
 
 
 def readable(path: str) -> str:
-    """A path as text that every encoding of Unicode can write: bytes that are none become question marks."""
+    """Return a path as text; bytes that are not UTF-8 become replacement characters."""
     return os.fsencode(path).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""A rule as a person reads it in a terminal."""
+"""A rule as text for a terminal, and as Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cgmigrate.megatron.releases import NEWEST, OLDEST
 
 
 def rule_text(rule: Rule) -> str:
-    """Return the rule: what it says, since when, why, its examples and sources."""
+    """Return the rule: its summary, releases, explanation, examples and sources."""
     parts = [f"{rule.id} {rule.name}", "", rule.summary]
     facts = [f"Severity: {rule.severity}.", since_in_words(rule), f"Fix: {fix_in_words(rule)}"]
     parts += ["", " ".join(facts), "", rule.explanation.strip()]
@@ -22,50 +22,52 @@ def rule_text(rule: Rule) -> str:
 
 
 def since_in_words(rule: Rule) -> str:
-    """From which release of megatron-core the rule holds, and from which there is a replacement."""
+    """Return the release of megatron-core that deprecates the setting, and the release that has the replacement."""
     if rule.deprecated_in == OLDEST:
-        return f"Holds for every release ({OLDEST} to {NEWEST})."
+        return f"Applies to every release ({OLDEST} to {NEWEST})."
     since = f"Deprecated in megatron-core {rule.deprecated_in}"
     return (
-        f"{since}; the replacement is there since {rule.available_in}." if rule.available_in > OLDEST else f"{since}."
+        f"{since}; the replacement is available since {rule.available_in}."
+        if rule.available_in > OLDEST
+        else f"{since}."
     )
 
 
 def fix_in_words(rule: Rule) -> str:
-    """Whether and when the rule's fix is applied."""
+    """Return whether and when the fix of the rule is applied."""
     safe, unsafe = _kinds_of_fix(rule)
     if safe:
         rest = " (some cases only with --unsafe-fixes)" if unsafe else ""
-        return f"applied where the same graphs are captured before and after{rest}."
-    return "with --unsafe-fixes." if unsafe else "none; it needs a person's decision."
+        return f"applied if the same graphs are captured before and after{rest}."
+    return "with --unsafe-fixes." if unsafe else "none; the diagnostic says what to write."
 
 
 def _kinds_of_fix(rule: Rule) -> tuple[bool, bool]:
-    """Whether the rule has fixes that are safe, and such that are not."""
+    """Return whether the rule has safe fixes, and whether it has unsafe ones."""
     if rule.cases:
         fixes = [case.fix for case in rule.cases if case.fix]
         return any(not fix.unsafe for fix in fixes), any(fix.unsafe for fix in fixes)
-    # Its diagnostic and its fix are worked out in code; the examples, which are tests, show the kinds of fix.
+    # A rule without cases makes its fix in code. Its examples, which are tested, show which fixes there are.
     reported = [example for example in rule.examples if example.get("reported", True)]
     return any("after" in example for example in reported), any("unsafe-after" in example for example in reported)
 
 
 def rule_markdown(rule: Rule) -> str:
-    """The rule as `rule_text` tells it, for a reader that shows Markdown."""
+    """Return the content of `rule_text` as Markdown."""
     parts = [f"**{rule.summary}**", f"Severity: {rule.severity}. Fix: {fix_in_words(rule)}", rule.explanation.strip()]
     for example in rule.examples:
-        for told, code in _blocks(example):
-            parts += [told, f"```{example['syntax']}\n{code.rstrip()}\n```"] if code else [told]
+        for title, code in _blocks(example):
+            parts += [title, f"```{example['syntax']}\n{code.rstrip()}\n```"] if code else [title]
     parts.append("\n".join(["Sources:", "", *(f"- {source}" for source in rule.sources)]))
     return "\n\n".join(parts) + "\n"
 
 
 def _example(example: Mapping[str, Any]) -> list[str]:
-    return [line for told, code in _blocks(example) for line in ([told, *_indented(code)] if code else [told])]
+    return [line for title, code in _blocks(example) for line in ([title, *_indented(code)] if code else [title])]
 
 
 def _blocks(example: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is said of each text of an example, and the text."""
+    """Return the texts of an example, each with its title; a title without text says that nothing changes."""
     releases = "".join(f" {word} {example[word]}" for word in ("from", "to") if word in example)
     why = f" ({example['why']})" if "why" in example else ""
     before = (f"Before{releases}{why}:", example["before"])

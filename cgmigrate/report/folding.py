@@ -1,4 +1,4 @@
-"""Diagnostics about one setting that one fix settles are one place for a person: shown and counted once."""
+"""Folding: several diagnostics of one setting that one fix resolves are shown and counted once."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 def places_of(diagnostics: Iterable[Diagnostic]) -> int:
-    """How many places the diagnostics of one file are, where those with the same fix count once."""
+    """Return the number of diagnostics of a file, where those with the same fix of one setting count once."""
     return len({_place(diagnostic) for diagnostic in diagnostics})
 
 
-def folded(found: Sequence[Reported]) -> list[Reported]:
-    """Diagnostics as a person reads them: several codes for the same fix of one setting are one."""
+def folded(diagnostics: Sequence[Reported]) -> list[Reported]:
+    """Return the diagnostics, where those with the same fix of one setting are merged into one."""
     groups: dict[object, list[Reported]] = {}
-    for reported in found:
+    for reported in diagnostics:
         groups.setdefault((reported.path, _place(reported.diagnostic)), []).append(reported)
     return [_as_one(group) for group in groups.values()]
 
 
 def _place(diagnostic: Diagnostic) -> object:
-    # Diagnostics without a fix differ in what a person has to do.
+    # Diagnostics without a fix are never merged: each needs a change of its own.
     return (
         (diagnostic.site, diagnostic.span, diagnostic.fix, diagnostic.applicability) if diagnostic.fix else diagnostic
     )

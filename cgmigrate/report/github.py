@@ -1,7 +1,7 @@
-"""Workflow commands that GitHub Actions shows as annotations beside the changed lines.
+"""Workflow commands, which GitHub Actions shows as annotations beside the changed lines.
 
-The form and its escapes: actions/toolkit, ``packages/core/src/command.ts``. GitHub shows ten annotations of each
-level a step and drops the rest without a word, so a first line says how many there are.
+Their syntax and escapes are those of actions/toolkit, ``packages/core/src/command.ts``. GitHub silently drops all but
+ten annotations of each level in a step, so the first line says how many there are.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from cgmigrate.report.text import headline
 from cgmigrate.text.escaping import in_line, in_text
 
 SHOWN = 10
-"""Annotations of one level that GitHub shows for one step."""
+"""The number of annotations of one level that GitHub shows for a step."""
 
 
 def render(report: Report) -> str:
-    """The summary and a command for each diagnostic; nothing when there is none."""
+    """Return the summary and a command for each diagnostic; empty without diagnostics."""
     if not report.diagnostics:
         return ""
     summary = report.summary()
@@ -29,18 +29,18 @@ def _command(reported: Reported) -> str:
     diagnostic, start, end = reported.diagnostic, reported.start, reported.end
     properties = {"title": f"cgmigrate ({diagnostic.rule})", "file": reported.named, "line": start.line}
     if start.line == end.line:
-        # GitHub takes columns only where a diagnostic stays in its line.
+        # GitHub accepts columns only for annotations of one line.
         properties |= {"col": start.column, "endLine": end.line, "endColumn": end.column}
     else:
         properties |= {"endLine": end.line}
-    # The log shows a command's message only, so it says the place again.
-    said = [headline(reported)]
+    # The log shows only the message of a command, so the message repeats the place.
+    lines = [headline(reported)]
     if diagnostic.fix:
-        said.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix}")
-    said += [f"{label}: {text}" for label, text in diagnostic.reasons]
+        lines.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix}")
+    lines += [f"{label}: {text}" for label, text in diagnostic.reasons]
     level = "error" if diagnostic.severity == "error" else "warning"
-    told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
-    return f"::{level} {told}::{_data(chr(10).join(said))}\n"
+    arguments = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+    return f"::{level} {arguments}::{_data(chr(10).join(lines))}\n"
 
 
 def _data(text: str) -> str:

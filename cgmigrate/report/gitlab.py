@@ -1,6 +1,6 @@
-"""GitLab's Code Quality report: an array, empty when all is well.
+"""GitLab's Code Quality report: an array of diagnostics.
 
-GitLab compares the fingerprints of two pipelines to say what is new and what is settled.
+GitLab compares the fingerprints of two pipelines to show which diagnostics are new and which are fixed.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ _SEVERITY = {"error": "major", "warning": "minor"}
 
 
 def render(report: Report) -> str:
-    """The array, indented."""
+    """Return the array, indented."""
     issues = [_issue(reported) for reported in report.diagnostics]
     return in_json(json.dumps(issues, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _issue(reported: Reported) -> dict[str, Any]:
     diagnostic, start, end = reported.diagnostic, reported.start, reported.end
-    # GitLab shows neither the name of the check nor anything but this line.
-    said = [f"{diagnostic.rule}: {diagnostic.message}"]
-    said += [f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix}"] if diagnostic.fix else []
-    said += [f"{label}: {text}" for label, text in diagnostic.reasons]
+    # GitLab shows only the description, in one line.
+    parts = [f"{diagnostic.rule}: {diagnostic.message}"]
+    parts += [f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix}"] if diagnostic.fix else []
+    parts += [f"{label}: {text}" for label, text in diagnostic.reasons]
     return {
-        "description": " | ".join(said),
+        "description": " | ".join(parts),
         "check_name": diagnostic.rule,
         "fingerprint": reported.fingerprint,
         "severity": _SEVERITY[diagnostic.severity],

@@ -1,6 +1,7 @@
-"""One JSON document: what was run, what was found, and every fix letter by letter.
+"""One JSON document: the run, its diagnostics, and the edits of their fixes.
 
-``version`` is that of this form. It rises when a field goes or changes its meaning; new fields may come without.
+``version`` is the version of this format. It increases when a field is removed or changes its meaning, not when a field
+is added.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ VERSION = 1
 
 
 def render(report: Report) -> str:
-    """The document, indented, in the order that a person reads it."""
+    """Return the document, indented."""
     releases = dict.fromkeys(reported.releases for reported in report.diagnostics if reported.releases)
     document = {
         "version": VERSION,
@@ -38,7 +39,7 @@ def render(report: Report) -> str:
 
 
 def as_data(reported: Reported, report: Report) -> dict[str, Any]:
-    """One diagnostic as plain data; ``fix`` is null where a person has to decide."""
+    """Return a diagnostic as plain data; ``fix`` is null if there is no fix."""
     diagnostic = reported.diagnostic
     source, target = reported.releases or (None, None)
     return {
@@ -59,7 +60,7 @@ def as_data(reported: Reported, report: Report) -> dict[str, Any]:
         "because": diagnostic.because,
         "blocked_by": diagnostic.blocked_by,
         "help": diagnostic.help,
-        # One text for readers of the first form of version 1, which had no fields of their own for these.
+        # The three fields above as one text, for readers that are older than these fields.
         "reason": "; ".join(text for _, text in diagnostic.reasons),
         "notes": list(diagnostic.notes),
         "from": source,

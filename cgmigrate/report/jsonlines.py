@@ -1,4 +1,4 @@
-"""One JSON object a line for each diagnostic, for tools that read as it comes; nothing when there is none."""
+"""One line with a JSON object for each diagnostic, for tools that read line by line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from cgmigrate.text.escaping import in_json
 
 
 def render(report: Report) -> str:
-    """The diagnostics of the JSON format, a line each."""
+    """Return the diagnostics of the JSON format, one a line; empty without diagnostics."""
     lines = (json.dumps(as_data(reported, report), ensure_ascii=False) for reported in report.diagnostics)
     return in_json("".join(line + "\n" for line in lines))

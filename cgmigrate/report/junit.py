@@ -1,7 +1,7 @@
-"""JUnit XML as Jenkins and GitLab read it: a suite for each file with diagnostics, a failed case for each diagnostic.
+"""JUnit XML for Jenkins and GitLab: a suite for each file with diagnostics, a failed case for each diagnostic.
 
-A report without cases fails in many pipelines, so a clean run is one suite with one case that passes. A path that
-could not be looked at is a case with an error, so that a run that saw nothing does not look clean.
+Many pipelines fail on a report without cases, so a clean run has one case that passes. A path that could not be read is
+a case with an error, so that a run that read nothing does not look clean.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: Report) -> str:
-    """The document."""
-    suites = [_suite(path, list(found)) for path, found in groupby(report.diagnostics, lambda r: r.named)]
-    unseen = [input_error for input_error in report.input_errors if input_error.missing]
-    if unseen:
-        suites.append(_unseen(unseen))
+    """Return the document."""
+    suites = [_suite(path, list(diagnostics)) for path, diagnostics in groupby(report.diagnostics, lambda r: r.named)]
+    unread = [input_error for input_error in report.input_errors if input_error.missing]
+    if unread:
+        suites.append(_suite_of_unread(unread))
     if not suites:
         suites = [_counts("testsuite", "cgmigrate", 1, 0, 0)]
         ElementTree.SubElement(suites[0], "testcase", name="No diagnostics", classname="cgmigrate")
@@ -44,14 +44,14 @@ def _counts(tag: str, name: str, tests: int, failures: int, errors: int) -> Elem
     return ElementTree.Element(tag, {"name": _legal(in_line(name)), **counts})
 
 
-def _suite(path: str, found: Sequence[Reported]) -> ElementTree.Element:
-    suite = _counts("testsuite", path, len(found), len(found), 0)
+def _suite(path: str, diagnostics: Sequence[Reported]) -> ElementTree.Element:
+    suite = _counts("testsuite", path, len(diagnostics), len(diagnostics), 0)
     suite.set("package", "org.cgmigrate")
     seen: Counter[str] = Counter()
-    for reported in found:
+    for reported in diagnostics:
         rule = reported.diagnostic.rule
         seen[rule] += 1
-        # GitLab keeps only the first of the cases that share a name.
+        # GitLab keeps only the first of several cases with the same name.
         name = rule if seen[rule] == 1 else f"{rule} ({seen[rule]})"
         classname = in_line(re.sub(r"\.\w+$", "", path))
         case = ElementTree.SubElement(suite, "testcase", name=f"org.cgmigrate.{name}", classname=_legal(classname))
@@ -62,8 +62,8 @@ def _suite(path: str, found: Sequence[Reported]) -> ElementTree.Element:
     return suite
 
 
-def _unseen(input_errors: Sequence[InputError]) -> ElementTree.Element:
-    suite = _counts("testsuite", "paths that could not be looked at", len(input_errors), 0, len(input_errors))
+def _suite_of_unread(input_errors: Sequence[InputError]) -> ElementTree.Element:
+    suite = _counts("testsuite", "paths that could not be read", len(input_errors), 0, len(input_errors))
     for input_error in input_errors:
         case = ElementTree.SubElement(suite, "testcase", name=_legal(in_line(input_error.path)), classname="cgmigrate")
         ElementTree.SubElement(case, "error", type="error", message=_legal(input_error.reason))
@@ -71,5 +71,5 @@ def _unseen(input_errors: Sequence[InputError]) -> ElementTree.Element:
 
 
 def _legal(text: str) -> str:
-    """XML has no way to write most control characters, nor some others."""
+    """Return the text without the characters that XML cannot contain, such as control characters."""
     return _NOT_XML.sub("\ufffd", in_text(text))

@@ -1,4 +1,4 @@
-"""A table for a pull request's comment or the summary of a GitHub job (``$GITHUB_STEP_SUMMARY``)."""
+"""A table for a comment on a pull request, or for the summary of a GitHub job (``$GITHUB_STEP_SUMMARY``)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from cgmigrate.report import Report, Reported
 from cgmigrate.text.escaping import in_line
 
 LONGEST = 60_000
-"""Characters of rows that are shown: GitHub refuses comments over 65,536."""
+"""The most characters of the report. GitHub refuses comments with more than 65,536."""
 
 _HEAD = "| | where | rule | what | then |\n|---|---|---|---|---|\n"
 _SIGN = {"error": "❌", "warning": "⚠️"}
 
 
 def render(report: Report) -> str:
-    """A heading, the run in a sentence, and a row a diagnostic."""
+    """Return a heading, the summary, and a row for each diagnostic."""
     head = f"### cgmigrate\n\n{report.summary().replace('[*]', '🔧')}\n"
-    head += "".join(
-        f"\n- could not look at {_code(t.path)}: {_cell(t.reason)}" for t in report.input_errors if t.missing
-    )
+    head += "".join(f"\n- could not read {_code(t.path)}: {_cell(t.reason)}" for t in report.input_errors if t.missing)
     head = head.rstrip("\n") + "\n"
     if not report.diagnostics:
         return head
@@ -33,8 +31,8 @@ def render(report: Report) -> str:
         if room < 0:
             break
         rows.append(row)
-    left = len(report.diagnostics) - len(rows)
-    return head + "\n" + _HEAD + "".join(rows) + (f"\n… and {left} more.\n" if left else "")
+    more = len(report.diagnostics) - len(rows)
+    return head + "\n" + _HEAD + "".join(rows) + (f"\n… and {more} more.\n" if more else "")
 
 
 def _row(reported: Reported) -> str:
@@ -55,7 +53,7 @@ def _row(reported: Reported) -> str:
 
 
 def _place(reported: Reported) -> str:
-    """Where it is; in a GitHub job, a link to the line of the commit."""
+    """Return the path and line; in a GitHub job, as a link to the line of the commit."""
     shown = _code(f"{reported.named}:{reported.start.line}")
     parts = [os.environ.get(name) for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")]
     if reported.in_repository is None or not all(parts):
@@ -66,7 +64,7 @@ def _place(reported: Reported) -> str:
 
 
 def _code(text: str) -> str:
-    """A code span; one that holds backticks has longer ones around it."""
+    """Return a code span; text with backticks gets a longer fence."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
@@ -74,12 +72,12 @@ def _code(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text for one cell: what stands in code spans as it is, HTML and emphasis outside of them as plain text."""
+    """Return text for a cell: code spans unchanged, and HTML and emphasis outside of them escaped."""
     parts = re.split(r"(`[^`]*`)", _in_one_line(text))
     parts[::2] = [re.sub(r"([\\*_\[\]<>])", r"\\\1", part) for part in parts[::2]]
     return "".join(parts).replace("|", r"\|")
 
 
 def _in_one_line(text: str) -> str:
-    # A line feed of a message is a blank in a cell; every other control character is shown as what it is.
+    # A line feed of a message becomes a space; other control characters are escaped.
     return in_line(" ".join(part for part in re.split(r"[ \t\n]+", text) if part))

@@ -1,7 +1,7 @@
 """SARIF 2.1.0, as GitHub's code scanning and editors read it.
 
-Paths are relative to the root of the repository, since GitHub shows no diagnostic whose file it cannot match. Of the
-fixes only those that `cgmigrate fix` applies by itself are given: a reader of SARIF may apply what it is given.
+Paths are relative to the root of the repository: GitHub hides a diagnostic whose file it cannot match. Only safe fixes
+are included, since a reader of SARIF may apply every fix.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROOT = "%SRCROOT%"
 
 
 def render(report: Report) -> str:
-    """The document, with a single run."""
+    """Return the document, with a single run."""
     codes = sorted({reported.diagnostic.rule for reported in report.diagnostics})
     driver = {"name": "cgmigrate", "version": __version__, "semanticVersion": __version__}
     run = {
@@ -73,14 +73,14 @@ def _notification(input_error: InputError) -> dict[str, Any]:
 
 def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
     diagnostic, file = reported.diagnostic, _file(reported)
-    said = [diagnostic.message]
-    said += [f"{label.capitalize()}: {text}" for label, text in diagnostic.reasons]
-    said += [f"Note: {note}" for note in diagnostic.notes]
+    lines = [diagnostic.message]
+    lines += [f"{label.capitalize()}: {text}" for label, text in diagnostic.reasons]
+    lines += [f"Note: {note}" for note in diagnostic.notes]
     result = {
         "ruleId": diagnostic.rule,
         "ruleIndex": codes.index(diagnostic.rule),
         "level": diagnostic.severity,
-        "message": {"text": "\n".join(said)},
+        "message": {"text": "\n".join(lines)},
         "locations": [{"physicalLocation": {"artifactLocation": file, "region": _region(reported)}}],
         "partialFingerprints": {"cgmigrate/v1": reported.fingerprint},
     }

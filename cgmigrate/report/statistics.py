@@ -1,4 +1,4 @@
-"""How many diagnostics each rule has, the most frequent first."""
+"""The number of diagnostics of each rule, the most frequent rule first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cgmigrate.report import Report
 
 
 def render(report: Report) -> str:
-    """A line a rule: count, code, whether `cgmigrate fix` settles some, name."""
+    """Return a line for each rule: count, code, [*] if `cgmigrate fix` fixes some, name."""
     counts = Counter(reported.diagnostic.rule for reported in report.diagnostics)
     fixable = {reported.diagnostic.rule for reported in report.diagnostics if reported.applied}
     lines = [

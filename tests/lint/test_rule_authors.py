@@ -53,7 +53,7 @@ def test_rules_that_hold(team: Path, cgmigrate) -> None:
     (team / "a.yaml").write_text(GOOD)
     result = cgmigrate("rules", "test", "team")
     assert result.stdout == "ok    TEAM001 idle-modules (1 example)\n"
-    assert result.stderr == "Tested 1 rule, 1 example: all hold.\n"
+    assert result.stderr == "Tested 1 rule, 1 example: all pass.\n"
     assert result.exit_code == 0
 
 
@@ -62,7 +62,7 @@ def test_without_a_folder_the_rules_that_ship_are_tested(project: Path, cgmigrat
     shipped = load().values()
     examples = sum(len(rule.examples) for rule in shipped)
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [["ok", rule.id] for rule in shipped]
-    assert result.stderr == f"Tested {len(shipped)} rules, {examples} examples: all hold.\n"
+    assert result.stderr == f"Tested {len(shipped)} rules, {examples} examples: all pass.\n"
     assert result.exit_code == 0
 
 
