@@ -1,1 +1,1 @@
-"""What goes together: merged mappings and files, owners, code that reads keys by name."""
+"""Connections between settings: merged mappings and files, owners, code that reads keys by name."""

@@ -1,4 +1,4 @@
-"""Which files of a run are merged into others: the ``defaults:`` of OmegaConf and Hydra, ``extends: base.yaml``.
+"""Files that are merged into others: the ``defaults:`` of OmegaConf and Hydra, ``extends: base.yaml``.
 
 Files that are merged have to be rewritten together; until the program does that, it has to know
 which ones they are. Names are resolved on disk where that is possible, else by the end of a path,
@@ -18,7 +18,7 @@ _MAY_BUILD = re.compile(
     rb"defaults|\.ya?ml\b|^[\"'_]*(?:extends?|inherits?|includes?|imports?|parents?|bases?)\w*[\"']?[ \t]*:",
     re.MULTILINE,
 )
-"""What a file shows that builds on others; most files need not be parsed to know that they do not."""
+"""Matches every file that builds on others, so that most files need not be parsed."""
 _BARE = re.compile(r"[\w./-]{1,200}")
 MAX_DEPTH = 20
 """Files followed from one child; a chain of defaults is never longer in practice."""
@@ -30,7 +30,7 @@ def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, 
     ``children`` maps the path of each file that has settings to what it builds on (as ``builds_on`` gives it).
     """
     known = {os.path.realpath(path): path for path in paths}
-    found: dict[str, str] = {}
+    over: dict[str, str] = {}
     for child, named in children.items():
         seen = {os.path.realpath(child)}
         waiting = [(child, named)]
@@ -42,9 +42,9 @@ def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, 
                         continue
                     seen.add(parent)
                     if parent in known:
-                        found.setdefault(known[parent], child)
+                        over.setdefault(known[parent], child)
                     waiting.append((parent, builds_on(parent, _read(parent))))
-    return found
+    return over
 
 
 def children_around(paths: Iterable[str]) -> dict[str, str]:
@@ -55,8 +55,8 @@ def children_around(paths: Iterable[str]) -> dict[str, str]:
     from cgmigrate.project.checkout import tracked_yaml
     from cgmigrate.project.seeds import has_seed_word
 
-    found = tracked_yaml({os.path.dirname(path) for path in paths}, "cuda")
-    return {path: builds_on(path, data) for path in found if has_seed_word(data := _read(path))}
+    tracked = tracked_yaml({os.path.dirname(path) for path in paths}, "cuda")
+    return {path: builds_on(path, data) for path in tracked if has_seed_word(data := _read(path))}
 
 
 def _entries(builds_on: str) -> list[str]:
@@ -111,7 +111,7 @@ def _names_file(path: str, word: str) -> bool:
 
 
 def _read(path: str) -> bytes:
-    """The bytes of a file, none where it cannot be read."""
+    """Return the bytes of a file, none if it cannot be read."""
     try:
         return read_bytes(path)
     except OSError:

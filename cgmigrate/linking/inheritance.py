@@ -40,10 +40,10 @@ def components(sites: Sequence[Site]) -> list[list[int]]:
     for site in sites:
         for source in (*site.inherits, *site.linked):
             group[find(site.index)] = find(source)
-    found: dict[int, list[int]] = {}
+    result: dict[int, list[int]] = {}
     for index in _sources_first(sites):
-        found.setdefault(find(index), []).append(index)
-    return list(found.values())
+        result.setdefault(find(index), []).append(index)
+    return list(result.values())
 
 
 UNSET: Settings = {
@@ -54,14 +54,14 @@ UNSET: Settings = {
     MODULES: [],
     INFERENCE: None,
 }
-"""What a site writes to be rid of a setting that it inherits."""
+"""The values that a site writes to unset settings that it inherits."""
 
 
 def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[int, Settings]) -> dict[int, Settings]:
     """Return the own settings that give each site of a component its final settings.
 
-    A setting that the sources will already say is written only where the site wrote it before, or
-    one that it replaces; one that they say and the site should not have is unset.
+    A setting that its sources will have is written only if the site wrote it before, or one that it
+    replaces; a setting that they have and the site should not have is unset.
     """
     done: dict[int, Settings] = {}
     rewrites: dict[int, Settings] = {}
@@ -80,13 +80,13 @@ def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[i
     return rewrites
 
 
-_SAID_BY = {IMPL: (ENABLE, EXTERNAL), MODULES: (SCOPE,), INFERENCE: (SCOPE, MODULES)}
+_OLDER_NAMES = {IMPL: (ENABLE, EXTERNAL), MODULES: (SCOPE,), INFERENCE: (SCOPE, MODULES)}
 
 
 def _wrote(site: Site, name: str) -> bool:
-    """Whether the site said this itself before, if under an older name."""
+    """Return whether the site wrote this setting itself before, under this or an older name."""
     # A boolean that is false names no implementation.
-    return name in site.own or any(site.own.get(old, False) is not False for old in _SAID_BY.get(name, ()))
+    return name in site.own or any(site.own.get(old, False) is not False for old in _OLDER_NAMES.get(name, ()))
 
 
 def _inherited(site: Site, done: Mapping[int, Settings]) -> Settings:
@@ -97,9 +97,9 @@ def _inherited(site: Site, done: Mapping[int, Settings]) -> Settings:
 
 
 def _sources_first(sites: Sequence[Site]) -> Iterable[int]:
-    """Indices in an order in which every site comes behind those it inherits from.
+    """Return the indices of sites, each after those from which it inherits.
 
-    An anchor stands before its aliases in YAML, but a site's own index may be lower than that of a
+    An anchor precedes its aliases in YAML, but a site's own index may be lower than that of a
     mapping inside it.
     """
     order: list[int] = []

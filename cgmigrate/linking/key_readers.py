@@ -39,15 +39,15 @@ def readers_of_keys(top: str | None, sources: Iterable[tuple[str, bytes]]) -> di
 
     texts = dict(sources)
     paths = {*texts, *(tracked_python(top, _FOR_GIT) if top else ())}
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     # A test that reads a name shows less than the code under test.
     for path in sorted(paths, key=lambda path: ("test" in path, path)):
         if not is_part_of_megatron(os.path.abspath(path)):
             for name, line in _reads(texts.get(path) or _bytes_of(path)):
-                found.setdefault(name, f"{path}:{line}")
-        if len(found) == len(DEPRECATED):
+                places.setdefault(name, f"{path}:{line}")
+        if len(places) == len(DEPRECATED):
             break
-    return found
+    return places
 
 
 def _bytes_of(path: str) -> bytes:
@@ -58,7 +58,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _reads(data: bytes) -> Iterator[tuple[str, int]]:
-    """The old names that a file reads by name, each with its line."""
+    """Return the old names that a file reads by name, each with its line."""
     try:
         text, _ = decode(data)
         if not _CANDIDATE.search(text):
@@ -72,7 +72,7 @@ def _reads(data: bytes) -> Iterator[tuple[str, int]]:
 
 
 def _name_read(node: ast.AST, source: Source) -> str:
-    """The key that a node reads, without the path before it; empty when it reads none."""
+    """Return the key that a node reads, without the path before it; empty if it reads none."""
     above = source.parent(node)
     match node:
         case ast.AnnAssign(target=ast.Name(id=name)) if isinstance(above, ast.ClassDef):

@@ -1,7 +1,7 @@
-"""A baseline: how many diagnostics of each rule each file has that are known, so that only what is new is reported.
+"""A baseline: the number of known diagnostics of each rule in each file, so that only new ones are reported.
 
 Counts, not line numbers: these change with every edit above. Where a file has more diagnostics of a rule than the
-baseline, which of them are new cannot be known, so all are shown.
+baseline, which of them are new is not known, so all are shown.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ class BaselineError(ValueError):
 
 @dataclass(slots=True)
 class Baseline:
-    """Known diagnostics, and what a run has found beside them."""
+    """The counts of known diagnostics, and those of the current run."""
 
     path: str
     known: Counts
-    found: Counts = field(default_factory=dict)
+    current: Counts = field(default_factory=dict)
 
     @property
     def _folder(self) -> str:
         return os.path.dirname(os.path.abspath(self.path))
 
     def name_of(self, path: str) -> str:
-        """How a file is called in the baseline."""
+        """Return the name of a file in the baseline."""
         return os.path.relpath(os.path.abspath(path), self._folder).replace(os.sep, "/")
 
     def file_of(self, name: str) -> str:
-        """The path of a file in the baseline, as it can be opened from here."""
+        """Return the path of a file in the baseline, relative to the working directory."""
         return os.path.relpath(os.path.join(self._folder, name))
 
     def part(
         self, path: str, diagnostics: Iterable[Diagnostic]
     ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
-        """The diagnostics of a file that are to be shown, and those that are known. Remembers how many there were."""
+        """Return the diagnostics of a file to show, and the known ones; count them all for the current run."""
         diagnostics = tuple(diagnostics)
         name = self.name_of(path)
-        now = self.found[name] = dict(Counter(diagnostic.rule for diagnostic in diagnostics))
+        now = self.current[name] = dict(Counter(diagnostic.rule for diagnostic in diagnostics))
         known = self.known.get(name, {})
         shown = tuple(
             _noted(diagnostic, known[diagnostic.rule], now[diagnostic.rule]) if diagnostic.rule in known else diagnostic
@@ -63,18 +63,18 @@ class Baseline:
         )
         return shown, tuple(f for f in diagnostics if now[f.rule] <= known.get(f.rule, 0))
 
-    def fixed(self, concerns: Callable[[str, str], bool]) -> Counts:
-        """How many known diagnostics are no more; ``concerns`` says of a file and code whether this run can tell."""
+    def fixed(self, covers: Callable[[str, str], bool]) -> Counts:
+        """Return the counts of known diagnostics that are fixed, for the files and codes that the run ``covers``."""
         gone: Counts = {}
         for name, rules in self.known.items():
-            now = self.found.get(name, {})
+            now = self.current.get(name, {})
             fewer = {rule: count - now.get(rule, 0) for rule, count in rules.items() if count > now.get(rule, 0)}
-            if fewer := {rule: count for rule, count in fewer.items() if concerns(name, rule)}:
+            if fewer := {rule: count for rule, count in fewer.items() if covers(name, rule)}:
                 gone[name] = fewer
         return gone
 
     def pruned(self, fixed: Counts) -> Counts:
-        """What is known, less what is fixed."""
+        """Return the known counts without the fixed ones."""
         return _less_empty(
             {
                 name: {rule: count - fixed.get(name, {}).get(rule, 0) for rule, count in rules.items()}
@@ -82,18 +82,18 @@ class Baseline:
             }
         )
 
-    def renewed(self, concerns: Callable[[str, str], bool]) -> Counts:
-        """What is known when all that this run has found is; what it did not look at stays."""
-        names = {*self.known, *self.found}
+    def renewed(self, covers: Callable[[str, str], bool]) -> Counts:
+        """Return the counts of the current run, and the known ones of files and codes that the run does not cover."""
+        names = {*self.known, *self.current}
         result: Counts = {}
         for name in names:
-            kept = {r: n for r, n in self.known.get(name, {}).items() if not concerns(name, r)}
-            result[name] = kept | self.found.get(name, {})
+            kept = {r: n for r, n in self.known.get(name, {}).items() if not covers(name, r)}
+            result[name] = kept | self.current.get(name, {})
         return _less_empty(result)
 
 
 def _noted(diagnostic: Diagnostic, known: int, now: int) -> Diagnostic:
-    note = f"the baseline knows {known} of the {now} {diagnostic.rule} in this file; which are new cannot be told"
+    note = f"the baseline knows {known} of the {now} {diagnostic.rule} in this file; which are new is not known"
     return replace(diagnostic, notes=(*diagnostic.notes, note))
 
 
@@ -103,7 +103,7 @@ def _less_empty(counts: Counts) -> Counts:
 
 
 def total(counts: Counts) -> int:
-    """The number of diagnostics."""
+    """Return the number of diagnostics."""
     return sum(sum(rules.values()) for rules in counts.values())
 
 
@@ -120,7 +120,7 @@ def load(path: str, missing_is_empty: bool = False) -> Baseline:
     except (RecursionError, MemoryError) as error:
         raise BaselineError(f"{path}: the baseline is nested too deeply to be read") from error
     except ValueError as error:
-        # Two branches that both fix something meet here.
+        # Typical after a merge of two branches that both fix something.
         hint = "after a merge conflict, take either side and run with --prune-baseline"
         raise BaselineError(f"{path}: the baseline is not valid JSON ({error}); {hint}") from error
     if not isinstance(data, Mapping) or data.get("version") != VERSION:

@@ -1,4 +1,4 @@
-"""What a run may write: only files in the paths that it was given, whatever links lead out of them."""
+"""The files that a run may write: only those in its paths, also if links lead out of them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from cgmigrate.project.paths import is_below
 
 
 def outside(path: str, paths: Iterable[str]) -> str:
-    """The real path of a file that is in none of the paths, empty for one that is."""
+    """Return the real path of a file that is in none of the paths, empty for one that is."""
     real = os.path.realpath(path)
     return "" if any(is_below(real, os.path.realpath(top)) for top in paths) else real
 
 
 def withheld(diagnostics: Sequence[Diagnostic], place: str) -> tuple[Diagnostic, ...]:
-    """Diagnostics of a file at a place outside of the paths: reported, without their fixes."""
+    """Return the diagnostics of a file outside of the paths without their fixes; ``place`` is its real path."""
     return tuple(_withheld(diagnostic, place) if diagnostic.applicability else diagnostic for diagnostic in diagnostics)
 
 
 def not_written(path: str, place: str) -> str:
-    """The note about a file that gets no comments."""
+    """Return the note about a file that gets no comments."""
     return f"{path}: no comment is written, since the file is outside of the paths ({place}); give its path"
 
 
-def without_fixes(examined: FilePlan) -> FilePlan:
-    """An examination of which nothing is rewritten."""
-    return FilePlan(diagnostics=examined.diagnostics, skipped=examined.skipped)
+def without_fixes(plan: FilePlan) -> FilePlan:
+    """Return a plan that rewrites nothing."""
+    return FilePlan(diagnostics=plan.diagnostics, skipped=plan.skipped)
 
 
 def _withheld(diagnostic: Diagnostic, place: str) -> Diagnostic:

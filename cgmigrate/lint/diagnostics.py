@@ -36,18 +36,18 @@ UNREADABLE = frozenset(("CG001", "CG002", "CG007", "CG008", "CG009", "CG013"))
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What holds for a whole run (of one project): releases, rules, owners."""
+    """The releases, rules and ecosystems for a file, and the other files that its settings concern."""
 
     source: Release
     target: Release
     rules: Mapping[str, Rule]
     ecosystems: Sequence[Ecosystem]
     assumed_source: bool = True
-    """Whether the source release is only the default, neither given nor pinned."""
+    """Whether the source release is only the default: no option, configuration or pin names one."""
     merged_into: str = ""
-    """A file with settings of its own that is merged over the one under examination."""
+    """A file with settings of its own that is merged over this one."""
     names_files: str = ""
-    """Files that the one under examination names at its top level, which may hold settings of the same model."""
+    """Files that this one names at its top level, which may have settings of the same model."""
     key_readers: Mapping[str, str] = field(default_factory=dict)
     """Old name → the file and line of code that reads it by name from a mapping."""
     suppressed: frozenset[Span] = frozenset()
@@ -106,7 +106,7 @@ class FilePlan:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a fix is unsafe or missing; ``rule`` is the rule that says so, empty where it concerns the whole site.
+    """Why a fix is unsafe or missing; ``rule`` is the rule that says so, empty if it concerns the whole site.
 
     ``help`` is what to write by hand, where the reason itself is no such advice.
     """
@@ -135,14 +135,14 @@ class SiteCase:
     """Diagnostics that the examination itself gives, apart from those of matching rules."""
 
     def block(self, text: str, rule: str = "", help: str = "") -> None:
-        """Give the reason why the site cannot be rewritten; the first one given stays."""
+        """Set the reason why the site cannot be rewritten, unless there is one."""
         self.blocked = self.blocked or Reason(text, rule, help)
 
     def risk(self, text: str, rule: str = "") -> None:
-        """Give a reason why the site is rewritten only when the user says so."""
+        """Add a reason why the fix of the site is unsafe."""
         self.risks.append(Reason(text, rule))
 
 
 def reader_name(reader: Reader) -> str:
-    """How rules name a reader: config, command-line, bridge."""
+    """Return how rules name a reader: config, command-line, bridge."""
     return reader.name.lower().replace("_", "-")

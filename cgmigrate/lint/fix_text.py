@@ -14,7 +14,7 @@ LONGEST = 160
 def fix_text(
     document: Document, site: Site, written: Written, planned: Iterable[Change], quotes: Mapping[str, str]
 ) -> str:
-    """The part of a fix that concerns one setting; ``quotes`` is how the site's settings read afterwards."""
+    """Return the part of a fix that concerns one setting; ``quotes`` is how the site's settings read afterwards."""
     own = {one.field: one for one in site.written}
     parts: list[str] = []
     deleted: list[str] = []
@@ -38,7 +38,7 @@ def _text_of(document: Document, written: Written) -> str:
 
 
 def _rewritten(before: str, after: str) -> list[str]:
-    """What is written and deleted where one text becomes the other; of several lines those that change."""
+    """Return what is written and deleted when one text becomes the other; of several lines those that change."""
     old, new = _lines(before), _lines(after)
     if not _by_lines(after):
         return [f"write {quoted(after)}"]
@@ -49,12 +49,12 @@ def _rewritten(before: str, after: str) -> list[str]:
 
 
 def _shortened(text: str) -> str:
-    """A text that goes; of several lines, the first."""
+    """Return a deleted text for display; of several lines, the first."""
     return quoted(_lines(text)[0] + " …") if _by_lines(text) else quoted(text)
 
 
 def _by_lines(text: str) -> bool:
-    """Whether line breaks mean something: a list of YAML in block style, or a comment inside of brackets."""
+    """Return whether line breaks mean something: a list of YAML in block style, or a comment inside brackets."""
     lines = _lines(text)
     return len(lines) > 1 and (lines[0].endswith(":") or any("#" in line for line in lines))
 
@@ -64,6 +64,6 @@ def _lines(text: str) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A text in backticks, in one line."""
+    """Return a text in backticks, in one line."""
     shown = " ".join(text.split())
     return f"`{shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + '…'}`"

@@ -1,4 +1,4 @@
-"""The examples of rules are their tests: through schema, engine and soundness check, for a team's own as for ours."""
+"""Tests of rules: their examples, run through schema, plan and soundness check."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from cgmigrate.text.diff import unified_diff
 from cgmigrate.text.edits import OverlapError, apply
 
 OURS = "CG"
-"""How the codes of the rules that ship begin."""
+"""The beginning of the codes of the rules that ship."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What came of one rule file: what is wrong, each with file and line, or nothing when all its examples hold."""
+    """The result of one rule file: its failures, each with file and line; none if all its examples pass."""
 
     path: str
     title: str
@@ -45,7 +45,7 @@ def run_folder(folder: Path) -> Iterator[Tested]:
         raise RuleError(f"{folder}: no rules in it (a rule is a file NAME.yaml)")
     rules = load()
     read_or_wrong = [(path, _read(path, rules)) for path in paths]
-    # One wrong file must not hide what is to be said of the others.
+    # One wrong file must not hide the failures of the others.
     own = {rule.id: rule for _, rule in reversed(read_or_wrong) if isinstance(rule, Rule)}
     together = dict(sorted({**rules, **own}.items()))
     for path, rule in read_or_wrong:
@@ -97,7 +97,7 @@ def _test(path: Path, rule: Rule, rules: Mapping[str, Rule]) -> Tested:
 
 
 def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule]) -> list[str]:
-    """Compare what an example of a rule says with what happens; return what differs, nothing when it holds."""
+    """Compare what an example of a rule says with what happens; return what differs."""
     before = example["before"]
     context = _context(example, rules)
     document = _document(example, before)
@@ -110,10 +110,10 @@ def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule
     after = example.get("after", before)
     failures = []
     if safe != after:
-        failures.append(f"`fix` does not give `after`{_difference(after, safe)}{_held_back(rule, result)}")
+        failures.append(f"`fix` does not give `after`{_difference(after, safe)}{_reasons_against(rule, result)}")
     elif unsafe != example.get("unsafe-after", after):
-        wanted = example.get("unsafe-after", after)
-        difference = _difference(wanted, unsafe) + _held_back(rule, result)
+        expected = example.get("unsafe-after", after)
+        difference = _difference(expected, unsafe) + _reasons_against(rule, result)
         failures.append(f"`fix --unsafe-fixes` does not give `unsafe-after`{difference}")
     elif again := examine(_document(example, safe), context).safe:
         more = _rewritten(_document(example, safe), again)
@@ -122,27 +122,29 @@ def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule
 
 
 def _reported(rule: Rule, example: Mapping[str, Any], result: FilePlan) -> list[str]:
-    told = {diagnostic.rule for diagnostic in result.diagnostics}
-    if example.get("reported", True) == (rule.id in told):
+    reported = {diagnostic.rule for diagnostic in result.diagnostics}
+    if example.get("reported", True) == (rule.id in reported):
         return []
-    if rule.id in told:
+    if rule.id in reported:
         return [f"{rule.id} is reported, and `reported: false` says that it is not"]
-    others = f"; reported is {', '.join(sorted(told))}" if told else ""
+    others = f"; reported is {', '.join(sorted(reported))}" if reported else ""
     owners = {owner for _, owner in result.skipped}
     alone = f"; the settings are left alone, since they belong to {', '.join(sorted(owners))}" if owners else ""
     return [f"{rule.id} is not reported{others}{alone}"]
 
 
-def _held_back(rule: Rule, result: FilePlan) -> str:
-    """Why fixes are not applied, in the words that a user would read; the rule's own first."""
-    held = [
+def _reasons_against(rule: Rule, result: FilePlan) -> str:
+    """Return why fixes are not applied, in the words of reports; the rule's own first."""
+    withheld = [
         diagnostic
         for diagnostic in result.diagnostics
         if diagnostic.applicability is not Applicability.SAFE and diagnostic.reasons
     ]
-    held.sort(key=lambda diagnostic: diagnostic.rule != rule.id)
+    withheld.sort(key=lambda diagnostic: diagnostic.rule != rule.id)
     return "".join(
-        dict.fromkeys(f"\n    {one.rule} is not fixed; {label}: {text}" for one in held for label, text in one.reasons)
+        dict.fromkeys(
+            f"\n    {one.rule} is not fixed; {label}: {text}" for one in withheld for label, text in one.reasons
+        )
     )
 
 
@@ -162,12 +164,12 @@ def _document(example: Mapping[str, Any], text: str) -> Document:
     return YamlDocument(text)
 
 
-def _rewritten(document: Document, wanted: Mapping[int, Settings]) -> str:
-    return apply(document.text, document.edits(wanted))
+def _rewritten(document: Document, rewrites: Mapping[int, Settings]) -> str:
+    return apply(document.text, document.edits(rewrites))
 
 
-def _difference(wanted: str, got: str) -> str:
-    """The lines that differ, from what the example says to what comes out."""
-    lines = unified_diff("", wanted, got).splitlines()[2:]
+def _difference(expected: str, got: str) -> str:
+    """Return the lines that differ between the example and the actual text."""
+    lines = unified_diff("", expected, got).splitlines()[2:]
     legend = " (- what the example says, + what comes out):\n"
     return legend + "\n".join(f"    {line}" for line in lines if not line.startswith("@@"))

@@ -1,8 +1,8 @@
-"""Rules are data: loading ``rules/*.yaml``, checking them, and deciding where one holds.
+"""Rules are data: loading and checking ``rules/*.yaml``.
 
-A rule says *when* on settings, *what to have instead*, and *how to tell the user*. It never says
-how a syntax is written. The rules that ship are checked by the tests; a team's own are checked
-against ``rules/schema.json`` when they are loaded, with file, line and what is expected.
+A rule has conditions on settings, the settings to have instead, and messages. It never says how a syntax is written.
+The rules that ship are checked by the tests; a team's own are checked against ``rules/schema.json`` when they are
+loaded, with file, line and what is expected.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_NODES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What to have instead. ``unsafe`` says what may change, empty when nothing does."""
+    """The settings to have instead. ``unsafe`` says what may change, empty if nothing does."""
 
     set: Mapping[str, object] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way in which a rule holds.
+    """One way in which a rule matches.
 
     Without a fix, ``decide`` says what a person has to choose. ``help`` says what to write by hand where a rule
     only remarks on a site.
@@ -102,7 +102,7 @@ class Rule:
 
     @property
     def migrates(self) -> bool:
-        """Whether the rule takes part in rewriting a site (else it only remarks on it)."""
+        """Whether the rule takes part in rewriting a site; if not, it only remarks on it."""
         return any(case.fix or case.decide for case in self.cases)
 
 
@@ -135,7 +135,7 @@ def read(path: Path, checked: bool = True) -> Rule:
 
 
 def text_of(path: Path) -> str:
-    """The text of a rule file. Raises RuleError."""
+    """Return the text of a rule file. Raises RuleError."""
     try:
         return read_text(path)
     except OSError as error:
@@ -238,7 +238,7 @@ def check(data: Any, text: str, path: str) -> None:
 
 
 def _check_messages(data: Mapping[str, Any], text: str, path: str) -> None:
-    """See that whatever stands in braces in a message will be filled in. Raises RuleError."""
+    """Check that every placeholder of a message will be filled in. Raises RuleError."""
     cases = data.get("cases")
     for number, case in enumerate(cases or [data]):
         place: list[str | int] = ["cases", number] if cases else []
@@ -265,17 +265,17 @@ def _expectation(error: Any) -> str:
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int:
-    """The line of the value at a path of keys and positions, or of the nearest thing around it."""
+    """Return the line of the value at a path of keys and positions, or of the nearest value around it."""
     import yaml
 
     node = yaml.compose(text, yaml.SafeLoader)
     line = 1
     for step in path:
         if isinstance(node, yaml.MappingNode):
-            found = next(((k, v) for k, v in node.value if k.value == step), None)
-            if found is None:
+            pair = next((pair for pair in node.value if pair[0].value == step), None)
+            if pair is None:
                 break
-            line, node = found[0].start_mark.line + 1, found[1]
+            line, node = pair[0].start_mark.line + 1, pair[1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             node = node.value[step]
             line = node.start_mark.line + 1

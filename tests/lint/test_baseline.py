@@ -73,7 +73,7 @@ def test_where_there_are_more_than_known_all_of_that_rule_are_shown(project: Pat
     path.write_text(path.read_text() + "d:\n  external_cuda_graph: true\n")
     result = cgmigrate("check", *KNOWN, ".")
     assert (result.exit_code, result.stdout.count(" CG102 "), result.stdout.count(" CG106 ")) == (1, 3 + 3, 0)
-    note = "note: the baseline knows 2 of the 3 CG102 in this file; which are new cannot be told"
+    note = "note: the baseline knows 2 of the 3 CG102 in this file; which are new is not known"
     assert result.stdout.count(note) == 3
 
 
