@@ -48,7 +48,7 @@ def order_dependence(cases: Sequence[SiteCase]) -> str:
     uncertain = [case for case in cases if case.site.uncertain]
     if not uncertain:
         return ""
-    reason = "which settings are in effect depends on the branches and loops before it"
+    reason = "which settings are in effect depends on the branches and loops above"
     names = {name for case in cases for name in case.site.own}
     scopes = [names_in(case.site.own.get(SCOPE)) for case in cases]
     if names & {ENABLE, EXTERNAL, INFERENCE} or any("full_iteration_inference" in scope for scope in scopes):
