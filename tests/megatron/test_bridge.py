@@ -51,7 +51,7 @@ def test_bridge_reads_settings_as_its_own_code_does() -> None:
     compared = 0
     for settings in cross_product():
         if isinstance(settings.get("cuda_graph_scope"), str) and "Attn" in str(settings["cuda_graph_scope"]):
-            continue  # Bridge tells an unknown name later than megatron-core does; both refuse
+            continue  # Bridge rejects an unknown name later than megatron-core does
         got = resolved_configuration(settings, Release(0, 19), Reader.BRIDGE)
         config = unvalidated(core.TransformerConfig, settings)
         try:

@@ -200,7 +200,7 @@ def test_an_undecided_value_is_never_guessed() -> None:
         capture_of(settings, Release(0, 17), Reader.CONFIG)
 
 
-def test_captures_are_told_in_words() -> None:
+def test_captures_have_descriptions() -> None:
     def said(settings: dict[str, object], release: str = "0.17") -> str:
         return str(capture_of(settings, release_of(release), Reader.CONFIG))
 
@@ -226,9 +226,9 @@ def test_the_main_branch_reads_like_the_newest_release() -> None:
     }
     names = list(values)
     for choice in itertools.product(*([None, *values[name]] for name in names)):
-        given = {name: value for name, value in zip(names, choice, strict=True) if value is not None}
+        written = {name: value for name, value in zip(names, choice, strict=True) if value is not None}
         for reader in Reader:
-            assert capture_of(given, UPSTREAM, reader) == capture_of(given, NEWEST, reader), given
+            assert capture_of(written, UPSTREAM, reader) == capture_of(written, NEWEST, reader), written
 
 
 def test_modules_of_local_are_named_only_where_captures_are_compared_by_them() -> None:

@@ -1,4 +1,4 @@
-"""Settings from files: which file holds where, what each key does, and what is said of one that is wrong."""
+"""Configuration files: which one applies to a file, its keys, and the errors for a wrong one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCOPE = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
 DOCS = ROOT / "docs/configuration.md"
 
 
-def found(result) -> list[tuple[str, str]]:
+def reported(result) -> list[tuple[str, str]]:
     """(path, rule) of every diagnostic printed."""
     return re.findall(r"^(\S+?):\d+:\d+: (\w+)", result.stdout, re.MULTILINE)
 
@@ -27,12 +27,12 @@ def found(result) -> list[tuple[str, str]]:
 # --- which file ---------------------------------------------------------------------------------------
 
 
-def test_either_file_does_and_the_own_one_goes_first(project: Path, cgmigrate) -> None:
+def test_either_file_is_read_and_the_own_one_takes_precedence(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", LEGACY)
     write(project / "pyproject.toml", '[tool.cgmigrate]\nignore = ["CG101"]\n')
-    assert found(cgmigrate("check", ".")) == []
+    assert reported(cgmigrate("check", ".")) == []
     write(project / "cgmigrate.toml", "")
-    assert found(cgmigrate("check", ".")) == [("a.yaml", "CG101")]
+    assert reported(cgmigrate("check", ".")) == [("a.yaml", "CG101")]
 
 
 def test_the_nearest_file_decides_alone(project: Path, cgmigrate) -> None:
@@ -41,7 +41,7 @@ def test_the_nearest_file_decides_alone(project: Path, cgmigrate) -> None:
     write(project / "pyproject.toml", '[tool.cgmigrate]\nignore = ["CG1"]\n')
     write(project / "team/cgmigrate.toml", 'from = "0.17"\n')
     result = cgmigrate("check", ".")
-    assert found(result) == [("team/a.yaml", "CG101"), ("team/deep/a.yaml", "CG101")]
+    assert reported(result) == [("team/a.yaml", "CG101"), ("team/deep/a.yaml", "CG101")]
 
 
 def test_a_pyproject_without_the_table_is_passed_over(project: Path, cgmigrate) -> None:
@@ -55,7 +55,7 @@ def test_the_search_ends_at_the_top_of_a_checkout(project: Path, cgmigrate) -> N
     write(project / "cgmigrate.toml", 'ignore = ["CG1"]\n')
     write(project / "other/.git/HEAD", "ref: refs/heads/main\n")
     write(project / "other/a.yaml", LEGACY)
-    assert found(cgmigrate("check", "other/a.yaml")) == [("other/a.yaml", "CG101")]
+    assert reported(cgmigrate("check", "other/a.yaml")) == [("other/a.yaml", "CG101")]
 
 
 def test_config_holds_for_all_and_isolated_for_none(project: Path, cgmigrate) -> None:
@@ -63,10 +63,10 @@ def test_config_holds_for_all_and_isolated_for_none(project: Path, cgmigrate) ->
     write(project / "sub/a.yaml", LEGACY)
     write(project / "sub/cgmigrate.toml", 'ignore = ["CG1"]\n')
     write(project / "ci/strict.toml", 'extend-exclude = ["/a.yaml"]\n')
-    assert found(cgmigrate("check", ".")) == [("a.yaml", "CG101")]
+    assert reported(cgmigrate("check", ".")) == [("a.yaml", "CG101")]
     # Its patterns are seen from the working directory.
-    assert found(cgmigrate("check", "--config", "ci/strict.toml", ".")) == [("sub/a.yaml", "CG101")]
-    assert len(found(cgmigrate("check", "--isolated", "."))) == 2
+    assert reported(cgmigrate("check", "--config", "ci/strict.toml", ".")) == [("sub/a.yaml", "CG101")]
+    assert len(reported(cgmigrate("check", "--isolated", "."))) == 2
     assert cgmigrate("check", "--isolated", "--config", "ci/strict.toml", ".").exit_code == 2
     missing = cgmigrate("check", "--config", "nowhere.toml", ".")
     assert (missing.exit_code, "nowhere.toml: the configuration cannot be read" in missing.stderr) == (2, True)
@@ -87,19 +87,19 @@ def test_releases_and_the_command_line_before_them(project: Path, cgmigrate) -> 
 def test_select_on_the_command_line_starts_afresh_and_ignore_takes_away(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", LEGACY + "  external_cuda_graph: false\n")
     write(project / "cgmigrate.toml", 'select = ["cg1"]\nignore = ["CG101"]\n')
-    assert {rule for _, rule in found(cgmigrate("check", "."))} == {"CG102"}
-    assert {rule for _, rule in found(cgmigrate("check", "--select", "CG101", "."))} == {"CG101"}
-    assert found(cgmigrate("check", "--ignore", "CG102", ".")) == []
+    assert {rule for _, rule in reported(cgmigrate("check", "."))} == {"CG102"}
+    assert {rule for _, rule in reported(cgmigrate("check", "--select", "CG101", "."))} == {"CG101"}
+    assert reported(cgmigrate("check", "--ignore", "CG102", ".")) == []
 
 
 def test_per_file_ignores(project: Path, cgmigrate) -> None:
     for name in ("a.yaml", "old/a.yaml", "old/new/a.yaml", "b.yaml"):
         write(project / name, LEGACY)
     write(project / "cgmigrate.toml", '[per-file-ignores]\n"old/" = ["CG101"]\n"b.*" = ["CG1"]\n')
-    assert found(cgmigrate("check", ".")) == [("a.yaml", "CG101")]
-    assert found(cgmigrate("check", "old/new/a.yaml")) == []
+    assert reported(cgmigrate("check", ".")) == [("a.yaml", "CG101")]
+    assert reported(cgmigrate("check", "old/new/a.yaml")) == []
     write(project / "cgmigrate.toml", '[per-file-ignores]\n"!old/" = ["CG101"]\n')
-    assert [path for path, _ in found(cgmigrate("check", "."))] == ["old/a.yaml", "old/new/a.yaml"]
+    assert [path for path, _ in reported(cgmigrate("check", "."))] == ["old/a.yaml", "old/new/a.yaml"]
 
 
 def test_what_is_ignored_is_not_fixed(project: Path, cgmigrate) -> None:
@@ -113,9 +113,12 @@ def test_excludes_hold_for_named_paths_and_exclude_is_replaced_by_the_command_li
         write(project / name, LEGACY)
     write(project / "cgmigrate.toml", 'exclude = ["old/"]\nextend-exclude = ["vendor"]\n')
     everything = ("a.yaml", "old/a.yaml", "vendor/a.yaml", "old", "vendor")
-    assert [path for path, _ in found(cgmigrate("check", *everything))] == ["a.yaml"]
-    assert [path for path, _ in found(cgmigrate("check", "--exclude", "a.yaml", "."))] == []
-    assert [path for path, _ in found(cgmigrate("check", "--exclude", "b.yaml", "."))] == ["a.yaml", "old/a.yaml"]
+    assert [path for path, _ in reported(cgmigrate("check", *everything))] == ["a.yaml"]
+    assert [path for path, _ in reported(cgmigrate("check", "--exclude", "a.yaml", "."))] == []
+    assert [path for path, _ in reported(cgmigrate("check", "--exclude", "b.yaml", "."))] == [
+        "a.yaml",
+        "old/a.yaml",
+    ]
 
 
 @pytest.mark.parametrize("checkout", [True, False], ids=["git", "walk"])
@@ -143,9 +146,9 @@ def test_rules_of_ones_own_are_found_from_the_file(project: Path, cgmigrate, mon
         "sources: [a decision]\n",
     )
     write(project / "conf/cgmigrate.toml", 'extend-rules = ["rules"]\nselect = ["TEAM"]\n')
-    assert found(cgmigrate("check", ".")) == [("conf/a.yaml", "TEAM001")]
-    assert found(cgmigrate("check", "--select", "TEAM", "conf")) == [("conf/a.yaml", "TEAM001")]
-    assert found(cgmigrate("check", "--select", "TEAM001", "conf/a.yaml")) == [("conf/a.yaml", "TEAM001")]
+    assert reported(cgmigrate("check", ".")) == [("conf/a.yaml", "TEAM001")]
+    assert reported(cgmigrate("check", "--select", "TEAM", "conf")) == [("conf/a.yaml", "TEAM001")]
+    assert reported(cgmigrate("check", "--select", "TEAM001", "conf/a.yaml")) == [("conf/a.yaml", "TEAM001")]
     assert cgmigrate("check", "--select", "TEAM002", "conf").exit_code == 2
     monkeypatch.chdir(project / "conf")
     assert cgmigrate("explain", "TEAM001").stdout.startswith("TEAM001 no-graphs")
@@ -176,16 +179,16 @@ def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
         write(project / name, unclear)
     write(project / "cgmigrate.toml", '[ecosystems]\n"ours/" = "megatron-core"\n"theirs/" = "other-systems"\n')
     result = cgmigrate("fix", ".")
-    assert found(result) == [("nobody/a.yaml", "CG006")]
+    assert reported(result) == [("nobody/a.yaml", "CG006")]
     assert (project / "ours/a.yaml").read_text() == "runtime:\n  cuda_graph_impl: local\n"
     assert (project / "theirs/a.yaml").read_text() == unclear
 
 
-# --- what is wrong is told with place and remedy ------------------------------------------------------
+# --- errors name the place and the remedy --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('\nselct = ["CG1"]\n', "cgmigrate.toml:2: `selct`: unknown key; did you mean `select`?"),
         ("per_file_ignores = {}\n", "`per_file_ignores`: unknown key; did you mean `per-file-ignores`?"),
@@ -203,15 +206,15 @@ def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
         ('[tool.cgmigrate]\nfrom = "0.17"\n', "the keys of this file are at its top level, without [tool.cgmigrate]"),
     ],
 )
-def test_a_mistake_is_told(project: Path, cgmigrate, text: str, told: str) -> None:
+def test_a_mistake_is_an_error_with_place_and_remedy(project: Path, cgmigrate, text: str, message: str) -> None:
     write(project / "a.yaml", "clean: true\n")
     write(project / "cgmigrate.toml", text)
     result = cgmigrate("check", ".")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
 
 
-def test_a_mistake_in_a_folder_below_is_told_too(project: Path, cgmigrate) -> None:
+def test_a_mistake_in_a_folder_below_is_an_error_too(project: Path, cgmigrate) -> None:
     write(project / "sub/a.yaml", LEGACY)
     write(project / "sub/pyproject.toml", "[tool.cgmigrate]\nselects = []\n")
     result = cgmigrate("check", ".")
@@ -247,13 +250,13 @@ def test_what_is_shown_as_settings_is_a_configuration_that_says_the_same(project
     assert cgmigrate("check", "--show-settings", "nowhere").exit_code == 2
 
 
-def test_where_releases_come_from_is_told(project: Path, cgmigrate) -> None:
+def test_verbose_names_the_origin_of_the_releases(project: Path, cgmigrate) -> None:
     write(project / "sub/a.yaml", LEGACY)
     write(project / "sub/cgmigrate.toml", 'from = "0.16"\nto = "0.18"\n')
-    told = cgmigrate("check", "-v", ".").stderr
-    assert "From 0.16 (sub/cgmigrate.toml) to 0.18 (sub/cgmigrate.toml).\n" in told
-    told = cgmigrate("check", "-v", "--to", "0.19", ".").stderr
-    assert "From 0.16 (sub/cgmigrate.toml) to 0.19 (--to).\n" in told
+    stderr = cgmigrate("check", "-v", ".").stderr
+    assert "From 0.16 (sub/cgmigrate.toml) to 0.18 (sub/cgmigrate.toml).\n" in stderr
+    stderr = cgmigrate("check", "-v", "--to", "0.19", ".").stderr
+    assert "From 0.16 (sub/cgmigrate.toml) to 0.19 (--to).\n" in stderr
 
 
 def test_show_files_lists_what_would_be_looked_at(project: Path, cgmigrate) -> None:

@@ -20,7 +20,7 @@ MISS = b"model:\n  hidden_size: 4096\n"
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in an empty folder; what git reads from the machine's own settings must not matter."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
@@ -40,18 +40,18 @@ def git(*arguments: str, folder: str = ".") -> None:
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
-def found(*paths: str, exclude: tuple[str, ...] = ()) -> list[Source | InputError | TooLarge]:
+def inputs(*paths: str, exclude: tuple[str, ...] = ()) -> list[Source | InputError | TooLarge]:
     return list(Discovery(paths or (".",), exclude=exclude))
 
 
 def names(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
-    items = found(*paths, exclude=exclude)
+    items = inputs(*paths, exclude=exclude)
     assert all(isinstance(item, Source) for item in items), items
     return [item.path for item in items]
 
 
 def the_input_error(*paths: str) -> InputError:
-    [input_error] = [item for item in found(*paths) if isinstance(item, InputError)]
+    [input_error] = [item for item in inputs(*paths) if isinstance(item, InputError)]
     return input_error
 
 
@@ -199,25 +199,25 @@ class TestFiles:
 
 
 class TestNamedPaths:
-    def test_a_path_below_the_working_directory_is_shown_relative_to_it(self, here: Path) -> None:
+    def test_a_path_below_the_working_directory_is_shown_relative_to_it(self, folder: Path) -> None:
         put("sub/a.yaml")
         for spelling in (
             "sub/a.yaml",
             "./sub/a.yaml",
             "sub/../sub/a.yaml",
-            str(here / "sub/a.yaml"),
+            str(folder / "sub/a.yaml"),
             "sub/",
             "sub",
         ):
             assert names(spelling) == ["sub/a.yaml"]
-        assert names(str(here)) == ["sub/a.yaml"]
+        assert names(str(folder)) == ["sub/a.yaml"]
 
-    def test_a_path_elsewhere_is_shown_as_given(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_path_elsewhere_is_shown_as_written(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         put("sub/a.yaml")
         put("inner/b.yaml")
         monkeypatch.chdir("inner")
         assert names("../sub") == ["../sub/a.yaml"]
-        assert names(str(here / "sub/a.yaml")) == [str(here / "sub/a.yaml")]
+        assert names(str(folder / "sub/a.yaml")) == [str(folder / "sub/a.yaml")]
         assert names("..") == ["../inner/b.yaml", "../sub/a.yaml"]
 
     def test_dots_behind_a_link_are_followed_as_the_system_does(self) -> None:
@@ -225,11 +225,11 @@ class TestNamedPaths:
         put("far/away/a.yaml")
         put("near/x.yaml", MISS)
         Path("near/link").symlink_to("../far/away/inner")
-        [source] = found("near/link/../a.yaml")
+        [source] = inputs("near/link/../a.yaml")
         assert source.path == "far/away/a.yaml"
 
     def test_a_missing_path(self) -> None:
-        assert found("nope.yaml") == [InputError("nope.yaml", "no such file or directory", missing=True)]
+        assert inputs("nope.yaml") == [InputError("nope.yaml", "no such file or directory", missing=True)]
 
     def test_a_path_through_a_file(self) -> None:
         put("a.yaml")
@@ -239,24 +239,24 @@ class TestNamedPaths:
 
     def test_an_empty_path_is_not_the_working_directory(self) -> None:
         put("a.yaml")
-        assert found("") == [InputError("", "no such file or directory", missing=True)]
+        assert inputs("") == [InputError("", "no such file or directory", missing=True)]
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
         put("a.json")
         reason = "not a kind of file that cgmigrate reads (YAML, Python)"
-        assert found("a.json") == [InputError("a.json", reason, missing=False)]
+        assert inputs("a.json") == [InputError("a.json", reason, missing=False)]
 
     def test_a_missing_path_does_not_stop_the_others(self) -> None:
         put("a.yaml")
-        assert [item.path for item in found("z.yaml", "a.yaml")] == ["a.yaml", "z.yaml"]
+        assert [item.path for item in inputs("z.yaml", "a.yaml")] == ["a.yaml", "z.yaml"]
 
-    def test_the_same_file_named_twice_comes_once(self, here: Path) -> None:
+    def test_the_same_file_named_twice_comes_once(self, folder: Path) -> None:
         put("a.yaml")
-        assert names("a.yaml", ".", "./a.yaml", str(here / "a.yaml")) == ["a.yaml"]
+        assert names("a.yaml", ".", "./a.yaml", str(folder / "a.yaml")) == ["a.yaml"]
 
     def test_a_fifo_is_never_opened(self) -> None:
         os.mkfifo("pipe.yaml")
-        assert found(".") == []
+        assert inputs(".") == []
         assert the_input_error("pipe.yaml") == InputError(
             "pipe.yaml", "not a regular file, so cgmigrate does not open it", missing=True
         )
@@ -277,7 +277,7 @@ class TestSymbolicLinks:
         put("outside/real.yaml")
         Path("in").mkdir()
         Path("in/link.yaml").symlink_to("../outside/real.yaml")
-        assert found("in") == [Source("in/link.yaml", Syntax.YAML, HIT)]
+        assert inputs("in") == [Source("in/link.yaml", Syntax.YAML, HIT)]
 
     def test_a_real_name_comes_before_a_link_to_it(self) -> None:
         put("z.yaml")
@@ -307,16 +307,16 @@ class TestSymbolicLinks:
         Path("a.yaml").symlink_to("gone.yaml")
         Path("b.txt").symlink_to("gone.txt")
         reason = "a symbolic link whose target does not exist"
-        assert found(".") == [InputError("a.yaml", reason, missing=False)]
-        assert found("a.yaml") == [InputError("a.yaml", reason, missing=True)]
-        assert found("b.txt") == [InputError("b.txt", reason, missing=True)]
+        assert inputs(".") == [InputError("a.yaml", reason, missing=False)]
+        assert inputs("a.yaml") == [InputError("a.yaml", reason, missing=True)]
+        assert inputs("b.txt") == [InputError("b.txt", reason, missing=True)]
 
     def test_a_looping_link(self) -> None:
         Path("a.yaml").symlink_to("b.yaml")
         Path("b.yaml").symlink_to("a.yaml")
         reason = "a symbolic link that leads back to itself"
-        assert found(".") == [InputError("a.yaml", reason, False), InputError("b.yaml", reason, False)]
-        assert found("a.yaml") == [InputError("a.yaml", reason, missing=True)]
+        assert inputs(".") == [InputError("a.yaml", reason, False), InputError("b.yaml", reason, False)]
+        assert inputs("a.yaml") == [InputError("a.yaml", reason, missing=True)]
 
 
 class TestExclusion:
@@ -351,7 +351,7 @@ class TestExclusion:
 
     def test_a_pattern_that_is_not_valid(self) -> None:
         with pytest.raises(ValueError, match="!"):
-            found(".", exclude=("!",))
+            inputs(".", exclude=("!",))
 
 
 class TestWalk:
@@ -407,7 +407,7 @@ class TestWalk:
         finally:
             sys.setrecursionlimit(limit)
 
-    def test_an_unreadable_directory_is_told_and_the_rest_is_handled(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unreadable_directory_is_an_input_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         put("a.yaml")
         put("locked/b.yaml")
         put("open/c.yaml")
@@ -419,13 +419,13 @@ class TestWalk:
             return scandir(path)
 
         monkeypatch.setattr(os, "scandir", refuse)
-        assert found(".") == [
+        assert inputs(".") == [
             Source("a.yaml", Syntax.YAML, HIT),
             InputError("locked", "cannot be read: Permission denied", missing=True),
             Source("open/c.yaml", Syntax.YAML, HIT),
         ]
 
-    def test_an_unreadable_file_is_told_and_the_rest_is_handled(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unreadable_file_is_an_input_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         put("a.yaml")
         put("b.yaml")
         real_open = os.open
@@ -436,7 +436,7 @@ class TestWalk:
             return real_open(path, flags)
 
         monkeypatch.setattr(os, "open", refuse)
-        assert found(".") == [
+        assert inputs(".") == [
             InputError("a.yaml", "cannot be read: Permission denied", missing=True),
             Source("b.yaml", Syntax.YAML, HIT),
         ]
@@ -444,7 +444,7 @@ class TestWalk:
 
 @pytest.mark.skipif(not hasattr(os, "fork") or os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("in_git", [False, True])
-def test_real_permissions_as_another_user(here: Path, in_git: bool) -> None:
+def test_real_permissions_as_another_user(folder: Path, in_git: bool) -> None:
     if in_git:
         git("init")
     put("a.yaml")
@@ -455,13 +455,13 @@ def test_real_permissions_as_another_user(here: Path, in_git: bool) -> None:
         git("add", "tracked")
     Path("locked").chmod(0)
     Path("tracked").chmod(0)
-    for folder in (here, *here.parents[:-2]):
-        folder.chmod(folder.stat().st_mode | 0o055)
+    for parent in (folder, *folder.parents[:-2]):
+        parent.chmod(parent.stat().st_mode | 0o055)
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            # git does not read another user's checkout unless told to.
+            # git does not read another user's checkout unless its configuration allows that.
             os.environ |= {
                 "GIT_CONFIG_COUNT": "1",
                 "GIT_CONFIG_KEY_0": "safe.directory",
@@ -469,13 +469,13 @@ def test_real_permissions_as_another_user(here: Path, in_git: bool) -> None:
             }
             os.setgid(65534)
             os.setuid(65534)
-            told = "\n".join(f"{type(item).__name__} {item.path} {getattr(item, 'missing', '')}" for item in found())
-            os.write(write_end, told.encode())
+            lines = "\n".join(f"{type(item).__name__} {item.path} {getattr(item, 'missing', '')}" for item in inputs())
+            os.write(write_end, lines.encode())
         finally:
             os._exit(0)
     os.close(write_end)
     with os.fdopen(read_end) as pipe:
-        told = pipe.read().splitlines()
+        lines = pipe.read().splitlines()
     os.waitpid(child, 0)
     # git names no folder of its own accord, only the checkout around what it could not read.
     unread = (
@@ -483,7 +483,7 @@ def test_real_permissions_as_another_user(here: Path, in_git: bool) -> None:
         if in_git
         else ["InputError locked True", "InputError tracked True"]
     )
-    assert sorted(told) == sorted(["Source a.yaml ", "InputError secret.yaml True", *unread])
+    assert sorted(lines) == sorted(["Source a.yaml ", "InputError secret.yaml True", *unread])
 
 
 class TestGit:
@@ -584,7 +584,10 @@ class TestGit:
         Path("broken.yaml").symlink_to("gone")
         git("add", ".")
         os.mkfifo("pipe.yaml")
-        assert [(type(item), item.path) for item in found()] == [(InputError, "broken.yaml"), (Source, "real/a.yaml")]
+        assert [(type(item), item.path) for item in inputs()] == [
+            (InputError, "broken.yaml"),
+            (Source, "real/a.yaml"),
+        ]
 
     def test_names_that_git_would_quote(self) -> None:
         git("init")
@@ -592,21 +595,21 @@ class TestGit:
             put(name)
         assert names() == sorted(['qu"ote.yaml', "tab\there.yaml", "new\nline.yaml", "ünï.yaml", "- dash.yaml"])
 
-    def test_in_a_hook_of_another_repository(self, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    def test_in_a_hook_of_another_repository(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         put("hooked/other.yaml")
         git("init", folder="hooked")
         put("mine/.gitignore", b"no.yaml\n")
         put("mine/a.yaml")
         put("mine/no.yaml")
         git("init", folder="mine")
-        monkeypatch.setenv("GIT_DIR", str(here / "hooked/.git"))
-        monkeypatch.setenv("GIT_WORK_TREE", str(here / "hooked"))
-        monkeypatch.setenv("GIT_INDEX_FILE", str(here / "hooked/.git/index"))
+        monkeypatch.setenv("GIT_DIR", str(folder / "hooked/.git"))
+        monkeypatch.setenv("GIT_WORK_TREE", str(folder / "hooked"))
+        monkeypatch.setenv("GIT_INDEX_FILE", str(folder / "hooked/.git/index"))
         assert names("mine") == ["mine/a.yaml"]
 
     @pytest.mark.parametrize("why", ["missing", "failing"])
     def test_without_a_git_that_answers_the_walk_takes_over(
-        self, why: str, monkeypatch: pytest.MonkeyPatch, here: Path
+        self, why: str, monkeypatch: pytest.MonkeyPatch, folder: Path
     ) -> None:
         git("init")
         put(".gitignore", b"no.yaml\n")
@@ -615,7 +618,7 @@ class TestGit:
         put("bin/nothing", b"")
         if why == "failing":
             put("bin/git", b"#!/bin/sh\necho 'fatal: detected dubious ownership' >&2\nexit 128\n").chmod(0o755)
-        monkeypatch.setenv("PATH", str(here / "bin"))
+        monkeypatch.setenv("PATH", str(folder / "bin"))
         assert names() == ["a.yaml"]
 
     def test_a_git_folder_that_is_not_one(self) -> None:
@@ -628,11 +631,11 @@ class TestGit:
 class TestLargeFiles:
     def test_up_to_the_limit_a_file_is_a_source(self) -> None:
         put("a.yaml", HIT.ljust(MAX_BYTES, b"#"))
-        [source] = found()
+        [source] = inputs()
         assert isinstance(source, Source)
         assert len(source.data) == MAX_BYTES
 
-    def test_over_it_only_its_size_is_told(self) -> None:
+    def test_over_it_only_its_size_is_returned(self) -> None:
         put("a.yaml", HIT.ljust(MAX_BYTES + 1, b"#"))
         put("b.yaml", MISS.ljust(MAX_BYTES + 1, b"#"))
         discovered = Discovery(["."])
@@ -649,18 +652,18 @@ class TestLargeFiles:
         for part in (0, 1, len("enable"), len("enable_cuda_graph") - 1, len("enable_cuda_graph")):
             filling = (border - len(mark)) // len(blank) - part
             put("a.yaml", mark + blank * filling + word + blank)
-            assert [type(item) for item in found()] == [TooLarge], part
+            assert [type(item) for item in inputs()] == [TooLarge], part
             put("a.yaml", mark + blank * filling + word[: -len(blank)] + blank)
-            assert found() == [], part
+            assert inputs() == [], part
 
-    def test_fifty_megabytes_are_not_held(self) -> None:
+    def test_fifty_megabytes_are_not_kept_in_memory(self) -> None:
         with put("a.yaml", b"").open("wb") as file:
             file.truncate(50_000_000)
             file.seek(0, os.SEEK_END)
             file.write(HIT)
         tracemalloc.start()
         try:
-            assert found() == [TooLarge("a.yaml", 50_000_000 + len(HIT))]
+            assert inputs() == [TooLarge("a.yaml", 50_000_000 + len(HIT))]
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

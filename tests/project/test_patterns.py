@@ -66,11 +66,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ignored(checkout: Path, lines: list[str], paths: list[str]) -> list[str]:
     """The paths that git ignores, none of which exists."""
     (checkout / ".gitignore").write_text("".join(line + "\n" for line in lines))
-    asked = "".join(path + "\0" for path in paths)
+    names = "".join(path + "\0" for path in paths)
     done = subprocess.run(
         ["git", "-c", "core.ignorecase=false", "check-ignore", "--no-index", "-z", "--stdin"],
         cwd=checkout,
-        input=asked.encode(),
+        input=names.encode(),
         capture_output=True,
         check=False,
     )

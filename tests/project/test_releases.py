@@ -610,7 +610,7 @@ GIVE_TO = "requirements.txt:1 pins {}, which does not know the new names; give -
 
 
 @pytest.mark.parametrize(
-    ("spec", "given_source", "given_target", "expected", "note"),
+    ("spec", "source_option", "target_option", "expected", "note"),
     [
         ("", None, None, "0.17 (the default) to 0.19 (the default)", None),
         ("", "0.15", None, "0.15 (--from) to 0.19 (the default)", None),
@@ -633,15 +633,15 @@ GIVE_TO = "requirements.txt:1 pins {}, which does not know the new names; give -
 def test_resolve(
     project: Path,
     spec: str,
-    given_source: str | None,
-    given_target: str | None,
+    source_option: str | None,
+    target_option: str | None,
     expected: str,
     note: str | None,
 ) -> None:
     text = f"megatron-core{spec}"
     write(project / "requirements.txt", text)
-    source = parse_release(given_source) if given_source else None
-    target = parse_release(given_target) if given_target else None
+    source = parse_release(source_option) if source_option else None
+    target = parse_release(target_option) if target_option else None
     resolution = resolve(project, source, target)
     pin = find_pin(project)[0]
     pinned = f"requirements.txt:1 ({text})"
@@ -672,7 +672,7 @@ def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("here", "shown"),
+    ("cwd", "shown"),
     [
         (".", "app/requirements.txt:1"),
         ("app", "requirements.txt:1"),
@@ -680,13 +680,13 @@ def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
         ("elsewhere", "requirements.txt:1"),
     ],
 )
-def test_files_are_named_from_here_or_else_from_their_project(
-    project: Path, monkeypatch: pytest.MonkeyPatch, here: str, shown: str
+def test_files_are_named_from_the_working_directory_or_else_from_their_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch, cwd: str, shown: str
 ) -> None:
     write(project / "app/requirements.txt", "megatron-core==0.19.0")
     (project / "app/conf").mkdir()
     (project / "elsewhere").mkdir()
-    monkeypatch.chdir(project / here)
+    monkeypatch.chdir(project / cwd)
     assert resolve(project / "app/conf", None, None).source_from == f"{shown} (megatron-core==0.19.0)"
 
 
