@@ -35,15 +35,22 @@ import cgmigrate.lint.rules
 from cgmigrate.cli.commands import main as command
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.lint.plan import settings_of
-from cgmigrate.megatron.capture import capture_of
-from cgmigrate.megatron.releases import LAST_OLD, NEWEST
-from cgmigrate.megatron.settings import FIELDS, FLAGS, IMPL, INFERENCE, MODULES, Settings
-from cgmigrate.megatron.types import Reader, Rejected
+from cgmigrate.megatron.settings import FIELDS, FLAGS, IMPL, INFERENCE
+from cgmigrate.megatron.types import Reader
 from cgmigrate.project.options import FORMATS
 
 # As a script, the tests are not on the path.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.support.yaml_judges import Fixed, assert_lossless, context, essential, ruamel, without_settings
+from tests.support.yaml_judges import (
+    Fixed,
+    WrongEditError,
+    assert_lossless,
+    context,
+    essential,
+    ruamel,
+    same_capture,
+    without_settings,
+)
 from tests.support.yaml_texts import texts
 
 ENUMS = ("CudaGraphScope", "CudaGraphModule")
@@ -224,21 +231,6 @@ def shuffled(draw: st.DrawFn) -> str:
 
 
 # --- the judges ---------------------------------------------------------------------------------------
-
-
-class WrongEditError(AssertionError):
-    """A file means something else now, or something beside the settings has changed."""
-
-
-def same_capture(before: Settings, after: Settings, reader: Reader, where: str) -> None:
-    """Refuse settings that do not capture what they captured before."""
-    if before == after:
-        return
-    new = MODULES in before or INFERENCE in before or before.get(IMPL) == "full_iteration"
-    was = capture_of(before, NEWEST if new else LAST_OLD, reader)
-    will = capture_of(after, NEWEST, reader)
-    if isinstance(was, Rejected) or isinstance(will, Rejected) or was != will:
-        raise WrongEditError(f"{where}: {before} captured {was}; {after} captures {will}")
 
 
 class _Loader(yaml.SafeLoader):

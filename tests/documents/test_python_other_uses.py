@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cgmigrate.lint import rules
@@ -18,9 +20,9 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
-def test_examples_of_the_rules(rule: str, example: dict[str, str]) -> None:
+def test_examples_of_the_rules(rule: str, example: dict[str, Any]) -> None:
     result = run(example["before"], source=example.get("from", "0.17"), target=example.get("to", "0.19"))
-    assert rule in result.rules
+    assert (rule in result.rules) is example.get("reported", True)
     expected = example.get("after", example.get("unsafe-after"))
     after = result.after.lstrip("\n") if expected else result.after
     assert after == (expected or example["before"])
@@ -76,6 +78,21 @@ def test_what_an_expression_evaluates_to(text: str, told: str) -> None:
 def test_names_of_the_files_own(text: str) -> None:
     result = check_noop(text)
     assert not result.examined.diagnostics and result.examined.skipped
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ("class Own(TransformerConfig):\n    def f(self):\n        return self.enable_cuda_graph\n"),
+        ("class Own(TransformerConfig):\n    def f(self):\n        return self.cuda_graph_scope == 'full'\n"),
+        ("class Engine:\n    def f(self):\n        return self.config.enable_cuda_graph\n"),
+    ],
+)
+def test_names_of_a_configuration_read_through_self(text: str) -> None:
+    result = check_noop(text)
+    assert result.rules == ["CG603"] and not result.examined.skipped
+    (span,) = [diagnostic.span for diagnostic in result.examined.diagnostics]
+    assert result.text[span.start : span.end] == text.split("return ")[1].split(" ")[0].rstrip()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +161,8 @@ def test_an_own_copy_of_the_scope_is_told() -> None:
     result = check_noop(
         "class Engine:\n    def f(self):\n        return CudaGraphScope.attn in self.cuda_graph_scope\n", header=BOTH
     )
-    assert "copy" in result.told
+    assert result.rules == ["CG603"]
+    assert "`self.cuda_graph_scope` is a copy of it, made elsewhere in this file" in result.told
 
 
 def test_code_that_runs_on_0_18_is_rewritten_on_request() -> None:

@@ -97,6 +97,17 @@ def check_fixed(
     result = run(header + dedent(before), **options)  # type: ignore[arg-type]
     assert result.after == (header if after_header is None else after_header) + dedent(after)
     ast.parse(result.after)
+    assert_applicability_agrees(result.examined)
     again = run(result.after, **options)  # type: ignore[arg-type]
     assert again.after == result.after, "a second run changes something"
     return result
+
+
+def assert_applicability_agrees(plan: FilePlan) -> None:
+    """Every site that is rewritten has a diagnostic, and what the diagnostics of a site say is what is done."""
+    assert not plan.safe.keys() & plan.unsafe.keys()
+    for sites, applicability in ((plan.safe, Applicability.SAFE), (plan.unsafe, Applicability.UNSAFE)):
+        for site in sites:
+            said = {diagnostic.applicability for diagnostic in plan.diagnostics if diagnostic.site == site}
+            assert applicability in said, f"site {site} is rewritten as {applicability}, its diagnostics say {said}"
+            assert Applicability.SAFE not in said or applicability == Applicability.SAFE

@@ -12,10 +12,12 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking.ecosystems import load as load_ecosystems
 from cgmigrate.linking.inheritance import components, effective_in
 from cgmigrate.lint.diagnostics import Context
-from cgmigrate.lint.plan import examine
+from cgmigrate.lint.plan import examine, settings_of
 from cgmigrate.lint.rules import load as load_rules
+from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
-from cgmigrate.megatron.settings import FIELDS, Settings, Undecided
+from cgmigrate.megatron.settings import FIELDS, IMPL, INFERENCE, MODULES, Settings, Undecided
+from cgmigrate.megatron.types import Reader, Rejected
 from cgmigrate.text.edits import apply
 
 NAME = re.compile("|".join(word for field in FIELDS for word in (field, field.replace("_", "-"))))
@@ -23,11 +25,16 @@ BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 
 
 class Fixed(NamedTuple):
-    """One text, fixed: the result, its sites before, and the settings that the engine decided on."""
+    """One text, fixed: the result, its sites before, the settings that were decided on, and the text of safe fixes."""
 
     text: str
     before: YamlDocument
     wanted: dict[int, Settings]
+    safe: str = ""
+
+
+class WrongEditError(AssertionError):
+    """A file means something else now, or something beside the settings has changed."""
 
 
 @functools.cache
@@ -41,7 +48,7 @@ def fix(text: str) -> Fixed:
     wanted = {**examined.safe, **examined.unsafe}
     after = apply(text, document.edits(wanted))
     assert document.check(after, wanted) == ""
-    return Fixed(after, document, wanted)
+    return Fixed(after, document, wanted, apply(text, document.edits(examined.safe)))
 
 
 # --- the judges -------------------------------------------------------------------------------------
@@ -149,6 +156,7 @@ def assert_ruamel_agrees(text: str, fixed: Fixed) -> None:
         return  # not for ruamel.yaml, which raises all sorts: custom tags, wrong merges, `!!bool` of nothing
     after = ruamel(fixed.text)
     assert repr(without_settings(before)) == repr(without_settings(after))
+    assert_captures_agree(before, ruamel(fixed.safe), fixed.before)
     settled: dict[int, Settings] = {}
     for component in components(fixed.before.sites):
         settled |= effective_in(fixed.before.sites, component, fixed.wanted)
@@ -158,6 +166,27 @@ def assert_ruamel_agrees(text: str, fixed: Fixed) -> None:
         if mapping is None or site.blocked_by or any(isinstance(value, Undecided) for value in decided.values()):
             continue
         assert settings_in(mapping) == decided
+
+
+def assert_captures_agree(before: list[Any], after: list[Any], document: YamlDocument) -> None:
+    """Refuse safe fixes after which a mapping, merged as ruamel.yaml merges it, captures something else."""
+    readers = {document.sites[index].path: reader for index, (reader, _) in settings_of(document, context()).items()}
+    for path, reader in readers.items() if len(before) == 1 else ():
+        was, now = at_path(before, path), at_path(after, path)
+        if path and was is not None:
+            assert now is not None, path
+            same_capture(settings_in(was), settings_in(now), reader, "/".join(path))
+
+
+def same_capture(before: Settings, after: Settings, reader: Reader, where: str) -> None:
+    """Refuse settings that do not capture what they captured before."""
+    if before == after:
+        return
+    new = MODULES in before or INFERENCE in before or before.get(IMPL) == "full_iteration"
+    was = capture_of(before, NEWEST if new else LAST_OLD, reader)
+    will = capture_of(after, NEWEST, reader)
+    if isinstance(was, Rejected) or isinstance(will, Rejected) or was != will:
+        raise WrongEditError(f"{where}: {before} captured {was}; {after} captures {will}")
 
 
 def at_path(documents: list[Any], path: tuple[str, ...]) -> dict[str, Any] | None:
