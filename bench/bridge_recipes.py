@@ -71,8 +71,8 @@ class Anything(metaclass=_Class):
 
     defaults: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, *_: Any, **given: Any) -> None:
-        vars(self).update(given)
+    def __init__(self, *_: Any, **attributes: Any) -> None:
+        vars(self).update(attributes)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -82,9 +82,9 @@ class Anything(metaclass=_Class):
         made = vars(self)[name] = Anything()
         return made
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        if len(given) == 1 and not named and isinstance(given[0], (types.FunctionType, type)):
-            return given[0]  # used as a decorator
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        if len(values) == 1 and not named and isinstance(values[0], (types.FunctionType, type)):
+            return values[0]  # used as a decorator
         return Anything(**named)
 
     def __getitem__(self, key: Any) -> Any:
@@ -146,7 +146,12 @@ class _Imports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, root: Path, last: bool) -> None:
         self.root, self.last = root, last
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self,
+        name: str,
+        path: Any = None,  # noqa: ARG002 - the signature is importlib's
+        target: Any = None,  # noqa: ARG002 - the signature is importlib's
+    ) -> importlib.machinery.ModuleSpec | None:
         ours = name == BRIDGE or name.startswith(BRIDGE + ".")
         if ours and not self.last:
             return self._real(name) or importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -159,15 +164,17 @@ class _Imports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         place = self.root.joinpath(*name.split("."))
         if (place / "__init__.py").is_file():
-            found = [str(place)]
-            return importlib.util.spec_from_file_location(name, place / "__init__.py", submodule_search_locations=found)
+            folders = [str(place)]
+            return importlib.util.spec_from_file_location(
+                name, place / "__init__.py", submodule_search_locations=folders
+            )
         file = place.with_suffix(".py")
         return importlib.util.spec_from_file_location(name, file) if file.is_file() else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         return _StandIn(spec.name)
 
-    def exec_module(self, module: types.ModuleType) -> None:
+    def exec_module(self, module: types.ModuleType) -> None:  # noqa: ARG002 - the signature is importlib's
         return None
 
 
@@ -291,8 +298,8 @@ def results_of(*trees: Path) -> list[dict[str, Any]]:
         check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path[1:]))},
     )
-    found: list[dict[str, Any]] = json.loads(process.stdout)
-    return found
+    results: list[dict[str, Any]] = json.loads(process.stdout)
+    return results
 
 
 @dataclasses.dataclass(frozen=True)
@@ -345,21 +352,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("trees", type=Path, nargs="+")
     parser.add_argument("--results", action="store_true", help="print the settings of every recipe of each tree")
-    given = parser.parse_args()
-    if given.results:
+    options = parser.parse_args()
+    if options.results:
         logging.disable()
         with contextlib.redirect_stdout(io.StringIO()):
-            results = [execute(tree) for tree in given.trees]
+            results = [execute(tree) for tree in options.trees]
         print(json.dumps(results, indent=1))
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        before, after = given.trees[0], given.trees[-1]
-        if len(given.trees) == 1:
+        before, after = options.trees[0], options.trees[-1]
+        if len(options.trees) == 1:
             after = Path(folder) / "after"
             print(fixed_copy(before, after))
-        found = compare(*results_of(before, after))
-    print(found)
-    return 1 if found.raises or found.differs else 0
+        comparison = compare(*results_of(before, after))
+    print(comparison)
+    return 1 if comparison.raises or comparison.differs else 0
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def by_names(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def clean_tree(folder: Path) -> Path:
-    """A tree of 295 recipes in which nothing is to be found: a real one where it is at hand, else a generated one."""
+    """A tree of 295 recipes in which nothing is reported: a real one where it is available, else a generated one."""
     real = CORPUS / "nemo-rl"
     if real.is_dir():
         return copy(real, folder)
@@ -130,7 +130,7 @@ def clean_tree(folder: Path) -> Path:
 
 
 def corpus(folder: Path) -> Path:
-    """A tree with old names to fix: a real one where it is at hand, else the examples sixteen times."""
+    """A tree with old names to fix: a real one where it is available, else the examples sixteen times."""
     if CORPUS.is_dir():
         return copy(CORPUS, folder)
     for number in range(16):
@@ -162,7 +162,7 @@ def python_without_names(work: Path, programs: Path) -> Path:
 
 
 def on_python(work: Path, programs: Path, rounds: int) -> None:
-    """The tables of Python files: a real package with old names, where it is at hand, and a tree without any."""
+    """The tables of Python files: a real package with old names, where it is available, and a tree without any."""
     tool = str(programs / "cgmigrate")
     scratch = work / "bridge-scratch"
     if BRIDGE.is_dir():
@@ -182,7 +182,7 @@ def on_python(work: Path, programs: Path, rounds: int) -> None:
                 (0, 1),
                 fresh_copy,
             ),
-            *others(bridge, found=True),
+            *others(bridge, matches=True),
         ]
         show(f"{BRIDGE.name} ({words})", commands, rounds, size)
     else:
@@ -191,7 +191,7 @@ def on_python(work: Path, programs: Path, rounds: int) -> None:
     words, size = python_size(clean)
     commands = [
         Command("cgmigrate check --to 0.19", [tool, "check", "--to", "0.19", "."], clean),
-        *others(clean, found=False),
+        *others(clean, matches=False),
     ]
     show(f"Python without old names: {clean.name} ({words})", commands, rounds, size)
 
@@ -230,7 +230,7 @@ def main() -> None:
             start.append(Command(name, [tool, "check", *holding[:5]], work))
         show("start", start, rounds)
         on_clean = [Command("cgmigrate check", [tool, "check", "."], clean)]
-        on_clean += others(clean, found=False)
+        on_clean += others(clean, matches=False)
         show(f"clean tree ({count(clean)})", on_clean, rounds)
         on_dirty = [
             Command("cgmigrate check", [tool, "check", "."], dirty, (0, 1)),
@@ -238,16 +238,16 @@ def main() -> None:
             Command("cgmigrate fix, on a fresh copy", [tool, "fix", "."], work, (0, 1), fresh_copy),
         ]
         on_dirty[-1].arguments = [tool, "fix", str(scratch)]
-        on_dirty += others(dirty, found=True)
+        on_dirty += others(dirty, matches=True)
         show(f"tree with old names ({count(dirty)})", on_dirty, rounds)
         on_python(work, programs, rounds)
 
 
-def others(folder: Path, found: bool) -> list[Command]:
+def others(folder: Path, matches: bool) -> list[Command]:
     """Other tools on the same tree, as far as they are installed."""
     commands = []
     if rg := shutil.which("rg"):
-        commands.append(Command("rg -l", [rg, "-l", NAMES, "."], folder, (0,) if found else (0, 1)))
+        commands.append(Command("rg -l", [rg, "-l", NAMES, "."], folder, (0,) if matches else (0, 1)))
     if grep := shutil.which("grep"):
         commands.append(Command("grep -rlE", [grep, "-rlE", NAMES, "."], folder, (0, 1)))
     if ruff := shutil.which("ruff"):

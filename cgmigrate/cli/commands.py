@@ -272,12 +272,12 @@ def verify(
       2  A comparison has no result, or a path or option cannot be used.
     """
     from cgmigrate.cli import verify as verifying
-    from cgmigrate.verify.plan import Asked, Scale
-    from cgmigrate.verify.session import Wanted
+    from cgmigrate.verify.plan import Scale, Selection
+    from cgmigrate.verify.session import VerifyOptions
 
     scale = Scale(steps, tokens, nproc, workloads or None, verifying.packing_of(packing))
-    request = Wanted(
-        Asked(paths, source, target, unsafe_fixes, after or "", exclude),
+    request = VerifyOptions(
+        Selection(paths, source, target, unsafe_fixes, after or "", exclude),
         level=level,
         mcore=mcore,
         scale=scale,

@@ -13,7 +13,7 @@ from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
     from cgmigrate.verify.arms import Packing
-    from cgmigrate.verify.session import Outcome, Wanted
+    from cgmigrate.verify.session import Outcome, VerifyOptions
 
 _COLOURS = {"equivalent": "green", "equivalent, but": "yellow", "different": "red", "inconclusive": "magenta"}
 
@@ -35,7 +35,7 @@ def packing_of(text: str) -> Packing | None:
     return packing
 
 
-def verify(request: Wanted, as_json: bool, page: str) -> int:
+def verify(request: VerifyOptions, as_json: bool, page: str) -> int:
     """Compare both forms and print the verdicts; return the exit status."""
     from cgmigrate.verify import report
 
@@ -52,7 +52,7 @@ def verify(request: Wanted, as_json: bool, page: str) -> int:
         for comparison in outcome.comparisons:
             click.echo(report.text(comparison, outcome.results, _style), nl=False, err=True)
         _print_notes(outcome)
-        return ERROR if outcome.input_error else outcome.status
+        return ERROR if outcome.input_errors else outcome.status
     if as_json:
         config = [verdict.as_json() for verdict in outcome.config]
         click.echo(report.as_json(outcome.comparisons, outcome.results, config), nl=False)
@@ -66,18 +66,18 @@ def verify(request: Wanted, as_json: bool, page: str) -> int:
         report.write_page(page, outcome.comparisons, outcome.results)
     _print_notes(outcome)
     click.echo(report.summary(outcome.verdicts), err=True)
-    return ERROR if outcome.input_error else outcome.status
+    return ERROR if outcome.input_errors else outcome.status
 
 
 def _print_notes(outcome: Outcome) -> None:
     """Print what was skipped, and the files that could not be read."""
     for note in outcome.notes:
         click.echo(in_line(f"note: {note}"), err=True)
-    for path in outcome.input_error:
+    for path in outcome.input_errors:
         click.echo(in_line(f"error: {path}"), err=True)
 
 
-def _outcome(request: Wanted, quiet: bool) -> Outcome:
+def _outcome(request: VerifyOptions, quiet: bool) -> Outcome:
     """Return the outcome. Progress goes to stderr, unless the output is for a program."""
     from cgmigrate.project.configuration import ConfigurationError
     from cgmigrate.verify.mcore import MCoreError

@@ -38,7 +38,8 @@ def capture_of(settings: Settings, release: Release, reader: Reader) -> Capture 
 def capture_of_resolved(configuration: ResolvedConfiguration, release: Release) -> Capture | Rejected:
     """Return what a run of ``release`` captures with settings that its validation has accepted.
 
-    ``configuration`` comes from ``resolved_configuration`` or from the release itself (``cgmigrate.verify.effective``).
+    ``configuration`` comes from ``resolved_configuration`` or from the release itself
+    (``cgmigrate.verify.config_level``).
     """
     try:
         return graphs.capture(configuration, release)

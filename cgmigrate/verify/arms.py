@@ -46,7 +46,7 @@ class Proxy:
     Sizes are counts (layers, heads, experts), widths in elements, ``sequence`` in tokens. ``spec`` is the layer
     specification, ``te`` (Transformer Engine) or ``local``. ``fields`` are further fields of TransformerConfig
     that the configuration gives (normalization, recompute_granularity, moe_*, ...); one that a release does not
-    know is an error of that arm. ``notes`` say what was scaled down or left out.
+    know is an error of that arm. ``notes`` say what was scaled down or omitted.
     """
 
     layers: int = 4
@@ -92,7 +92,7 @@ class Arm:
     steps: int = 8
     processes: int = 1
     repeat: int = 0
-    """Tells a second run of the same arm from the first."""
+    """Distinguishes a second run of the same arm from the first."""
 
     @property
     def key(self) -> str:
@@ -174,17 +174,21 @@ DONE, REFUSED, CRASHED, TIMED_OUT, MISSING = "done", "refused", "crashed", "time
 a GPU), so nothing was learnt."""
 
 
+_KEYS = {"failure": "telling"}
+"""Fields of a result whose key in JSON has another name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What became of an arm.
 
-    ``telling`` is the one line of its log that says why it did not end well; ``effective`` the CUDA-graph fields of
+    ``failure`` is the one line of its log that says why it did not end well; ``effective`` the CUDA-graph fields of
     the validated TransformerConfig; ``remarks`` what a reader must know of the run (a stand-in kernel, say).
     """
 
     arm: Arm
     outcome: str
-    telling: str = ""
+    failure: str = ""
     ranks: tuple[Rank, ...] = ()
     effective: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -194,31 +198,33 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """The result as JSON values."""
-        return {"format": FORMAT, **asdict(self)}
+        values = asdict(self)
+        return {"format": FORMAT, **{_KEYS.get(name, name): value for name, value in values.items()}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Result:
         """The inverse of ``as_json``. Raises ValueError for another version of the form."""
         if data.get("format") != FORMAT:
             raise ValueError(f"a result of format {data.get('format')!r}; this version reads {FORMAT}")
-        values = {key: value for key, value in data.items() if key != "format"}
+        names = {key: name for name, key in _KEYS.items()}
+        values = {names.get(key, key): value for key, value in data.items() if key != "format"}
         values["arm"] = Arm.from_json(values["arm"])
         values["ranks"] = tuple(_rank(rank) for rank in values["ranks"])
         values["remarks"] = tuple(values["remarks"])
         return cls(**values)
 
 
-def result_of_ranks(arm: Arm, told: Sequence[Mapping[str, Any]]) -> Result:
+def result_of_ranks(arm: Arm, files: Sequence[Mapping[str, Any]]) -> Result:
     """One result of what an arm's processes wrote (see ``probe``); the first that did not end well speaks for all."""
-    bad = [rank for rank in told if rank["outcome"] != DONE]
+    bad = [rank for rank in files if rank["outcome"] != DONE]
     # A rank that waits for a dead one ends with an error of its own, which says less.
-    first = min(bad, key=lambda rank: "NCCL" in rank["telling"] or "onnection" in rank["telling"], default=None)
-    shown = told[0] if told else {}
+    first = min(bad, key=lambda rank: "NCCL" in rank["failure"] or "onnection" in rank["failure"], default=None)
+    shown = files[0] if files else {}
     return Result(
         arm,
         first["outcome"] if first else DONE,
-        first["telling"] if first else "",
-        ranks=tuple(_rank(rank["rank"]) for rank in told if rank.get("rank")),
+        first["failure"] if first else "",
+        ranks=tuple(_rank(rank["rank"]) for rank in files if rank.get("rank")),
         effective=shown.get("effective", {}),
         environment=shown.get("environment", {}),
         remarks=tuple(shown.get("remarks", ())),

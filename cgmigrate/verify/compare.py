@@ -1,7 +1,7 @@
 """Compares the arms of one configuration and gives a verdict, with its reason in a sentence.
 
 The rule: on one release, the legacy and the migrated configuration must be equal in what is captured and to the last
-bit in what is computed. Between releases, and against eager, a difference is told and placed: what is captured
+bit in what is computed. Between releases, and against eager, a difference is reported with its place: what is captured
 differs, or the numbers do (since which step, by how much, which arm departs from eager). Numbers may differ on one
 release only by as much as two eager runs do.
 
@@ -52,7 +52,7 @@ from cgmigrate.verify.arms import (
     Rank,
     Result,
 )
-from cgmigrate.verify.figures import all_graphs, census_lines, eager_calls, first_difference, label
+from cgmigrate.verify.metrics import all_graphs, census_lines, eager_calls, first_difference, label
 
 EQUIVALENT, EQUIVALENT_BUT = "equivalent", "equivalent, but"
 DIFFERENT, INCONCLUSIVE = "different", "inconclusive"
@@ -85,8 +85,8 @@ class Comparison:
 
 def exit_status(verdicts: Sequence[str]) -> int:
     """0 where all are equivalent, 1 where one is different, else 2."""
-    found = {EXIT_STATUS[verdict] for verdict in verdicts}
-    return 1 if 1 in found else 2 if 2 in found else 0
+    statuses = {EXIT_STATUS[verdict] for verdict in verdicts}
+    return 1 if 1 in statuses else 2 if 2 in statuses else 0
 
 
 def judge(roles: Mapping[str, Result]) -> tuple[str, str, tuple[str, ...]]:
@@ -108,39 +108,60 @@ def with_changes(verdict: str, reason: str, changes: Sequence[str]) -> tuple[str
 
 
 def _verdict(roles: Mapping[str, Result]) -> tuple[str, str]:
-    migrated, source, target = roles[MIGRATED], roles.get(LEGACY_SOURCE), roles.get(LEGACY_TARGET)
-    ran_source = source is not None and source.outcome == DONE
-    ran_target = target is not None and target.outcome == DONE
-    release = migrated.arm.release
-    if ran_source and source is not None and (apart := graphs_apart(source, migrated)):
-        return DIFFERENT, f"the old text on {source.arm.release} and the migrated text on {release}: {apart}"
-    if not ran_target or target is None:
-        return _verdict_without_target(roles, ran_source)
+    """The verdict where the migrated arm ran."""
+    migrated, source, target = roles[MIGRATED], _done(roles.get(LEGACY_SOURCE)), _done(roles.get(LEGACY_TARGET))
+    if source is not None and (apart := graphs_apart(source, migrated)):
+        texts = f"the old text on {source.arm.release} and the migrated text on {migrated.arm.release}"
+        return DIFFERENT, f"{texts}: {apart}"
+    if target is None:
+        return _verdict_without_target(roles, source is not None)
     if apart := graphs_apart(target, migrated):
-        if not ran_source or source is None:
-            return DIFFERENT, f"the old and the migrated text on {release}: {apart}{_why_no_source(source)}"
-        if not graphs_apart(target, migrated, sizes=False):
-            # Nothing here says that the migrated text, not the old one, is what the source release did.
-            return DIFFERENT, f"the old and the migrated text on {release}: {apart}"
-        own = _own_migration(target, migrated, source)
-        odd = _departs_from_eager(migrated, roles.get(EAGER)) if not all_graphs(migrated) else ""
-        if odd:
-            return DIFFERENT, f"the migrated text captures nothing, yet {odd}"
-        return EQUIVALENT_BUT, own
+        return _verdict_on_other_graphs(roles, source, target, apart)
     if apart := numbers_apart(target, migrated):
-        noise = _noise(roles)
-        repeats = _repeats(roles, target, migrated)
-        if noise == math.inf and not repeats:
-            return INCONCLUSIVE, f"{apart}; but two eager runs on {release} are as far apart: {_eager_apart(roles)}"
-        apart_by = distance(target, migrated)
-        if noise is None or noise in (0.0, math.inf) or apart_by > SLACK * noise or repeats:
-            return DIFFERENT, f"the same graphs on {release}, other numbers: {apart}"
-        return EQUIVALENT_BUT, (
-            f"runs do not repeat to the bit here: two eager runs differ by {noise:.1e}, "
-            f"the old and the migrated text by {apart_by:.1e}"
-        )
-    if not ran_source:
-        return EQUIVALENT_BUT, f"seen on {release} only{_why_no_source(source)}"
+        return _verdict_on_other_numbers(roles, target, apart)
+    return _verdict_on_equal_arms(roles, source)
+
+
+def _done(result: Result | None) -> Result | None:
+    return result if result is not None and result.outcome == DONE else None
+
+
+def _verdict_on_other_graphs(
+    roles: Mapping[str, Result], source: Result | None, target: Result, apart: str
+) -> tuple[str, str]:
+    """The verdict where the target captures other graphs for the old text than for the migrated one."""
+    migrated = roles[MIGRATED]
+    texts = f"the old and the migrated text on {migrated.arm.release}"
+    if source is None:
+        return DIFFERENT, f"{texts}: {apart}{_why_no_source(roles.get(LEGACY_SOURCE))}"
+    if not graphs_apart(target, migrated, sizes=False):
+        # Nothing shows that the migrated text, not the old one, is what the source release did.
+        return DIFFERENT, f"{texts}: {apart}"
+    if not all_graphs(migrated) and (odd := _departs_from_eager(migrated, roles.get(EAGER))):
+        return DIFFERENT, f"the migrated text captures nothing, yet {odd}"
+    return EQUIVALENT_BUT, _own_migration(target, migrated, source)
+
+
+def _verdict_on_other_numbers(roles: Mapping[str, Result], target: Result, apart: str) -> tuple[str, str]:
+    """The verdict where both texts capture the same graphs on the target and compute other numbers."""
+    migrated = roles[MIGRATED]
+    release, noise, repeats = migrated.arm.release, _noise(roles), _repeats(roles, target, migrated)
+    if noise == math.inf and not repeats:
+        return INCONCLUSIVE, f"{apart}; but two eager runs on {release} are as far apart: {_eager_apart(roles)}"
+    apart_by = distance(target, migrated)
+    if noise is None or noise in (0.0, math.inf) or apart_by > SLACK * noise or repeats:
+        return DIFFERENT, f"the same graphs on {release}, other numbers: {apart}"
+    return EQUIVALENT_BUT, (
+        f"runs do not repeat to the bit on this machine: two eager runs differ by {noise:.1e}, "
+        f"the old and the migrated text by {apart_by:.1e}"
+    )
+
+
+def _verdict_on_equal_arms(roles: Mapping[str, Result], source: Result | None) -> tuple[str, str]:
+    """The verdict where both texts capture and compute the same on the target."""
+    release = roles[MIGRATED].arm.release
+    if source is None:
+        return EQUIVALENT_BUT, f"seen on {release} only{_why_no_source(roles.get(LEGACY_SOURCE))}"
     if departure := _releases_apart(roles):
         return EQUIVALENT_BUT, departure
     return EQUIVALENT, f"the same graphs, and on {release} the same numbers to the last bit"
@@ -151,14 +172,14 @@ def _shows_nothing(migrated: Result) -> str:
     last = [float.fromhex(rank.losses[-1]) for rank in migrated.ranks if rank.losses]
     if not all(map(math.isfinite, last)):
         return "the last loss is no finite number, which hides any difference"
-    asked = capture_in(migrated)
+    requested = capture_in(migrated)
     training = migrated.arm.workload == TRAINING
-    if asked is None or (asked.training if training else asked.inference) is None:
+    if requested is None or (requested.training if training else requested.inference) is None:
         return ""
     if any(any(graph.replays) for rank in migrated.ranks for graph in rank.graphs):
         return ""
     happened = "replayed" if all_graphs(migrated) else "captured"
-    return f"the settings ask for {asked}, but no graph was {happened} in {migrated.arm.steps} steps"
+    return f"the settings request {requested}, but no graph was {happened} in {migrated.arm.steps} steps"
 
 
 def _own_migration(target: Result, migrated: Result, source: Result) -> str:
@@ -172,7 +193,7 @@ def _own_migration(target: Result, migrated: Result, source: Result) -> str:
 
 def _verdict_without_target(roles: Mapping[str, Result], ran_source: bool) -> tuple[str, str]:
     target, migrated = roles.get(LEGACY_TARGET), roles[MIGRATED]
-    failure = f"{target.outcome}: {target.telling}" if target is not None else "not run"
+    failure = f"{target.outcome}: {target.failure}" if target is not None else "not run"
     if ran_source:
         return EQUIVALENT_BUT, f"megatron-core {migrated.arm.release} cannot run the old text ({failure})"
     return INCONCLUSIVE, f"the old text ran on no release ({failure}){_why_no_source(roles.get(LEGACY_SOURCE))}"
@@ -180,7 +201,7 @@ def _verdict_without_target(roles: Mapping[str, Result], ran_source: bool) -> tu
 
 def _verdict_of_failure(roles: Mapping[str, Result]) -> tuple[str, str]:
     migrated = roles[MIGRATED]
-    failure = f"the migrated text {migrated.outcome} on {migrated.arm.release}: {migrated.telling}"
+    failure = f"the migrated text {migrated.outcome} on {migrated.arm.release}: {migrated.failure}"
     ran = [roles[role] for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles and roles[role].outcome == DONE]
     if migrated.outcome in ("missing", "timed out"):
         return INCONCLUSIVE, failure
@@ -199,7 +220,7 @@ def _verdict_of_failure(roles: Mapping[str, Result]) -> tuple[str, str]:
 def _why_no_source(source: Result | None) -> str:
     if source is None:
         return "; the old text's own release is not available (`--mcore VERSION` fetches it)"
-    return f"; on {source.arm.release} the old text {source.outcome}: {source.telling}"
+    return f"; on {source.arm.release} the old text {source.outcome}: {source.failure}"
 
 
 # --- what is captured ------------------------------------------------------------------------------------
@@ -210,8 +231,8 @@ def capture_in(result: Result) -> Capture | None:
     if not result.effective:
         return None
     release = parse_release(result.arm.release)
-    found = capture_of_resolved(validated(result.effective, release), release)
-    return found if isinstance(found, Capture) else None
+    capture = capture_of_resolved(validated(result.effective, release), release)
+    return capture if isinstance(capture, Capture) else None
 
 
 def validated(fields: Mapping[str, Any], release: Release) -> ResolvedConfiguration:
@@ -241,8 +262,8 @@ def graphs_apart(left: Result, right: Result, sizes: bool = True) -> str:
         return f"{len(left.ranks)} processes against {len(right.ranks)}"
     first, second = capture_in(left), capture_in(right)
     if first is not None and second is not None and first != second:
-        asked, other = describe_both(first, second)
-        return f"the settings ask for {asked} against {other} (this proxy captured the same graphs)"
+        requested, other = describe_both(first, second)
+        return f"the settings request {requested} against {other} (this proxy captured the same graphs)"
     return ""
 
 
@@ -313,9 +334,9 @@ def _measured(left: Rank, right: Rank) -> list[tuple[str, Sequence[object], Sequ
 
 
 def _first_token(left: Rank, right: Rank) -> str:
-    found = first_difference(left.tokens, right.tokens)
-    assert found is not None
-    request, place, ours, theirs = found
+    difference = first_difference(left.tokens, right.tokens)
+    assert difference is not None
+    request, place, ours, theirs = difference
     return f"from request {request}, token {place} on: {ours} against {theirs}"
 
 
@@ -432,6 +453,6 @@ def _notes(roles: Mapping[str, Result]) -> list[str]:
         notes.append(f"equal to eager to the last bit: {', '.join(equal)}")
     for result in roles.values():
         notes += [remark for remark in (*result.remarks, *result.arm.proxy.notes) if remark not in notes]
-    failures = {result.telling for role, result in roles.items() if result.outcome != DONE and role.startswith("eager")}
-    notes += [f"an eager arm did not run: {telling}" for telling in sorted(failures)]
+    failures = {result.failure for role, result in roles.items() if result.outcome != DONE and role.startswith("eager")}
+    notes += [f"an eager arm did not run: {failure}" for failure in sorted(failures)]
     return list(dict.fromkeys(notes))

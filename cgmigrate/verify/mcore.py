@@ -1,7 +1,7 @@
-"""Which releases of megatron-core are at hand, and what a process needs to run under one of them.
+"""Which releases of megatron-core are available, and what a process needs to run under one of them.
 
 A release is the installed one, a folder that the user names (an unpacked wheel, a source checkout, a virtual
-environment), or a wheel that pip fetches when the user asks for it. Nothing here imports torch or megatron: a
+environment), or a wheel that pip fetches when the user asks for it. This module does not import torch or megatron: a
 release says which one it is in ``megatron/core/package_info.py``, which is read as text.
 """
 
@@ -40,7 +40,7 @@ ASK_SECONDS = 60.0
 
 
 class MCoreError(Exception):
-    """A release of megatron-core that is asked for cannot be had; the message says why and what to do."""
+    """A requested release of megatron-core is not available; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +64,19 @@ class Home:
         return Release(major, minor)
 
 
-def homes_of(asked: Iterable[str], tell: Callable[[str], None] | None = None) -> dict[str, Home]:
-    """Return the releases at hand by version: those of ``--mcore`` values, and the installed one.
+def homes_of(values: Iterable[str], progress: Callable[[str], None] | None = None) -> dict[str, Home]:
+    """Return the available releases by version: those of ``--mcore`` values, and the installed one.
 
-    A value is ``0.17.1=DIR`` (see ``in_folder``) or ``0.17.1`` alone (see ``fetched``). ``tell`` gets a line before a
-    wheel is fetched. Raises MCoreError for a value that cannot be had.
+    A value is ``0.17.1=DIR`` (see ``in_folder``) or ``0.17.1`` alone (see ``fetched``). ``progress`` gets a line
+    before a wheel is fetched. Raises MCoreError for a value that cannot be had.
     """
     homes: dict[str, Home] = {}
-    for value in asked:
+    for value in values:
         said, equals, folder = value.partition("=")
         said = _checked(said.strip(), value)
         if equals and folder[:1] in ("", "="):
             raise _usage(value)
-        home = in_folder(Path(folder), said) if equals else fetched(said, tell)
+        home = in_folder(Path(folder), said) if equals else fetched(said, progress)
         if homes.setdefault(home.version, home) != home:
             raise MCoreError(f"--mcore names megatron-core {home.version} twice, in different places")
     if own := installed():
@@ -84,27 +84,27 @@ def homes_of(asked: Iterable[str], tell: Callable[[str], None] | None = None) ->
     return homes
 
 
-def check_values(asked: Iterable[str]) -> None:
+def check_values(values: Iterable[str]) -> None:
     """Check ``--mcore`` values where there is nothing to compare: all but whether a wheel can be fetched.
 
     Raises MCoreError for a value that cannot be used.
     """
-    values = list(asked)
-    for value in values:
+    listed = list(values)
+    for value in listed:
         _checked(value.partition("=")[0].strip(), value)
-    homes_of(value for value in values if "=" in value)
+    homes_of(value for value in listed if "=" in value)
 
 
 def home_for(release: Release, homes: Mapping[str, Home]) -> Home | None:
-    """Return the newest patch at hand of a minor release, None where there is none."""
-    found = [home for home in homes.values() if home.release == release]
-    return max(found, key=lambda home: Version(home.version), default=None)
+    """Return the newest available patch of a minor release, None where there is none."""
+    available = [home for home in homes.values() if home.release == release]
+    return max(available, key=lambda home: Version(home.version), default=None)
 
 
 def environment(home: Home) -> dict[str, str]:
     """Return the variables that make ``home.python`` import this release and no other.
 
-    They are to be laid over those of this process. The working directory is kept off the path: it may well be a
+    They override those of this process. The working directory is kept off the path: it may well be a
     checkout of another Megatron-LM.
     """
     inherited = () if home.isolated else os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -234,7 +234,7 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "cgmigrate" / "megatron-core"
 
 
-def fetched(said: str, tell: Callable[[str], None] | None = None) -> Home:
+def fetched(said: str, progress: Callable[[str], None] | None = None) -> Home:
     """Return a release from the cache; where it is not there, pip fetches the wheel for the running Python first.
 
     Two numbers (``0.17``) mean the last patch. Raises MCoreError when pip is missing or finds no wheel.
@@ -243,8 +243,8 @@ def fetched(said: str, tell: Callable[[str], None] | None = None) -> Home:
     version = said if said.count(".") > 1 else LAST_PATCH.get(Release(*map(int, said.split("."))), f"{said}.0")
     folder = cache / version
     if not (folder / INFO).is_file():
-        if tell:
-            tell(f"fetching megatron-core {version} into {folder} …")
+        if progress:
+            progress(f"fetching megatron-core {version} into {folder} …")
         try:
             cache.mkdir(parents=True, exist_ok=True)
             _fetch(version, cache, folder)
@@ -276,8 +276,8 @@ def _download(version: str, into: Path) -> Path:
         raise MCoreError(f"pip did not fetch megatron-core {version} within {FETCH_SECONDS:.0f} s") from error
     wheel = next(into.glob("*.whl"), None)
     if run.returncode or wheel is None:
-        told = [line for line in run.stderr.splitlines() if line.startswith("ERROR")] or run.stderr.splitlines()
-        why = told[-1].removeprefix("ERROR: ") if told else f"pip ended with {run.returncode}"
+        errors = [line for line in run.stderr.splitlines() if line.startswith("ERROR")] or run.stderr.splitlines()
+        why = errors[-1].removeprefix("ERROR: ") if errors else f"pip ended with {run.returncode}"
         running = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         raise MCoreError(
             f"pip cannot fetch megatron-core {version} for {running}: {why}; give a folder instead (`--mcore "
@@ -293,10 +293,10 @@ def _pip() -> list[str]:
         return [sys.executable, "-I", "-m", "pip", "download"]
     target = f"--python-version={sys.version_info.major}.{sys.version_info.minor}"
     for name in ("pip", "pip3"):
-        if found := shutil.which(name):
-            return [found, "download", target]
+        if program := shutil.which(name):
+            return [program, "download", target]
     raise MCoreError(
-        "fetching megatron-core needs pip, which is not here; give a folder instead (`--mcore VERSION=DIR`)"
+        "fetching megatron-core needs pip, which is not installed; give a folder instead (`--mcore VERSION=DIR`)"
     )
 
 

@@ -15,6 +15,7 @@ from cgmigrate.megatron.capture import capture_of, validation_input
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided
 from cgmigrate.megatron.types import Capture, Reader, Rejected
+from cgmigrate.project.inputs import InputError
 from cgmigrate.project.options import Options
 from cgmigrate.text.files import read_bytes
 from cgmigrate.verify.arms import (
@@ -64,8 +65,8 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the user asked of ``verify``: where, which releases, and how far fixes may go.
+class Selection:
+    """What to verify: paths, releases, and whether unsafe fixes apply.
 
     ``after`` is a file that holds the migrated form, made by whomever, instead of cgmigrate's own.
     """
@@ -82,52 +83,66 @@ OWNER_UNKNOWN = "CG006"
 
 
 class PlanError(Exception):
-    """What was asked cannot be planned; the message says why."""
+    """The selection cannot be planned; the message says why."""
 
 
-def cases_of(asked: Asked, input_error: list[str], notes: list[str] | None = None) -> Iterator[Case]:
-    """Every site in the files that migration changes, or should have changed.
+def cases_of(selection: Selection, input_errors: list[str], notes: list[str] | None = None) -> Iterator[Case]:
+    """Yield every site in the files that migration changes, or should have changed.
 
-    ``trouble`` takes what cannot be read, ``notes`` what is left out.
+    ``input_errors`` takes what cannot be read, ``notes`` what is skipped.
     """
     from cgmigrate.project.cascade import Configurations
-    from cgmigrate.project.inputs import InputError
 
-    paths, lines = _split_lines(asked.paths)
-    if asked.after and len(paths) != 1:
-        raise PlanError("--after gives the migrated form of one file; name one file to compare it with")
-    options = Options(asked.source, asked.target, unsafe=asked.unsafe, exclude=asked.exclude)
-    if asked.after:
-        _readable(asked.after, paths[0])
-    looked_at = False
-    run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(asked.exclude)))
+    paths, lines = _split_lines(selection.paths)
+    if selection.after:
+        _check_after(selection.after, paths)
+    options = Options(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
+    run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(selection.exclude)))
+    readable = False
     for item in run:
         if isinstance(item, InputError):
-            input_error.append(f"{item.path}: {item.reason}")
+            input_errors.append(f"{item.path}: {item.reason}")
             continue
         if unread := [diagnostic for diagnostic in item.diagnostics if diagnostic.rule in UNREADABLE]:
-            input_error.append(f"{item.path}: {unread[0].message}")
+            input_errors.append(f"{item.path}: {unread[0].message}")
             continue
-        looked_at = True
+        readable = True
         if notes is not None and any(diagnostic.rule == OWNER_UNKNOWN for diagnostic in item.diagnostics):
-            notes.append(f"{item.path}: settings whose owner cannot be told are left out ({OWNER_UNKNOWN})")
-        found = list(_cases_of_file(item, run, asked.after))
-        for wanted in (here := lines.pop(os.path.abspath(item.path), ())):
-            at = [case for case, first, last in found if first <= wanted <= last]
-            if not at:
-                raise PlanError(f"{item.path}:{wanted}: no settings that change stand there")
-            yield from at[-1:]
-        if not here:
-            yield from (case for case, _, _ in found)
-    if (asked.after and not looked_at) and not input_error:
+            notes.append(f"{item.path}: settings whose owner is ambiguous are skipped ({OWNER_UNKNOWN})")
+        cases = list(_cases_of_file(item, run, selection.after))
+        yield from _cases_at(item.path, cases, lines.pop(os.path.abspath(item.path), ()))
+    if input_errors:
+        return
+    if selection.after and not readable:
         raise PlanError(f"{paths[0]} holds no settings that --after could be compared with")
     for path, rest in lines.items():
-        if not input_error:
-            raise PlanError(f"{path}:{rest[0]}: no settings that change stand there")
+        raise _no_case_at(path, rest[0])
+
+
+def _cases_at(path: str, cases: Sequence[tuple[Case, int, int]], lines: Sequence[int]) -> Iterator[Case]:
+    """Yield the last case of a file around each line; all cases where no lines are named."""
+    for line in lines:
+        at_line = [case for case, first, last in cases if first <= line <= last]
+        if not at_line:
+            raise _no_case_at(path, line)
+        yield at_line[-1]
+    if not lines:
+        yield from (case for case, _, _ in cases)
+
+
+def _no_case_at(path: str, line: int) -> PlanError:
+    return PlanError(f"{path}:{line}: no settings that change are on this line")
+
+
+def _check_after(after: str, paths: Sequence[str]) -> None:
+    """Check that --after has one file to compare with, and can be read in its syntax. Raises PlanError."""
+    if len(paths) != 1:
+        raise PlanError("--after gives the migrated form of one file; name one file to compare it with")
+    _readable(after, paths[0])
 
 
 def _readable(after: str, before: str) -> None:
-    """See that the migrated form can be read in the syntax of the file. Raises PlanError."""
+    """Check that the migrated form can be read in the syntax of the file. Raises PlanError."""
     from cgmigrate.documents.syntax import READ, document_of, syntax_of
     from cgmigrate.text.encoding import decode
 
@@ -229,7 +244,7 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
 
 
 def _twin(site: Site, before: Sequence[Site], after: Sequence[Site]) -> int | None:
-    """The site of the edited text that stands where ``site`` stood: the same path, the same place among its equals."""
+    """The site of the edited text for ``site``: the same path, the same position among the sites of that path."""
 
     def same_path(sites: Sequence[Site]) -> list[int]:
         return [other.index for other in sites if (other.path, other.origin) == (site.path, site.origin)]
@@ -298,7 +313,7 @@ class Scale:
 
 
 def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[Planned]:
-    """The comparisons of a case; ``versions`` maps minor releases to the versions at hand."""
+    """The comparisons of a case; ``versions`` maps minor releases to the available versions."""
     proxy = scale.proxy or proxy_of(case.fields, scale.gpus, scale.packing)
     after = scale.proxy or proxy_of(case.migrated_fields, scale.gpus, scale.packing)
     target = versions.get(case.target)
@@ -343,7 +358,7 @@ def _arms(
 
 def _for_config(settings: Settings, release: Release, case: Case) -> dict[str, Any]:
     """The settings as TransformerConfig gets them from the case's reader (command line, Megatron-Bridge)."""
-    given = validation_input(settings, release, case.reader)
-    # What the reader refuses is left to TransformerConfig, which mostly says the same; the config level tells the rest.
-    plain = settings if isinstance(given, Rejected) else given
+    resolved = validation_input(settings, release, case.reader)
+    # What the reader refuses is left to TransformerConfig, which mostly says the same; the config level shows the rest.
+    plain = settings if isinstance(resolved, Rejected) else resolved
     return {name: plain[name] for name in FIELDS if name in plain}

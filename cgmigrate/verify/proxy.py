@@ -1,8 +1,8 @@
-"""From what stands beside the settings to a small proxy model of the same structure.
+"""Derives a small proxy model of the same structure from the values beside the settings.
 
 What decides how graphs are captured is kept (dense or experts, layer specification, recompute, dropout, precision,
 dispatcher, parallelism up to the GPUs there are, packing); what only costs time and memory is scaled down (layers,
-widths, sequence). What is scaled or left out is told in the proxy's notes.
+widths, sequence). The proxy's notes say what is scaled or omitted.
 """
 
 from __future__ import annotations
@@ -68,37 +68,39 @@ _ALIASES = {
     "fp8_format": "fp8",
     "spec": "",
 }
-_UNTOLD = "the model's structure is not told beside the settings: a dense GPT of {layers} layers stands for it"
+_UNKNOWN_STRUCTURE = (
+    "the values beside the settings do not show the model's structure: the proxy is a dense GPT of {layers} layers"
+)
 _MOE = ("num_moe_experts", "moe_router_topk", "moe_ffn_hidden_size", "moe_grouped_gemm", "moe_token_dispatcher_type")
 _STRUCTURE = ("num_layers", "hidden_size", "num_moe_experts", "num_attention_heads", *_KEPT)
 
 
 def proxy_of(neighbours: Mapping[str, Any], gpus: int = 1, packing: Packing | None = None) -> Proxy:
     """The proxy for a configuration whose other plain values are ``neighbours``, on ``gpus`` GPUs."""
-    given = _canonical(neighbours)
+    values = _canonical(neighbours)
     notes: list[str] = []
-    if not any(name in given for name in _STRUCTURE):
-        notes.append(_UNTOLD.format(layers=LAYERS))
-    parallel = _parallel(given, gpus, notes)
-    fields: dict[str, Any] = {name: given[name] for name in _KEPT if given.get(name) is not None}
+    if not any(name in values for name in _STRUCTURE):
+        notes.append(_UNKNOWN_STRUCTURE.format(layers=LAYERS))
+    parallel = _parallel(values, gpus, notes)
+    fields: dict[str, Any] = {name: values[name] for name in _KEPT if values.get(name) is not None}
     fields.setdefault("normalization", "RMSNorm")
     if "expert_tensor" in parallel:
         fields["expert_tensor_parallel_size"] = parallel.pop("expert_tensor")
-    _group_queries(given, fields)
-    _experts(given, fields, parallel["expert"], notes)
-    _recompute(given, fields, notes)
+    _group_queries(values, fields)
+    _experts(values, fields, parallel["expert"], notes)
+    _recompute(fields, notes)
     if parallel["tensor"] == 1:
         fields.pop("sequence_parallel", None)
     elif "num_moe_experts" in fields:
         fields["sequence_parallel"] = True
     if "fp8" not in fields:
         fields.pop("fp8_recipe", None)
-    if any("mamba" in name or "hybrid" in name for name in given):
-        notes.append("Mamba layers are left out: all layers of the proxy are transformer layers")
-    if given.get("multi_latent_attention"):
-        notes.append("multi-latent attention is left out: the proxy's attention is the ordinary one")
-    if (given.get("context_parallel_size") or 1) != 1:
-        notes.append("context parallelism is left out")
+    if any("mamba" in name or "hybrid" in name for name in values):
+        notes.append("Mamba layers are omitted: all layers of the proxy are transformer layers")
+    if values.get("multi_latent_attention"):
+        notes.append("multi-latent attention is omitted: the proxy's attention is the ordinary one")
+    if (values.get("context_parallel_size") or 1) != 1:
+        notes.append("context parallelism is omitted")
     if packing is not None:
         # The unfused rotary embedding of packed sequences copies lengths to the host, which no graph can hold.
         fields.setdefault("apply_rope_fusion", True)
@@ -106,8 +108,8 @@ def proxy_of(neighbours: Mapping[str, Any], gpus: int = 1, packing: Packing | No
         layers=max(LAYERS, parallel["pipeline"]),
         hidden=HIDDEN,
         heads=HEADS,
-        spec="local" if str(given.get("transformer_impl", "")) == "local" else "te",
-        precision=_precision(given),
+        spec="local" if str(values.get("transformer_impl", "")) == "local" else "te",
+        precision=_precision(values),
         micro_batch=1 if packing else 2,
         microbatches=2 * parallel["pipeline"],
         fields=dict(sorted(fields.items())),
@@ -145,76 +147,76 @@ def _number(text: str) -> Any:
         return text
 
 
-def _parallel(given: Mapping[str, Any], gpus: int, notes: list[str]) -> dict[str, int]:
+def _parallel(values: Mapping[str, Any], gpus: int, notes: list[str]) -> dict[str, int]:
     """Parallel sizes, halved until they fit: a size that counts is kept at 2 as long as there are GPUs for it.
 
     megatron-core divides the GPUs twice: by pipeline × tensor for the dense layers, and by pipeline × expert × expert
     tensor for the experts. Both have to divide them. ``expert_tensor`` is given only where it is not the tensor size.
     """
-    wanted = {
-        "tensor": _count(given.get("tensor_model_parallel_size")),
-        "pipeline": _count(given.get("pipeline_model_parallel_size")),
-        "expert": _count(given.get("expert_model_parallel_size")),
+    requested = {
+        "tensor": _count(values.get("tensor_model_parallel_size")),
+        "pipeline": _count(values.get("pipeline_model_parallel_size")),
+        "expert": _count(values.get("expert_model_parallel_size")),
     }
     sizes = {"tensor": 1, "pipeline": 1, "expert": 1}
     dense = 1
     for name in ("pipeline", "tensor"):
-        if wanted[name] > 1 and gpus % (2 * dense) == 0:
+        if requested[name] > 1 and gpus % (2 * dense) == 0:
             sizes[name], dense = 2, 2 * dense
-    if _count(given.get("num_moe_experts"), none=0):
-        split = min(_count(given.get("expert_tensor_parallel_size"), none=sizes["tensor"]), sizes["tensor"])
-        sizes |= _expert_sizes(wanted["expert"], split, gpus // sizes["pipeline"])
+    if _count(values.get("num_moe_experts"), none=0):
+        split = min(_count(values.get("expert_tensor_parallel_size"), none=sizes["tensor"]), sizes["tensor"])
+        sizes |= _expert_sizes(requested["expert"], split, gpus // sizes["pipeline"])
         if sizes["expert_tensor"] < split:
             notes.append(f"an expert is not split: {gpus} GPUs do not hold {split} ways of it beside the experts")
         if sizes["expert_tensor"] == sizes["tensor"]:
             del sizes["expert_tensor"]
-    for name, size in wanted.items():
+    for name, size in requested.items():
         if size > sizes[name]:
             notes.append(f"{name} parallelism {size} is scaled to {sizes[name]} ({gpus} GPU{'s' * (gpus > 1)})")
     return sizes
 
 
-def _expert_sizes(wanted: int, split: int, ranks: int) -> dict[str, int]:
+def _expert_sizes(requested: int, split: int, ranks: int) -> dict[str, int]:
     """How the ranks of one pipeline stage divide the experts: among them first, then each expert."""
-    expert = 2 if wanted > 1 and ranks % 2 == 0 else 1
+    expert = 2 if requested > 1 and ranks % 2 == 0 else 1
     return {"expert": expert, "expert_tensor": split if ranks % (expert * split) == 0 else 1}
 
 
-def _group_queries(given: Mapping[str, Any], fields: dict[str, Any]) -> None:
-    heads, groups = _count(given.get("num_attention_heads"), none=0), _count(given.get("num_query_groups"), none=0)
+def _group_queries(values: Mapping[str, Any], fields: dict[str, Any]) -> None:
+    heads, groups = _count(values.get("num_attention_heads"), none=0), _count(values.get("num_query_groups"), none=0)
     if groups and (not heads or groups < heads):
         fields["num_query_groups"] = 2
 
 
-def _experts(given: Mapping[str, Any], fields: dict[str, Any], expert: int, notes: list[str]) -> None:
-    experts = _count(given.get("num_moe_experts"), none=0)
+def _experts(values: Mapping[str, Any], fields: dict[str, Any], expert: int, notes: list[str]) -> None:
+    experts = _count(values.get("num_moe_experts"), none=0)
     if not experts:
         for name in [name for name in fields if name.startswith("moe_")]:
             del fields[name]
-        if any(name in given for name in _MOE[1:]):
-            notes.append("settings of experts stand there without a number of experts: the proxy has none")
+        if any(name in values for name in _MOE[1:]):
+            notes.append("settings of experts without a number of experts: the proxy has none")
         return
     fewer = max(min(experts, EXPERTS), expert)
     fields["num_moe_experts"] = fewer - fewer % expert
-    fields["moe_router_topk"] = min(_count(given.get("moe_router_topk"), none=2), 2, fields["num_moe_experts"])
+    fields["moe_router_topk"] = min(_count(values.get("moe_router_topk"), none=2), 2, fields["num_moe_experts"])
     fields["moe_ffn_hidden_size"] = HIDDEN
     fields.setdefault("moe_grouped_gemm", True)
     fields.setdefault("moe_token_dispatcher_type", "alltoall")
     fields.setdefault("add_bias_linear", False)
-    if given.get("moe_shared_expert_intermediate_size"):
+    if values.get("moe_shared_expert_intermediate_size"):
         fields["moe_shared_expert_intermediate_size"] = HIDDEN
     if fields["moe_token_dispatcher_type"] == "flex":
         fields["moe_token_dispatcher_type"] = "alltoall"
         notes.append("the flex dispatcher needs DeepEP or HybridEP: the proxy dispatches with alltoall")
-    frequency = given.get("moe_layer_freq")
+    frequency = values.get("moe_layer_freq")
     if isinstance(frequency, str) and "[0]" in frequency:
         frequency = [0]
-    if (isinstance(frequency, list) and any(item == 0 for item in frequency)) or given.get("first_k_dense_replace"):
+    if (isinstance(frequency, list) and any(item == 0 for item in frequency)) or values.get("first_k_dense_replace"):
         # One dense layer, then experts, is the least that shows both kinds.
         fields["moe_layer_freq"] = [0] + [1] * (LAYERS - 1)
 
 
-def _recompute(given: Mapping[str, Any], fields: dict[str, Any], notes: list[str]) -> None:
+def _recompute(fields: dict[str, Any], notes: list[str]) -> None:
     modules = fields.get("recompute_modules")
     if isinstance(modules, str):
         fields["recompute_modules"] = names_in(modules)
@@ -225,14 +227,14 @@ def _recompute(given: Mapping[str, Any], fields: dict[str, Any], notes: list[str
     for name in ("recompute_method", "recompute_num_layers"):
         fields.pop(name, None)
     if "recompute_granularity" not in fields and fields.pop("recompute_modules", None):
-        notes.append("recompute_modules without recompute_granularity has no effect and is left out")
+        notes.append("recompute_modules without recompute_granularity has no effect and is omitted")
 
 
-def _precision(given: Mapping[str, Any]) -> str:
-    said = str(given.get("precision", ""))
-    if given.get("fp16") is True or ("16" in said and "bf" not in said):
+def _precision(values: Mapping[str, Any]) -> str:
+    said = str(values.get("precision", ""))
+    if values.get("fp16") is True or ("16" in said and "bf" not in said):
         return "fp16"
-    if said.startswith("32") or (given.get("bf16") is False and given.get("fp16") is not True):
+    if said.startswith("32") or (values.get("bf16") is False and values.get("fp16") is not True):
         return "fp32"
     return "bf16"
 

@@ -9,8 +9,8 @@ from typing import Any
 from cgmigrate.text.escaping import in_json, in_line
 from cgmigrate.verify.arms import DONE, ROLES, TRAINING, Rank, Result
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, Comparison
-from cgmigrate.verify.effective import ConfigVerdict
-from cgmigrate.verify.figures import (
+from cgmigrate.verify.config_level import ConfigVerdict
+from cgmigrate.verify.metrics import (
     all_graphs,
     census_lines,
     label,
@@ -48,7 +48,7 @@ def _table(arms: Sequence[tuple[str, Result]], training: bool) -> list[str]:
     shown = []
     for row, (_, result) in zip(rows, [("", None), *arms], strict=True):
         if result is not None and result.outcome != DONE:
-            shown.append(f"  {row[0]:<{widths[0]}}  {result.outcome}: {in_line(result.telling)}")
+            shown.append(f"  {row[0]:<{widths[0]}}  {result.outcome}: {in_line(result.failure)}")
         else:
             cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
             shown.append("  ".join([f"  {row[0]:<{widths[0]}}", *cells]).rstrip())
@@ -78,12 +78,12 @@ def _tokens(rank: Rank) -> str:
 
 def _census(arms: Mapping[str, Result]) -> list[str]:
     """What the arms that matter captured; said once where they agree."""
-    told: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str, ...], list[str]] = {}
     for role in ("legacy-source", "legacy-target", "migrated"):
         if role in arms and arms[role].outcome == DONE and arms[role].ranks:
             lines = census_lines(arms[role].ranks[0]) or ("nothing",)
-            told.setdefault(lines, []).append(label(role, arms[role].arm.release))
-    return [f"  {', '.join(names)} captured: {'; '.join(lines)}" for lines, names in told.items()]
+            groups.setdefault(lines, []).append(label(role, arms[role].arm.release))
+    return [f"  {', '.join(names)} captured: {'; '.join(lines)}" for lines, names in groups.items()]
 
 
 def config_text(item: ConfigVerdict, style: Style) -> str:

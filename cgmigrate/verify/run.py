@@ -1,6 +1,6 @@
 """Runs arms: one fresh process (or torchrun) each, under the release of megatron-core that the arm names.
 
-Whatever stops an arm, its own exception, a signal, the clock, becomes its result. Nothing here imports torch.
+Whatever stops an arm, its own exception, a signal, the clock, becomes its result. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ class Runner:
     """Runs each arm once, however many comparisons ask for it.
 
     ``homes`` maps a version of megatron-core to where it is. ``folder`` takes the arms, their logs, results and the
-    saved initial states. ``tell`` gets a line when an arm starts and when it ends. ``jobs`` training arms may run at
-    once; their step times mean something only when it is 1. With ``reading`` nothing runs: results come from
+    saved initial states. ``progress`` gets a line when an arm starts and when it ends. ``jobs`` training arms may run
+    at once; their step times mean something only when it is 1. With ``read_only`` nothing runs: results come from
     ``folder``, where Slurm left them.
     """
 
     homes: Mapping[str, Home]
     folder: Path
-    tell: Callable[[str], None]
+    progress: Callable[[str], None]
     timeout: float = TIMEOUT
     jobs: int = 1
-    reading: bool = False
+    read_only: bool = False
     results: dict[str, Result] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
@@ -90,14 +90,14 @@ class Runner:
                 raise
 
     def _finish(self, arm: Arm) -> None:
-        result = self.left(arm) if self.reading else self.found(arm)
+        result = self.remaining_result(arm) if self.read_only else self.earlier_result(arm)
         if result is None:
             with self._lock:
-                self.tell(f"{describe(arm)} …")
+                self.progress(f"{describe(arm)} …")
             result = self._one(arm)
-            why = f": {result.telling}" if result.telling else ""
+            why = f": {result.failure}" if result.failure else ""
             with self._lock:
-                self.tell(f"{describe(arm)}: {result.outcome} in {result.seconds:.0f} s{why}")
+                self.progress(f"{describe(arm)}: {result.outcome} in {result.seconds:.0f} s{why}")
         self.results[arm.key] = result
 
     def _one(self, arm: Arm) -> Result:
@@ -109,50 +109,52 @@ class Runner:
         start = time.monotonic()
         status = _run_logged(command, variables, place, self.timeout, self._running)
         if self._stopped:
-            # It was killed from here, which says nothing of the arm.
+            # This process killed it, which says nothing about the arm.
             return Result(arm, MISSING, "interrupted")
         seconds = time.monotonic() - start
-        result = self._told(arm, f"no end after {self.timeout:.0f} s" if status is None else f"ended with {status}")
+        result = self._result_of_files(
+            arm, f"no end after {self.timeout:.0f} s" if status is None else f"ended with {status}"
+        )
         if status is None and result.outcome != DONE:
             result = replace(result, outcome=TIMED_OUT)
-        result = replace(result, telling=with_advice(result.telling, home))
+        result = replace(result, failure=with_advice(result.failure, home))
         result = replace(result, command=_for_a_shell(command, variables), seconds=round(seconds, 1))
         (place / RESULT).write_text(json.dumps(result.as_json()), encoding="utf-8")
         return result
 
-    def _told(self, arm: Arm, end: str) -> Result:
+    def _result_of_files(self, arm: Arm, end: str) -> Result:
         """The result of what the arm's processes wrote; ``end`` says how they ended, for want of anything better."""
         place = self.folder / arm.key
         ranks = [_read(place / f"rank-{rank}.json") for rank in range(arm.processes)]
         result = result_of_ranks(arm, [rank for rank in ranks if rank is not None])
         if None in ranks and result.outcome == DONE:
             log = _text(place / "log")
-            return replace(result, outcome=CRASHED, telling=f"{end}; {telling_line(log) or 'it said nothing'}")
+            return replace(result, outcome=CRASHED, failure=f"{end}; {failure_line(log) or 'it said nothing'}")
         return result
 
-    def found(self, arm: Arm) -> Result | None:
+    def earlier_result(self, arm: Arm) -> Result | None:
         """The result of an arm that ran before, or under Slurm, in the same folder; None where it has to run.
 
         That is the case where another probe or another place of the release made the result, too, and where the clock
         stopped it or something was missing: that may have changed since.
         """
-        result = self._kept(arm)
+        result = self._stored_result(arm)
         return None if result is not None and result.outcome in (MISSING, TIMED_OUT) else result
 
-    def left(self, arm: Arm) -> Result:
+    def remaining_result(self, arm: Arm) -> Result:
         """What an arm left in the folder, whatever that is, for want of a machine that runs it."""
-        if (result := self._kept(arm)) is not None:
+        if (result := self._stored_result(arm)) is not None:
             return result
         place = self.folder / arm.key
         if self._is_of(place, arm) and (place / "log").exists():
-            return self._told(arm, "it left no result")
+            return self._result_of_files(arm, "it left no result")
         return Result(arm, MISSING, f"it has not run in {self.folder}")
 
     def ran(self, arm: Arm) -> bool:
         """Whether an arm left anything in the folder."""
-        return self._kept(arm) is not None or self.left(arm).outcome != MISSING
+        return self._stored_result(arm) is not None or self.remaining_result(arm).outcome != MISSING
 
-    def _kept(self, arm: Arm) -> Result | None:
+    def _stored_result(self, arm: Arm) -> Result | None:
         place = self.folder / arm.key
         if not self._is_of(place, arm):
             return None
@@ -162,7 +164,7 @@ class Runner:
             except (ValueError, KeyError, TypeError):
                 return None
         if all((place / f"rank-{rank}.json").exists() for rank in range(arm.processes)):
-            return self._told(arm, "")
+            return self._result_of_files(arm, "")
         return None
 
     def prepare(self, arm: Arm) -> Path:
@@ -205,12 +207,12 @@ class Runner:
         return {name: value for name, value in result.items() if name not in _OF_A_JOB}
 
     def _own_program(self) -> Path:
-        """A folder that holds the probe and nothing else, so that an arm's Python gets no other package from here."""
+        """A folder with the probe and nothing else, so that an arm's Python gets no other package of this one."""
         root = self.folder / "program"
         with self._lock:
             for path, text in _probe():
                 copy = root / "cgmigrate" / path
-                # The folder may be that of an earlier version, or one that was interrupted here.
+                # The folder may be that of an earlier version, or of an interrupted run.
                 if not copy.exists() or copy.read_bytes() != text:
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     copy.write_bytes(text)
@@ -237,11 +239,11 @@ def in_order(arms: Iterable[Arm]) -> list[Arm]:
 
 
 def _firsts(arms: Sequence[Arm]) -> list[Arm]:
-    found: dict[str, Arm] = {}
+    first: dict[str, Arm] = {}
     # An arm that captures nothing is the least likely to fail before it has written the state.
     for arm in sorted(arms, key=lambda arm: bool(arm.settings)):
-        found.setdefault(arm.model_key, arm)
-    return list(found.values())
+        first.setdefault(arm.model_key, arm)
+    return list(first.values())
 
 
 def describe(arm: Arm) -> str:
@@ -309,24 +311,24 @@ def _text(path: Path) -> str:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
-_TELLING = re.compile(
+_FAILURE = re.compile(
     r"^(?:\[rank\d+\]:?\s*)?((?:[\w.]*(?:Error|Exception|Interrupt)\b|terminate called|Fatal Python error"
     r"|.*\bCUDA error\b|.*\bNCCL (?:error|WARN)\b|.*[Oo]ut of memory|.*[Kk]illed|.*Segmentation fault).*)$"
 )
 
 
-def telling_line(log: str) -> str:
+def failure_line(log: str) -> str:
     """The line of a log that says best why the process ended: its last error, else its last line."""
-    found = [match.group(1).strip() for line in log.splitlines() if (match := _TELLING.match(line.strip()))]
-    # torchrun's own summary comes last and says less than what went before.
-    own = [line for line in found if "torch.distributed.elastic" not in line and "ChildFailedError" not in line]
-    return _cut((own or found or [last_line(log)])[-1])
+    errors = [match.group(1).strip() for line in log.splitlines() if (match := _FAILURE.match(line.strip()))]
+    # torchrun's own summary comes last and says less than the lines above it.
+    own = [line for line in errors if "torch.distributed.elastic" not in line and "ChildFailedError" not in line]
+    return _cut((own or errors or [last_line(log)])[-1])
 
 
 def last_line(log: str) -> str:

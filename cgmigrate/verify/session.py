@@ -1,4 +1,4 @@
-"""One call of ``cgmigrate verify``: what was asked → cases → arms → verdicts."""
+"""One call of ``cgmigrate verify``: options → cases → arms → verdicts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Result
 from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge, with_changes
-from cgmigrate.verify.effective import ConfigVerdict, verify_config
+from cgmigrate.verify.config_level import ConfigVerdict, verify_config
 from cgmigrate.verify.mcore import Home, check_values, home_for, homes_of
-from cgmigrate.verify.plan import Asked, Case, Planned, Scale, cases_of, planned
+from cgmigrate.verify.plan import Case, Planned, Scale, Selection, cases_of, planned
 from cgmigrate.verify.run import Runner
 from cgmigrate.verify.slurm import script
 
@@ -24,18 +25,18 @@ TORCHRUN, SRUN = "torchrun", "srun"
 
 
 class VerifyError(Exception):
-    """``verify`` cannot do what was asked; the message says why and what it could do instead."""
+    """``verify`` cannot do what the options say; the message says why and what it could do instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the user wants verified, how thoroughly, and where.
+class VerifyOptions:
+    """What to verify, how thoroughly, and where.
 
     ``mcore`` are the values of ``--mcore``; ``folder`` keeps arms, logs and results (empty: a temporary one), and arms
     whose results are there already do not run again. ``timeout`` is in seconds, for one arm.
     """
 
-    asked: Asked
+    selection: Selection
     level: str = CONFIG
     mcore: tuple[str, ...] = ()
     scale: Scale = field(default_factory=Scale)
@@ -49,14 +50,14 @@ class Wanted:
 class Outcome:
     """Verdicts of the config level, comparisons of runs with the results of their arms by key, and what to say.
 
-    ``trouble`` are files that could not be read, ``notes`` what was left out; ``script`` is what to run under Slurm,
-    where that was asked for.
+    ``input_errors`` are files that could not be read, ``notes`` what was skipped; ``script`` is what to run under Slurm
+    (``--launcher srun``).
     """
 
     config: list[ConfigVerdict] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
     results: dict[str, Result] = field(default_factory=dict)
-    input_error: list[str] = field(default_factory=list)
+    input_errors: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     script: str = ""
 
@@ -71,35 +72,35 @@ class Outcome:
         return exit_status(self.verdicts)
 
 
-def verify(wanted: Wanted, tell: Callable[[str], None]) -> Outcome:
-    """Do what was asked; ``tell`` gets progress lines. Raises VerifyError, MCoreError or PlanError."""
+def verify(options: VerifyOptions, progress: Callable[[str], None]) -> Outcome:
+    """Verify what the options select; ``progress`` gets progress lines. Raises VerifyError, MCoreError or PlanError."""
     outcome = Outcome()
-    cases = list(cases_of(wanted.asked, outcome.input_error, outcome.notes))
+    cases = list(cases_of(options.selection, outcome.input_errors, outcome.notes))
     if not cases:
-        check_values(wanted.mcore)
+        check_values(options.mcore)
         return outcome
-    homes = homes_of(wanted.mcore, tell)
-    if wanted.level == CONFIG:
-        clear = iter(verify_config([case for case in cases if not case.unclear], homes, tell))
+    homes = homes_of(options.mcore, progress)
+    if options.level == CONFIG:
+        clear = iter(verify_config([case for case in cases if not case.unclear], homes, progress))
         outcome.config = [
             ConfigVerdict(case.name, INCONCLUSIVE, case.unclear) if case.unclear else next(clear) for case in cases
         ]
         return outcome
-    plans, outcome.comparisons = _plans(cases, homes, wanted.scale)
-    with _folder(wanted.folder) as name:
-        runner = Runner(homes, Path(name), tell, wanted.timeout, wanted.jobs)
+    plans, outcome.comparisons = _plans(cases, homes, options.scale)
+    with _folder(options.folder) as name:
+        runner = Runner(homes, Path(name), progress, options.timeout, options.jobs)
         arms = [arm for plan in plans for arm in plan.arms.values()]
-        if wanted.launcher == SRUN:
-            if not wanted.folder:
+        if options.launcher == SRUN:
+            if not options.folder:
                 raise VerifyError("--launcher srun writes arms that run later; say where to keep them (--work DIR)")
             outcome.script = script(runner, arms)
             return outcome
-        complete = all(runner.found(arm) for arm in arms)
-        if not complete and (gpus := gpus_here()) < wanted.scale.gpus:
+        complete = all(runner.earlier_result(arm) for arm in arms)
+        if not complete and (gpus := gpu_count()) < options.scale.gpus:
             # Arms that ran under Slurm are judged where there is no GPU, too.
             if not any(map(runner.ran, arms)):
-                raise VerifyError(_too_few_gpus(gpus, wanted.scale.gpus))
-            runner.reading = True
+                raise VerifyError(_too_few_gpus(gpus, options.scale.gpus))
+            runner.read_only = True
         outcome.results = runner.run(arms)
     outcome.comparisons += [_compared(plan, outcome.results) for plan in plans]
     return outcome
@@ -113,8 +114,10 @@ def _plans(cases: Sequence[Case], homes: dict[str, Home], scale: Scale) -> tuple
     versions = {release: home.version for release in releases if (home := home_for(release, homes))}
     for case in cases:
         if case.unclear:
-            told = (str(case.source), str(case.target))
-            settled.append(Comparison(case.name, "none", INCONCLUSIVE, case.unclear, (), {}, case.diff, *told))
+            releases_of_case = (str(case.source), str(case.target))
+            settled.append(
+                Comparison(case.name, "none", INCONCLUSIVE, case.unclear, (), {}, case.diff, *releases_of_case)
+            )
         else:
             plans += planned(case, versions, scale)
     return plans, settled
@@ -143,7 +146,7 @@ def _folder(named: str) -> Iterator[str]:
     yield os.path.abspath(named)
 
 
-def gpus_here() -> int:
+def gpu_count() -> int:
     """How many GPUs NVIDIA's driver shows, within CUDA_VISIBLE_DEVICES; 0 without a driver."""
     program = shutil.which("nvidia-smi")
     if program is None:
@@ -152,15 +155,17 @@ def gpus_here() -> int:
         listed = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
+    count = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return found if visible is None else min(found, len([part for part in visible.split(",") if part.strip()]))
+    return count if visible is None else min(count, len([part for part in visible.split(",") if part.strip()]))
 
 
-def _too_few_gpus(found: int, wanted: int) -> str:
-    there = "no GPU is here" if not found else f"{found} GPU{'s are' if found > 1 else ' is'} here, not {wanted}"
+def _too_few_gpus(available: int, required: int) -> str:
+    there = (
+        "this machine has no GPU" if not available else f"this machine has {counted(available, 'GPU')}, not {required}"
+    )
     return (
-        f"{there}, and --level capture trains on {'one' if wanted == 1 else wanted}. Without a GPU `--level config` "
-        "compares what the real megatron-core makes of the settings; for Slurm, `--launcher srun --work DIR` writes "
-        "the arms as a script"
+        f"{there}, and --level capture trains on {'one' if required == 1 else required}. Without a GPU "
+        "`--level config` compares how the real megatron-core reads the settings; for Slurm, `--launcher srun "
+        "--work DIR` writes the arms as a script"
     )

@@ -31,7 +31,7 @@ def script(runner: Runner, arms: Iterable[Arm]) -> str:
     ]
     for arm in in_order(arms):
         home = runner.homes.get(arm.release)
-        if home is None or runner.found(arm):
+        if home is None or runner.earlier_result(arm):
             continue
         place = runner.prepare(arm)
         command = shlex.join([home.python, *runner.program(arm)])

@@ -28,6 +28,7 @@ EXEMPT = re.compile(
     r"|tests/(golden|fixtures)/|.*\.(png|svg|gz|schema\.json)$"
 )
 GAP = r"(?:\s|#|[\"'] *\n\s*[rf]*[\"'])+"  # between two words of a phrase, also across the lines of a comment
+FOREIGN_IMPORT = re.compile(r"\s*(from|import) (?!cgmigrate|tests)")
 PART_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -76,6 +77,13 @@ def lists() -> tuple[list[Entry], re.Pattern[str], re.Pattern[str]]:
     return entries, names, prose
 
 
+def _is_foreign(token: tokenize.TokenInfo) -> bool:
+    """Return whether a name is imported from another package, or is that of a decorator."""
+    if FOREIGN_IMPORT.match(token.line):
+        return True
+    return token.line.lstrip().startswith(f"@{token.string}")
+
+
 def texts_of_python(source: str, strings: bool) -> Iterator[Text]:
     """Yield names, comments and docstrings; with `strings` all other strings, too."""
     comments: list[tokenize.TokenInfo] = []
@@ -86,7 +94,7 @@ def texts_of_python(source: str, strings: bool) -> Iterator[Text]:
         elif token.type != tokenize.NL and comments:
             yield Text(comments[0].start[0], "\n".join(comment.string for comment in comments), is_name=False)
             comments.clear()
-        if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
+        if token.type == tokenize.NAME and not keyword.iskeyword(token.string) and not _is_foreign(token):
             is_sentence = token.string.startswith("test_")
             yield Text(token.start[0], token.string.replace("_", " ") if is_sentence else token.string, not is_sentence)
         elif token.type in (tokenize.STRING, tokenize.FSTRING_MIDDLE) and (strings or starts_statement):

@@ -2,7 +2,7 @@
 
 ``python docs/verification/build.py`` writes; with ``--check`` it says what is out of date and ends with 1. The runs
 were recorded with ``cgmigrate verify --json`` on the GPU machine (tests/fixtures/verify, paths of that machine
-shortened); verdicts are given again by the code at hand.
+shortened); the verdicts are those of this version.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, ROLES, TRAINING, Result
 from cgmigrate.verify.compare import Comparison, judge
-from cgmigrate.verify.figures import all_graphs, census_lines, label, parameters_digest, short
+from cgmigrate.verify.metrics import all_graphs, census_lines, label, parameters_digest, short
 from cgmigrate.verify.page import page
 from cgmigrate.verify.report import from_json, text
 
-HERE = Path(__file__).parent
-RECORDED = HERE.parents[1] / "tests/fixtures/verify"
+FOLDER = Path(__file__).parent
+RECORDED = FOLDER.parents[1] / "tests/fixtures/verify"
 TITLES = {
     "matrix": "one H200",
     "two-gpus": "two H200 of one host",
@@ -43,19 +43,19 @@ def _judged(comparison: Comparison, results: dict[str, Result]) -> Comparison:
 
 
 def files() -> dict[Path, str]:
-    """Every file that is written here, by path."""
+    """Every file that the script writes, by path."""
     result: dict[Path, str] = {}
-    readme = (HERE / "README.md").read_text(encoding="utf-8")
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     for name, title in TITLES.items():
         comparisons, results = recorded(name)
-        result[HERE / f"{name}.html"] = page(comparisons, results, {"machine": title, "recorded": "2026-11-21"})
-        shown = [text(comparison, results, lambda word, kind: word) for comparison in comparisons]
-        result[HERE / f"{name}.txt"] = "\n".join(shown)
+        result[FOLDER / f"{name}.html"] = page(comparisons, results, {"machine": title, "recorded": "2026-11-21"})
+        shown = [text(comparison, results, lambda word, _: word) for comparison in comparisons]
+        result[FOLDER / f"{name}.txt"] = "\n".join(shown)
         table = "\n".join(_table(comparisons, results))
         readme = re.sub(
             rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", readme, flags=re.S
         )
-    result[HERE / "README.md"] = readme
+    result[FOLDER / "README.md"] = readme
     return result
 
 
@@ -65,32 +65,32 @@ def _table(comparisons: list[Comparison], results: dict[str, Result]) -> list[st
         arms = {role: results[comparison.roles[role]] for role in ROLES if role in comparison.roles}
         file = comparison.name.rpartition("/")[2].partition(".")[0]
         verdict = comparison.verdict.replace("but", "but …")
-        told = [comparison.workload, verdict, _captured(arms), _digests(arms, comparison.workload)]
-        lines.append("| " + " | ".join([f"`{file}`", *told]) + " |")
+        cells = [comparison.workload, verdict, _captured(arms), _digests(arms, comparison.workload)]
+        lines.append("| " + " | ".join([f"`{file}`", *cells]) + " |")
     return lines
 
 
 def _captured(arms: dict[str, Result]) -> str:
     """What each arm captured, arms that agree together."""
-    found: dict[str, list[str]] = {}
+    arms_of: dict[str, list[str]] = {}
     for role in (LEGACY_SOURCE, LEGACY_TARGET, MIGRATED):
         result = arms[role]
         if result.outcome == "done":
             graphs = all_graphs(result)
-            told = "nothing" if not graphs else "; ".join(census_lines(result.ranks[0]))
+            graphs_in_words = "nothing" if not graphs else "; ".join(census_lines(result.ranks[0]))
         else:
-            told = result.outcome
-        found.setdefault(told, []).append(label(role, result.arm.release))
-    return " — ".join(f"{', '.join(names)}: {told}" for told, names in found.items())
+            graphs_in_words = result.outcome
+        arms_of.setdefault(graphs_in_words, []).append(label(role, result.arm.release))
+    return " — ".join(f"{', '.join(names)}: {captured}" for captured, names in arms_of.items())
 
 
 def _digests(arms: dict[str, Result], workload: str) -> str:
-    found: dict[str, list[str]] = {}
+    arms_of: dict[str, list[str]] = {}
     for role, result in arms.items():
         if result.outcome == "done":
             digest = parameters_digest(result) if workload == TRAINING else result.ranks[0].logits
-            found.setdefault(short(digest), []).append(label(role, result.arm.release))
-    return "; ".join(f"`{digest}` {', '.join(names)}" for digest, names in found.items())
+            arms_of.setdefault(short(digest), []).append(label(role, result.arm.release))
+    return "; ".join(f"`{digest}` {', '.join(names)}" for digest, names in arms_of.items())
 
 
 def main(check: bool) -> int:

@@ -31,6 +31,7 @@ def uses(check, source, path="cgmigrate/lint/plan.py"):
         ('"""One.\n\nNobody is\ntold.\n"""\n', [(4, "told")]),
         ('x = f"{x} is left out"\n', [(1, "left out")]),
         ("except_ = FileNotFoundError  # the file was not found\n", []),
+        ("from hypothesis import given\n@given(1)\ndef f(): ...\n", []),
         ("foundation = withheld = 1\n", []),
         ("# -h stands for help; a here-document\n", []),
     ],

@@ -114,10 +114,10 @@ def test_ragged_requests_of_a_paged_cache_with_padding(batch, idle_requests, pad
     out, lse, probabilities = flash_attn_varlen_func(
         q, keys, values, bounds(queries), bounds(lengths), 16, 16, block_table=table, return_attn_probs=True, **options
     )
-    wanted = expected(requests, options)
-    torch.testing.assert_close(out[: len(wanted)], wanted)
-    assert (out[len(wanted) :] == 0).all()
-    assert (lse[:, len(wanted) :] == torch.inf).all()
+    requested = expected(requests, options)
+    torch.testing.assert_close(out[: len(requested)], requested)
+    assert (out[len(requested) :] == 0).all()
+    assert (lse[:, len(requested) :] == torch.inf).all()
     assert lse.shape == (q.shape[1], len(q))
     assert probabilities is None
 
@@ -139,8 +139,8 @@ def test_decode_from_a_paged_cache(batch, idle):
     out, lse = flash_attn_with_kvcache(
         q, keys, values, cache_seqlens=lengths, block_table=table, num_splits=0, return_softmax_lse=True, **options
     )
-    wanted = expected(list(zip(*rows, strict=True)), options)
-    torch.testing.assert_close(out[: len(rows[0])].flatten(0, 1), wanted)
+    requested = expected(list(zip(*rows, strict=True)), options)
+    torch.testing.assert_close(out[: len(rows[0])].flatten(0, 1), requested)
     assert (out[len(rows[0]) :] == 0).all()
     assert lse.shape == (q.shape[0], q.shape[2], 1)
 

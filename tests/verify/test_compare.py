@@ -81,8 +81,8 @@ def arms(**changed: Result | None) -> dict[str, Result]:
     return {role: value for role, value in agreed.items() if changed.get(role.replace("-", "_"), value) is not None}
 
 
-def failed(release: str, outcome: str = CRASHED, telling: str = "AssertionError: no") -> Result:
-    return replace(result(release), outcome=outcome, telling=telling, ranks=())
+def failed(release: str, outcome: str = CRASHED, reason: str = "AssertionError: no") -> Result:
+    return replace(result(release), outcome=outcome, failure=reason, ranks=())
 
 
 def test_the_same_graphs_and_bits_are_equivalent() -> None:
@@ -93,7 +93,7 @@ def test_the_same_graphs_and_bits_are_equivalent() -> None:
     assert "equal to eager to the last bit: legacy on 0.17.1, legacy on 0.19.2, migrated on 0.19.2" in notes
 
 
-def test_graphs_that_the_target_turns_on_by_itself_are_told() -> None:
+def test_graphs_that_the_target_turns_on_by_itself_are_reported() -> None:
     """none + full_iteration: 0.17 captured nothing, 0.18 and later capture the iteration for the old text."""
     verdict, reason, _ = judge(
         arms(legacy_source=result(OLD), legacy_target=result(NEW, ITERATION), migrated=result(NEW))
@@ -106,7 +106,7 @@ def test_graphs_that_the_target_turns_on_by_itself_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (result(NEW), "no graphs"),
         (result(NEW, ITERATION), "1 × whole iteration"),
@@ -115,10 +115,10 @@ def test_graphs_that_the_target_turns_on_by_itself_are_told() -> None:
     ],
     ids=["nothing", "iteration for layers", "a module dropped", "a layer less"],
 )
-def test_other_graphs_are_different(wrong: Result, told: str) -> None:
+def test_other_graphs_are_different(wrong: Result, message: str) -> None:
     verdict, reason, _ = judge(arms(migrated=wrong))
     assert verdict == DIFFERENT
-    assert told in reason
+    assert message in reason
 
 
 def test_graphs_of_other_sizes_on_one_release_are_different() -> None:
@@ -222,7 +222,7 @@ def test_numbers_that_change_with_the_release_are_placed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "verdict", "told"),
+    ("changed", "verdict", "message"),
     [
         ({"legacy_source": None}, EQUIVALENT_BUT, "seen on 0.19.2 only; the old text's own release is not available"),
         ({"legacy_source": failed(OLD)}, EQUIVALENT_BUT, "on 0.17.1 the old text crashed: AssertionError: no"),
@@ -248,9 +248,9 @@ def test_numbers_that_change_with_the_release_are_placed() -> None:
         ),
     ],
 )
-def test_arms_that_did_not_run(changed: dict[str, Result | None], verdict: str, told: str) -> None:
-    found, reason, _ = judge(arms(**changed))
-    assert (found, told in reason) == (verdict, True), reason
+def test_arms_that_did_not_run(changed: dict[str, Result | None], verdict: str, message: str) -> None:
+    actual, reason, _ = judge(arms(**changed))
+    assert (actual, message in reason) == (verdict, True), reason
 
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf")])

@@ -24,8 +24,7 @@ from cgmigrate.megatron.settings import Choice, Undecided
 from cgmigrate.megatron.types import Reader, ResolvedConfiguration
 from cgmigrate.verify import mcore
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE
-from cgmigrate.verify.deciding import assumed_beside, deciding
-from cgmigrate.verify.effective import (
+from cgmigrate.verify.config_level import (
     ABSENT,
     READ,
     REFUSED,
@@ -39,7 +38,8 @@ from cgmigrate.verify.effective import (
     verify_config,
 )
 from cgmigrate.verify.mcore import Home, MCoreError, environment, home_for, homes_of, in_folder, installed
-from cgmigrate.verify.plan import Asked, cases_of
+from cgmigrate.verify.plan import Selection, cases_of
+from cgmigrate.verify.related_fields import assumed_fields, related_fields
 from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES
 
 OLD, NEW = Release(0, 17), Release(0, 19)
@@ -167,7 +167,7 @@ TRAPS = {
         DIFFERENT,
         "on megatron-core 0.19.2 the old text captures whole layers (local) in training, nothing in inference",
     ),
-    "parts of experts that are told elsewhere": (
+    "parts of experts that another file sets": (
         case("", *MATRIX["experts"]),
         EQUIVALENT,
         "attn+moe_router+moe_preprocess of each layer",
@@ -247,7 +247,7 @@ def judged_on_target_only(target: Home) -> Verdicts:
 # --- the verdicts of real releases -----------------------------------------------------------------------
 
 
-def test_the_matrix_is_equivalent_and_the_trap_is_told(judged: Verdicts) -> None:
+def test_the_matrix_is_equivalent_and_the_trap_is_reported(judged: Verdicts) -> None:
     for each in matrix():
         verdict = judged[each.name]
         if each.name.startswith("none"):
@@ -277,13 +277,13 @@ def test_where_the_releases_part_ways(name: str, judged: Verdicts) -> None:
     assert (judged[name].verdict, reason in judged[name].reason) == (verdict, True), judged[name]
 
 
-def test_what_is_assumed_or_left_out_is_noted(judged: Verdicts) -> None:
-    assert judged["parts of experts that are told elsewhere"].notes == (
-        "not told beside the settings, so assumed: num_moe_experts=4",
+def test_what_is_assumed_or_omitted_is_noted(judged: Verdicts) -> None:
+    assert judged["parts of experts that another file sets"].notes == (
+        "not set beside the settings, so assumed: num_moe_experts=4",
     )
-    left_out = judged["recompute that cannot be built alone"].notes
-    assert len(left_out) == 2
-    assert left_out[0].startswith(
+    omitted = judged["recompute that cannot be built alone"].notes
+    assert len(omitted) == 2
+    assert omitted[0].startswith(
         "megatron-core 0.17.1 read the settings without recompute_granularity, recompute_modules (ValueError: "
     )
     assert "cgmigrate's account of them" in judged["Megatron-Bridge and the whole iteration"].notes[0]
@@ -309,10 +309,10 @@ def test_without_the_source_release_the_verdict_says_so(judged_on_target_only: V
 
 
 def test_the_verdict_goes_through_json(judged: Verdicts) -> None:
-    told = json.loads(json.dumps(judged["experts, COMMAND_LINE"].as_json()))
-    assert (told["verdict"], told["name"]) == ("equivalent", "experts, COMMAND_LINE")
-    assert told["readings"]["migrated"]["effective"]["modules"] == PARTS
-    assert told["readings"]["legacy-source"]["megatron_core"] == "0.17.1"
+    message = json.loads(json.dumps(judged["experts, COMMAND_LINE"].as_json()))
+    assert (message["verdict"], message["name"]) == ("equivalent", "experts, COMMAND_LINE")
+    assert message["readings"]["migrated"]["effective"]["modules"] == PARTS
+    assert message["readings"]["legacy-source"]["megatron_core"] == "0.17.1"
 
 
 @pytest.fixture(scope="module")
@@ -320,7 +320,7 @@ def judged_files(target: Home, source: Home) -> list[ConfigVerdict]:
     """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus where it is there."""
     folders = [EXAMPLES, FIXTURES / "yaml", *([CORPUS] if CORPUS.is_dir() else [])]
     input_error: list[str] = []
-    cases = [each for each in cases_of(Asked(tuple(map(str, folders))), input_error) if each.before != each.after]
+    cases = [each for each in cases_of(Selection(tuple(map(str, folders))), input_error) if each.before != each.after]
     assert not input_error
     return verify_config(cases, {home.version: home for home in (target, source)})
 
@@ -400,15 +400,15 @@ def test_the_table_of_verdicts(old: str, own: str, new: str, verdict: str) -> No
         kept = {"A": A17 if release == OLD else A19, "B": B17 if release == OLD else B19}.get(what)
         return read(release, kept, READ if kept else what, "" if kept else "its own words")
 
-    found = compare_readings(made(OLD, old), made(NEW, own), made(NEW, new))
-    assert found.verdict == verdict, found
-    assert found.reason and "None" not in found.reason
-    assert found.reason.count("(") == found.reason.count(")")
+    result = compare_readings(made(OLD, old), made(NEW, own), made(NEW, new))
+    assert result.verdict == verdict, result
+    assert result.reason and "None" not in result.reason
+    assert result.reason.count("(") == result.reason.count(")")
 
 
-def test_a_release_that_departs_from_cgmigrates_table_is_told() -> None:
-    found = compare_readings(read(OLD, A17), read(NEW, A19), read(NEW, B19))
-    (note,) = found.notes
+def test_a_release_that_departs_from_cgmigrates_table_is_reported() -> None:
+    result = compare_readings(read(OLD, A17), read(NEW, A19), read(NEW, B19))
+    (note,) = result.notes
     assert note.startswith("cgmigrate's own table of megatron-core 0.19 says whole layers (local) in training")
     assert note.endswith("please report this")
 
@@ -428,7 +428,7 @@ REQUEST = Request(CONFIG, {IMPL: "local"}, NEW)
 HELLO = '{"version": "0.19.2", "known": ["cuda_graph_modules"]}'
 
 
-def test_a_crash_becomes_the_reading_with_its_telling_line(tmp_path: Path) -> None:
+def test_a_crash_becomes_the_reading_with_its_failure_line(tmp_path: Path) -> None:
     script = "echo 'Traceback (most recent call last):' >&2\necho 'ImportError: libcuda.so.1' >&2\nexit 1"
     (reading,) = read_all([REQUEST], pretend(tmp_path, script))
     assert (reading.outcome, reading.reason) == (UNREAD, "ImportError: libcuda.so.1")
@@ -436,7 +436,7 @@ def test_a_crash_becomes_the_reading_with_its_telling_line(tmp_path: Path) -> No
 
 def test_answers_before_a_crash_count(tmp_path: Path) -> None:
     kept = {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": "layer"}
-    answer = {"id": 0, "ok": True, "error": None, "effective": kept, "warnings": [], "left_out": ""}
+    answer = {"id": 0, "ok": True, "error": None, "effective": kept, "warnings": [], "omitted": ""}
     script = f"echo '{HELLO}'\necho '{json.dumps(answer)}'\nkill -9 $$"
     other = Request(CONFIG, {IMPL: "none"}, NEW)
     first, again, second = read_all([REQUEST, REQUEST, other], pretend(tmp_path, script))
@@ -445,7 +445,7 @@ def test_answers_before_a_crash_count(tmp_path: Path) -> None:
     assert (second.outcome, second.reason) == (UNREAD, "the process ended with -9")
 
 
-def test_another_release_than_asked_for_is_found_out(tmp_path: Path) -> None:
+def test_another_release_than_requested_is_detected(tmp_path: Path) -> None:
     (reading,) = read_all([REQUEST], pretend(tmp_path, 'echo \'{"version": "0.17.1", "known": []}\''))
     assert reading.reason == "megatron-core 0.17.1 was imported instead of 0.19.2"
     # Megatron-LM's tag 26.04-alpha.rc1 calls itself 0.18.0 and has the old names.
@@ -453,7 +453,7 @@ def test_another_release_than_asked_for_is_found_out(tmp_path: Path) -> None:
     assert reading.reason == ("it calls itself 0.19.2 but does not have `cuda_graph_modules`, which came with 0.18")
 
 
-def test_a_python_that_does_not_run_is_told(tmp_path: Path) -> None:
+def test_a_python_that_does_not_run_is_reported(tmp_path: Path) -> None:
     (reading,) = read_all([REQUEST], Home("0.19.2", str(tmp_path / "absent")))
     assert reading.outcome == UNREAD
     assert reading.reason.startswith(f"{tmp_path / 'absent'} does not run")
@@ -462,7 +462,7 @@ def test_a_python_that_does_not_run_is_told(tmp_path: Path) -> None:
 def test_neither_the_working_directory_nor_another_release_gets_in(
     target: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A checkout that one stands in is not read; a core without megatron/training does not borrow an installed one."""
+    """A checkout around the working directory is not read; a core without megatron/training borrows none."""
     (tmp_path / "megatron/core").mkdir(parents=True)
     (tmp_path / "megatron/core/__init__.py").write_text("raise RuntimeError('the working directory was imported')")
     monkeypatch.chdir(tmp_path)
@@ -516,7 +516,7 @@ def test_a_release_that_is_not_published_is_not_fetched() -> None:
     assert mcore.not_available(Release(0, 20)) == f"megatron-core 0.20 is not available ({hint})"
 
 
-# --- which releases are at hand ----------------------------------------------------------------------------
+# --- which releases are available ---------------------------------------------------------------------------
 
 
 def release(folder: Path, version: str = "0.17.1") -> Path:
@@ -549,7 +549,7 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
         in_folder(folder)
 
 
-def test_a_virtual_environment_is_asked_by_its_own_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_virtual_environment_is_read_by_its_own_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import venv
 
     made = tmp_path / "v"
@@ -580,7 +580,7 @@ def test_the_installed_release_is_found_without_importing_it(tmp_path: Path, mon
     folder = release(tmp_path, "0.15.3")
     (folder / "megatron/core/__init__.py").write_text("raise RuntimeError('imported')")
     monkeypatch.syspath_prepend(str(folder))
-    # It is on the path of this process only, so a subprocess has to be told.
+    # It is on the path of this process only, so a subprocess needs a variable.
     assert installed() == Home("0.15.3", sys.executable, (str(folder),))
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.delitem(sys.modules, "megatron", raising=False)
@@ -635,22 +635,22 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_wheel_is_fetched_once_when_the_user_asks_for_it(tmp_path: Path, pip: Path) -> None:
-    told: list[str] = []
+    message: list[str] = []
     kept = tmp_path / "cache/cgmigrate/megatron-core/0.17.1"
-    assert homes_of(["0.17.1"], told.append) == {"0.17.1": Home("0.17.1", sys.executable, (str(kept),))}
+    assert homes_of(["0.17.1"], message.append) == {"0.17.1": Home("0.17.1", sys.executable, (str(kept),))}
     # Two numbers mean the last patch; it is there.
-    assert homes_of(["0.17"], told.append).keys() == {"0.17.1"}
-    assert told == [f"fetching megatron-core 0.17.1 into {kept} …"]
+    assert homes_of(["0.17"], message.append).keys() == {"0.17.1"}
+    assert message == [f"fetching megatron-core 0.17.1 into {kept} …"]
     (call,) = pip.read_text().splitlines()
     assert "--no-deps --only-binary=:all:" in call
     assert [path.name for path in kept.parent.iterdir()] == ["0.17.1"]
 
 
-def test_a_wheel_that_pip_cannot_fetch_is_told_in_pips_words(tmp_path: Path, pip: Path) -> None:
-    with pytest.raises(MCoreError) as told:
+def test_a_wheel_that_pip_cannot_fetch_is_reported_in_pips_words(tmp_path: Path, pip: Path) -> None:
+    with pytest.raises(MCoreError) as message:
         homes_of(["0.16.1"])
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert str(told.value) == (
+    assert str(message.value) == (
         f"pip cannot fetch megatron-core 0.16.1 for Python {running}: No matching distribution found for "
         "megatron-core==0.16.1; give a folder instead (`--mcore 0.16.1=DIR`)"
     )
@@ -674,10 +674,10 @@ def test_a_pip_of_the_users_folder_does_not_run(tmp_path: Path, monkeypatch: pyt
     assert not marker.exists(), marker.read_text()
 
 
-def test_without_pip_the_user_is_told_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pip_the_message_says_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcore.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(mcore.shutil, "which", lambda name: None)
-    with pytest.raises(MCoreError, match=r"needs pip, which is not here; give a folder instead"):
+    with pytest.raises(MCoreError, match=r"needs pip, which is not installed; give a folder instead"):
         mcore._pip()
 
 
@@ -687,23 +687,23 @@ def test_without_pip_the_user_is_told_what_to_give(monkeypatch: pytest.MonkeyPat
 def test_what_decides_is_taken_from_beside_the_settings() -> None:
     flags = {"--num-experts": 8, "--lr": 0.1, "--te-rng-tracker": True, "--recompute-modules": "[moe_act mlp]"}
     flags |= {"--save": "${SAVE}", "--hidden-dropout": "${DROPOUT}", "--attention-dropout": None}
-    assert deciding(flags, FLAGS) == {
+    assert related_fields(flags, FLAGS) == {
         "--num-experts": 8,
         "--te-rng-tracker": True,
         "--recompute-modules": ["moe_act", "mlp"],
     }
     fields = {"model.num_moe_experts": 8, "enabled": True, "te_rng_tracker": True, "moe_layer_freq": "[0]+[1]*9"}
     fields |= {"recompute_modules": "core_attn,mlp"}
-    assert deciding(fields, CONFIG) == {"num_moe_experts": 8, "recompute_modules": ["core_attn", "mlp"]}
+    assert related_fields(fields, CONFIG) == {"num_moe_experts": 8, "recompute_modules": ["core_attn", "mlp"]}
 
 
 def test_experts_are_assumed_only_where_the_settings_need_them() -> None:
     parts = [{SCOPE: "attn,moe_router"}, {MODULES: ["attn", "moe_router"]}]
-    assert assumed_beside({}, parts, CONFIG) == {"num_moe_experts": 4}
-    assert assumed_beside({"--expert-model-parallel-size": 8}, [{}], FLAGS) == {"num_moe_experts": 32}
-    assert assumed_beside({"--num-experts": 8}, parts, FLAGS) == {}
-    assert assumed_beside({}, [{SCOPE: "attn,mlp"}], CONFIG) == {}
-    assert assumed_beside({"num_layers": 3}, [{SCOPE: "[moe mlp]"}], CONFIG) == {
+    assert assumed_fields({}, parts, CONFIG) == {"num_moe_experts": 4}
+    assert assumed_fields({"--expert-model-parallel-size": 8}, [{}], FLAGS) == {"num_moe_experts": 32}
+    assert assumed_fields({"--num-experts": 8}, parts, FLAGS) == {}
+    assert assumed_fields({}, [{SCOPE: "attn,mlp"}], CONFIG) == {}
+    assert assumed_fields({"num_layers": 3}, [{SCOPE: "[moe mlp]"}], CONFIG) == {
         "num_moe_experts": 4,
         "moe_expert_capacity_factor": 1.0,
         "moe_pad_expert_input_to_capacity": True,

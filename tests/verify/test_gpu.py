@@ -18,9 +18,9 @@ from cgmigrate.megatron.releases import Release
 from cgmigrate.verify.arms import MIGRATED, STATIC, TRAINING, Packing, Result
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, judge
 from cgmigrate.verify.mcore import home_for, homes_of
-from cgmigrate.verify.plan import Asked, Planned, Scale, cases_of, planned
+from cgmigrate.verify.plan import Planned, Scale, Selection, cases_of, planned
 from cgmigrate.verify.run import Runner
-from cgmigrate.verify.session import gpus_here
+from cgmigrate.verify.session import gpu_count
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.gpu
@@ -90,24 +90,24 @@ class Ran:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     said = os.environ.get("CGMIGRATE_MCORE", "")
-    if not gpus_here() or not said:
+    if not gpu_count() or not said:
         pytest.skip("needs a GPU and CGMIGRATE_MCORE")
     folder = tmp_path_factory.mktemp("verify")
     homes = homes_of(said.split(","))
     versions = {release: home.version for release in (OLD, NEW) if (home := home_for(release, homes))}
-    found = Ran()
+    result = Ran()
     for name in MATRIX:
-        found.plans |= _plans(name, EXAMPLES / f"{name}.yaml", "", versions, Scale())
+        result.plans |= _plans(name, EXAMPLES / f"{name}.yaml", "", versions, Scale())
     for name, (example, settings) in WRONG.items():
-        after = _with_settings(folder / f"{len(found.plans)}.yaml", EXAMPLES / f"{example}.yaml", settings)
+        after = _with_settings(folder / f"{len(result.plans)}.yaml", EXAMPLES / f"{example}.yaml", settings)
         scale = Scale(workloads=(TRAINING, STATIC) if "block" in name else (TRAINING,))
-        found.plans |= _plans(name, EXAMPLES / f"{example}.yaml", after, versions, scale)
+        result.plans |= _plans(name, EXAMPLES / f"{example}.yaml", after, versions, scale)
     for name, (packing, _, _) in PACKED.items():
         scale = Scale(workloads=(TRAINING,), packing=packing)
-        found.plans |= _plans(name, EXAMPLES / "enable.yaml", "", versions, scale)
-    arms = [arm for plan in found.plans.values() for arm in plan.arms.values()]
-    found.results = Runner(homes, _work(folder), print, 120.0, JOBS).run(arms)
-    yield found
+        result.plans |= _plans(name, EXAMPLES / "enable.yaml", "", versions, scale)
+    arms = [arm for plan in result.plans.values() for arm in plan.arms.values()]
+    result.results = Runner(homes, _work(folder), print, 120.0, JOBS).run(arms)
+    yield result
 
 
 def _work(folder: Path) -> Path:
@@ -120,7 +120,7 @@ def _plans(
     name: str, file: Path, after: str, versions: dict[Release, str], scale: Scale
 ) -> dict[tuple[str, str], Planned]:
     input_error: list[str] = []
-    (case,) = cases_of(Asked((str(file),), OLD, NEW, after=after), input_error)
+    (case,) = cases_of(Selection((str(file),), OLD, NEW, after=after), input_error)
     assert not input_error
     return {(name, plan.workload): plan for plan in planned(case, versions, scale)}
 
@@ -135,15 +135,15 @@ def _with_settings(path: Path, example: Path, settings: dict[str, str]) -> str:
 @pytest.mark.parametrize("name", MATRIX)
 def test_matrix(ran: Ran, name: str) -> None:
     verdict, words = MATRIX[name]
-    found, reason = ran.verdict(name)
-    assert (found, words in reason) == (verdict, True), reason
+    result, reason = ran.verdict(name)
+    assert (result, words in reason) == (verdict, True), reason
 
 
 @pytest.mark.parametrize("name", ["enable", "local-full-iteration-inference"])
 def test_generation_repeats_to_the_bit(ran: Ran, name: str) -> None:
     for workload in ("static", "dynamic"):
-        found, reason = ran.verdict(name, workload)
-        assert found in (EQUIVALENT, EQUIVALENT_BUT), reason
+        result, reason = ran.verdict(name, workload)
+        assert result in (EQUIVALENT, EQUIVALENT_BUT), reason
         (rank,) = ran.migrated(name, workload).ranks
         what = "layer" if name == "enable" else "block"
         assert {graph.what for graph in rank.graphs} == {what}
@@ -152,15 +152,15 @@ def test_generation_repeats_to_the_bit(ran: Ran, name: str) -> None:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_rewrite_is_different(ran: Ran, name: str) -> None:
-    found = {workload: ran.verdict(name, workload) for at, workload in ran.plans if at == name}
-    assert {verdict for verdict, _ in found.values()} == {DIFFERENT}, found
+    result = {workload: ran.verdict(name, workload) for at, workload in ran.plans if at == name}
+    assert {verdict for verdict, _ in result.values()} == {DIFFERENT}, result
 
 
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_sequences(ran: Ran, name: str) -> None:
     _, verdict, words = PACKED[name]
-    found, reason = ran.verdict(name)
-    assert (found, words in reason) == (verdict, True), reason
+    result, reason = ran.verdict(name)
+    assert (result, words in reason) == (verdict, True), reason
 
 
 def test_the_census_counts_what_gpu_facts_say(ran: Ran) -> None:
@@ -182,9 +182,9 @@ def test_the_census_counts_what_gpu_facts_say(ran: Ran) -> None:
 def test_every_arm_ended(ran: Ran) -> None:
     """An arm that cannot run ends with a line of its own, not at the clock."""
     for result in ran.results.values():
-        assert result.outcome in ("done", "crashed", "refused"), (result.outcome, result.telling)
+        assert result.outcome in ("done", "crashed", "refused"), (result.outcome, result.failure)
         assert (result.outcome == "done") == bool(result.ranks)
-        assert (result.outcome == "done") != bool(result.telling)
+        assert (result.outcome == "done") != bool(result.failure)
 
 
 # --- two GPUs --------------------------------------------------------------------------------------------------
@@ -204,23 +204,23 @@ TWO = {
 @pytest.fixture(scope="module")
 def ran_on_two(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     said = os.environ.get("CGMIGRATE_MCORE", "")
-    if gpus_here() < 2 or not said:
+    if gpu_count() < 2 or not said:
         pytest.skip("needs two GPUs and CGMIGRATE_MCORE")
     homes = homes_of(said.split(","))
     versions = {release: home.version for release in (OLD, NEW) if (home := home_for(release, homes))}
-    found = Ran()
+    result = Ran()
     for name in TWO:
         scale = Scale(gpus=2, workloads=(TRAINING,))
-        found.plans |= _plans(name, EXAMPLES / "two-gpus" / f"{name}.yaml", "", versions, scale)
-    arms = [arm for plan in found.plans.values() for arm in plan.arms.values()]
-    found.results = Runner(homes, _work(tmp_path_factory.mktemp("verify")), print, 120.0, JOBS).run(arms)
-    return found
+        result.plans |= _plans(name, EXAMPLES / "two-gpus" / f"{name}.yaml", "", versions, scale)
+    arms = [arm for plan in result.plans.values() for arm in plan.arms.values()]
+    result.results = Runner(homes, _work(tmp_path_factory.mktemp("verify")), print, 120.0, JOBS).run(arms)
+    return result
 
 
 @pytest.mark.parametrize("name", TWO)
 def test_two_gpus(ran_on_two: Ran, name: str) -> None:
     verdict, words = TWO[name]
-    found, reason = ran_on_two.verdict(name)
-    assert (found, words in reason) == (verdict, True), reason
-    if verdict != INCONCLUSIVE and found != DIFFERENT:
+    result, reason = ran_on_two.verdict(name)
+    assert (result, words in reason) == (verdict, True), reason
+    if verdict != INCONCLUSIVE and result != DIFFERENT:
         assert len(ran_on_two.migrated(name).ranks) == 2

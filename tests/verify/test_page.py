@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmigrate.verify import figures
+from cgmigrate.verify import metrics
 from cgmigrate.verify.arms import (
     CRASHED,
     DONE,
@@ -39,7 +39,7 @@ STEPS = 8
 OLD, NEW = "0.17.1", "0.19.2"
 LAYER = ("TransformerLayer", "SelfAttention", "MLP")
 WHOLE = ("TransformerBlock", *LAYER, "LanguageModelEmbedding")
-TELLING = 'RuntimeError: CUDA error: operation not permitted when <stream> is "capturing" & \x1b[31mred\x1b[0m'
+FAILURE = 'RuntimeError: CUDA error: operation not permitted when <stream> is "capturing" & \x1b[31mred\x1b[0m'
 MODULES = {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn", "mlp"]}
 DIFF = """\
 --- recipes/a.yaml
@@ -71,8 +71,8 @@ class Compared:
 # --- results by hand --------------------------------------------------------------------------------------
 
 
-def arm(release: str, asked: Mapping[str, Any] | None = None, **more: Any) -> Arm:
-    return Arm(release, more.pop("workload", TRAINING), asked or {}, Proxy(spec="local"), steps=STEPS, **more)
+def arm(release: str, requested: Mapping[str, Any] | None = None, **more: Any) -> Arm:
+    return Arm(release, more.pop("workload", TRAINING), requested or {}, Proxy(spec="local"), steps=STEPS, **more)
 
 
 def layers(kernels: tuple[int, int] = (57, 91), count: int = 4, at: int = 3) -> tuple[Graph, ...]:
@@ -94,12 +94,12 @@ def iteration(at: int = 2) -> tuple[Graph, ...]:
 def rank(graphs: tuple[Graph, ...] = (), drift: float = 0.0, step: float = 0.0236, number: int = 0) -> Rank:
     """``drift`` moves the losses from the fourth step on; ``step`` is the time of a settled step (s)."""
     losses = [6.25 - 0.02 * n + (drift if n >= 3 else 0.0) for n in range(STEPS)]
-    told = tuple(loss.hex() for loss in losses)
+    message = tuple(loss.hex() for loss in losses)
     return Rank(
         number,
-        losses=told,
+        losses=message,
         gradient_norms=tuple((1.5 + drift).hex() for _ in losses),
-        parameters=tuple(hashlib.sha256(loss.encode()).hexdigest() for loss in told),
+        parameters=tuple(hashlib.sha256(loss.encode()).hexdigest() for loss in message),
         rng="5" * 64,
         graphs=graphs,
         eager=tuple({"LanguageModelEmbedding": 2, **({} if graphs else {"MLP": 8})} for _ in losses),
@@ -116,11 +116,11 @@ def done(of: Arm, *ranks: Rank, **more: Any) -> Result:
     return Result(of, DONE, ranks=ranks, effective=of.settings, environment=environment, command=command, **more)
 
 
-def crashed(of: Arm, telling: str = TELLING) -> Result:
-    return replace(done(of), outcome=CRASHED, telling=telling)
+def crashed(of: Arm, reason: str = FAILURE) -> Result:
+    return replace(done(of), outcome=CRASHED, failure=reason)
 
 
-def held(**by_role: Result) -> tuple[dict[str, str], dict[str, Result]]:
+def arms_by_role(**by_role: Result) -> tuple[dict[str, str], dict[str, Result]]:
     """Roles and results of a comparison, from results by role."""
     roles = {role.replace("_", "-"): result.arm.key for role, result in by_role.items()}
     return roles, {result.arm.key: result for result in by_role.values()}
@@ -128,7 +128,7 @@ def held(**by_role: Result) -> tuple[dict[str, str], dict[str, Result]]:
 
 def training() -> tuple[dict[str, str], dict[str, Result]]:
     """Per-layer graphs of local layers: 0.17.1's depart from eager, 0.19.2's do not."""
-    return held(
+    return arms_by_role(
         eager=done(arm(NEW), rank()),
         eager_again=done(arm(NEW, repeat=1), rank(step=0.0241)),
         eager_source=done(arm(OLD), rank(step=0.034)),
@@ -139,34 +139,36 @@ def training() -> tuple[dict[str, str], dict[str, Result]]:
 
 
 def turned_on() -> tuple[dict[str, str], dict[str, Result]]:
-    """``none`` + ``full_iteration``: megatron-core's own migration captures, ours does not; 0.17.1 crashes here."""
-    asked = {"cuda_graph_impl": "none", "cuda_graph_scope": "full_iteration"}
-    return held(
+    """``none`` + ``full_iteration``: megatron-core's own migration captures, ours does not; 0.17.1 crashes."""
+    requested = {"cuda_graph_impl": "none", "cuda_graph_scope": "full_iteration"}
+    return arms_by_role(
         eager=done(arm(NEW), rank()),
-        legacy_source=crashed(arm(OLD, asked)),
-        legacy_target=done(arm(NEW, asked), rank(iteration(), 2e-3, 0.0024)),
+        legacy_source=crashed(arm(OLD, requested)),
+        legacy_target=done(arm(NEW, requested), rank(iteration(), 2e-3, 0.0024)),
         migrated=done(arm(NEW, {"cuda_graph_impl": "none"}), rank()),
     )
 
 
 def generating(
-    release: str, asked: Mapping[str, Any] | None, tokens: Iterable[Iterable[int]], count: int = 0
+    release: str, requested: Mapping[str, Any] | None, tokens: Iterable[Iterable[int]], count: int = 0
 ) -> Result:
     graphs = tuple(
         Graph("block", 0, "forward", WHOLE, 220, 224, 0, (0, int(n == 1), int(n == 1))) for n in range(count)
     )
-    found = tuple(tuple(ids) for ids in tokens)
-    measured = Rank(0, tokens=found, logits=hashlib.sha256(repr(found).encode()).hexdigest(), graphs=graphs)
-    return done(arm(release, asked, workload=DYNAMIC), replace(measured, seconds=(0.4, 0.02, 0.02), eager=({}, {}, {})))
+    result = tuple(tuple(ids) for ids in tokens)
+    measured = Rank(0, tokens=result, logits=hashlib.sha256(repr(result).encode()).hexdigest(), graphs=graphs)
+    return done(
+        arm(release, requested, workload=DYNAMIC), replace(measured, seconds=(0.4, 0.02, 0.02), eager=({}, {}, {}))
+    )
 
 
 def generation() -> tuple[dict[str, str], dict[str, Result]]:
     plain = ((3, 14, 15, 92), (65, 35, 89, 79))
-    asked = {"cuda_graph_impl": "local", "cuda_graph_scope": "full_iteration_inference"}
-    return held(
+    requested = {"cuda_graph_impl": "local", "cuda_graph_scope": "full_iteration_inference"}
+    return arms_by_role(
         eager=generating(NEW, None, plain),
-        legacy_source=generating(OLD, asked, (plain[0], (65, 35, 87, 79)), 3),
-        legacy_target=generating(NEW, asked, plain, 3),
+        legacy_source=generating(OLD, requested, (plain[0], (65, 35, 87, 79)), 3),
+        legacy_target=generating(NEW, requested, plain, 3),
         migrated=generating(NEW, {"cuda_graph_impl": "local", "inference_cuda_graph_scope": "block"}, plain, 3),
     )
 
@@ -183,7 +185,7 @@ def three_comparisons() -> str:
         (turned_on(), {"verdict": "different", "name": "b.yaml:3", "reason": "Only legacy on 0.19.2 captures."}),
         (generation(), {"workload": DYNAMIC, "name": "c.yaml:7"}),
     ]
-    results = {key: result for (_, found), _ in cases for key, result in found.items()}
+    results = {key: result for (_, actual), _ in cases for key, result in actual.items()}
     compared = [Compared(roles=roles, **more) for (roles, _), more in cases]  # type: ignore[arg-type]
     config = Compared("d.yaml:1", verdict="inconclusive", reason="0.17.1 is not at hand.", roles={}, diff="")
     return page(
@@ -197,7 +199,7 @@ VOID = {"meta", "wbr"}
 
 
 class Reader(HTMLParser):
-    """Reads a page; complains where an element is not closed in its turn or an attribute stands twice."""
+    """Reads a page; complains where an element is not closed in its turn or an attribute is repeated."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -270,9 +272,9 @@ def test_a_page_is_for_readers_of_all_kinds() -> None:
     assert headings.count("h1") == 1
     assert set(headings) == {"h1", "h2", "h3"}
     assert all("scope" in attributes for attributes in read.tags("th"))
-    told = [attributes for attributes in read.tags("svg") if attributes.get("aria-hidden") != "true"]
-    assert len(told) == 5  # losses and times of two trainings, times of one generation
-    assert all(attributes["role"] == "img" and attributes["aria-labelledby"] for attributes in told)
+    message = [attributes for attributes in read.tags("svg") if attributes.get("aria-hidden") != "true"]
+    assert len(message) == 5  # losses and times of two trainings, times of one generation
+    assert all(attributes["role"] == "img" and attributes["aria-labelledby"] for attributes in message)
     assert len(read.tags("caption")) == len(read.tags("table"))
 
 
@@ -314,7 +316,7 @@ def test_the_diff_is_coloured_by_line_and_escaped() -> None:
 
 def test_every_arm_has_a_row_with_its_figures() -> None:
     text = words(shown(training()))
-    digest = figures.short(rank().parameters[-1])
+    digest = metrics.short(rank().parameters[-1])
     assert f"eager 0.19.2 done 6.110000 A {digest} 0 0 23.6 ms 412 MiB 1.25 GiB reserved" in text
     assert (
         f"migrated cuda_graph_impl=local cuda_graph_modules=attn,mlp 0.19.2 done 6.110000 A {digest} 8 16 7.90 ms"
@@ -332,7 +334,7 @@ def test_equal_digests_share_a_letter_and_others_do_not() -> None:
     assert "random-number states A A A A A A" in words(text)
 
 
-def test_a_crashed_arm_tells_its_line() -> None:
+def test_a_crashed_arm_shows_its_line() -> None:
     text = shown(turned_on())
     assert "crashed" in words(text)
     assert "&lt;stream&gt; is &quot;capturing&quot; &amp; ␛[31mred␛[0m" in text
@@ -350,7 +352,7 @@ def test_an_arm_that_is_another_says_so() -> None:
 def test_every_command_is_there_to_be_copied() -> None:
     roles, results = training()
     text = shown((roles, results))
-    code = [found for path, found in Reader(text).texts if path[-2:] == ("pre", "code")]
+    code = [result for path, result in Reader(text).texts if path[-2:] == ("pre", "code")]
     assert {results[key].command for key in roles.values()} <= set(code)
 
 
@@ -385,7 +387,7 @@ def test_curves_that_coincide_share_the_line_in_dashes() -> None:
     assert len(marks) == len(set(marks)) == 6
 
 
-def test_a_loss_that_is_not_finite_leaves_a_gap_and_is_told() -> None:
+def test_a_loss_that_is_not_finite_leaves_a_gap_and_is_reported() -> None:
     roles, results = training()
     broken = results[roles[MIGRATED]]
     losses = (*broken.ranks[0].losses[:6], "nan", "inf")
@@ -413,7 +415,7 @@ def test_any_losses_make_a_chart_within_its_box(values: list[tuple[float, ...]])
     assert not re.search(r"\b(nan|inf)\b", drawn)
 
 
-def test_bars_tell_the_time_and_the_gain() -> None:
+def test_bars_show_the_time_and_the_gain() -> None:
     text = words(shown(training()))
     assert "7.90 ms, 3.0 × eager’s speed" in text
     assert "10.2 ms, 3.3 × eager’s speed" in text  # against eager on its own release
@@ -425,7 +427,7 @@ def test_bars_tell_the_time_and_the_gain() -> None:
 # --- the census ---------------------------------------------------------------------------------------------
 
 
-def test_the_census_stands_side_by_side() -> None:
+def test_the_census_is_side_by_side() -> None:
     text = words(shown(training()))
     assert text.count("4 × layer forward: attn, mlp; 57 kernels; 2 replays a step layers 1–4") == 2
     assert text.count("4 × layer forward: attn, mlp; 61 kernels; 2 replays a step") == 1
@@ -454,9 +456,9 @@ def test_one_kernel_less_on_the_same_release_is_marked_on_both_sides() -> None:
     assert [line.split("; ")[1] for line in marked] == ["57 kernels", "56 kernels"]
 
 
-def test_processes_that_differ_are_told_apart() -> None:
+def test_processes_that_differ_are_distinguished() -> None:
     pair = (rank(layers(count=2)), rank(layers(count=4), number=1))
-    roles, results = held(
+    roles, results = arms_by_role(
         legacy_target=done(arm(NEW, MODULES, processes=2), *pair),
         migrated=done(arm(NEW, processes=2), pair[0], pair[0]),
     )
@@ -483,27 +485,27 @@ def test_generation_shows_tokens_in_place_of_losses() -> None:
 # --- figures ------------------------------------------------------------------------------------------------
 
 
-def test_the_settled_step_time_leaves_out_captures_and_the_first_half() -> None:
-    assert figures.steady_seconds(replace(rank(), seconds=(9.0, 9.0, 1.0, 3.0))) == 2.0
+def test_the_settled_step_time_omits_captures_and_the_first_half() -> None:
+    assert metrics.steady_seconds(replace(rank(), seconds=(9.0, 9.0, 1.0, 3.0))) == 2.0
     late = replace(rank(layers(at=6)), seconds=(1.0,) * 7 + (5.0,))
-    assert figures.steady_seconds(late) == 5.0
-    assert figures.steady_seconds(replace(rank(layers(at=7)), seconds=(1.0,) * 8)) is None
-    assert figures.steady_seconds(Rank(0)) is None
+    assert metrics.steady_seconds(late) == 5.0
+    assert metrics.steady_seconds(replace(rank(layers(at=7)), seconds=(1.0,) * 8)) is None
+    assert metrics.steady_seconds(Rank(0)) is None
 
 
 def test_counts_of_a_rank() -> None:
-    assert figures.graphs_captured(rank(layers())) == 8
-    assert figures.replays_per_step(rank(layers())) == 16
-    assert figures.replays_per_step(rank()) == 0
-    assert figures.capture_steps(rank((*layers(at=3), *iteration(at=5)))) == "4, 6"
-    assert figures.short("0123456789abcdef") == "01234567"
+    assert metrics.graphs_captured(rank(layers())) == 8
+    assert metrics.replays_per_step(rank(layers())) == 16
+    assert metrics.replays_per_step(rank()) == 0
+    assert metrics.capture_steps(rank((*layers(at=3), *iteration(at=5)))) == "4, 6"
+    assert metrics.short("0123456789abcdef") == "01234567"
 
 
 def test_census_lines_put_like_graphs_together() -> None:
-    assert figures.census_lines(rank()) == ()
+    assert metrics.census_lines(rank()) == ()
     first, *rest = layers()
     odd = replace(first, kernels=-1, nodes=-1)
-    assert figures.census_lines(rank((odd, *rest))) == (
+    assert metrics.census_lines(rank((odd, *rest))) == (
         "1 × layer forward: attn, mlp; kernels not counted; 2 replays a step",
         "3 × layer forward: attn, mlp; 57 kernels; 2 replays a step",
         "4 × layer backward; 91 kernels; 2 replays a step",
@@ -521,38 +523,38 @@ def test_census_lines_put_like_graphs_together() -> None:
     ],
 )
 def test_the_settings_words_name_what_ran_inside(modules: tuple[str, ...], parts: tuple[str, ...]) -> None:
-    assert figures.parts_of(modules) == parts
+    assert metrics.parts_of(modules) == parts
 
 
 def test_a_departure_is_found_to_the_last_bit() -> None:
-    assert figures.departure((1.0, 2.0), (1.0, 2.0)) is None
-    assert figures.departure((1.0, 2.0, 3.5), (1.0, 2.5, 3.0)) == figures.Departure(2, 0.5, 2)
-    assert figures.departure((0.0,), (-0.0,)) is not None
-    assert figures.departure((float("nan"),), (float("nan"),)) is None
-    shorter = figures.departure((1.0,), (1.0, 2.0))
+    assert metrics.departure((1.0, 2.0), (1.0, 2.0)) is None
+    assert metrics.departure((1.0, 2.0, 3.5), (1.0, 2.5, 3.0)) == metrics.Departure(2, 0.5, 2)
+    assert metrics.departure((0.0,), (-0.0,)) is not None
+    assert metrics.departure((float("nan"),), (float("nan"),)) is None
+    shorter = metrics.departure((1.0,), (1.0, 2.0))
     assert shorter is not None
     assert (shorter.first, shorter.at) == (2, 2)
 
 
 def test_the_first_token_that_differs() -> None:
-    assert figures.first_difference(((1, 2),), ((1, 2),)) is None
-    assert figures.first_difference(((1, 2), (3,)), ((1, 2), (3, 4))) == (2, 2, None, 4)
+    assert metrics.first_difference(((1, 2),), ((1, 2),)) is None
+    assert metrics.first_difference(((1, 2), (3,)), ((1, 2), (3, 4))) == (2, 2, None, 4)
 
 
 def test_letters_are_the_same_for_equal_values() -> None:
-    assert figures.letters(["x", "", "y", None, "x"]) == ("A", "", "B", "", "A")
-    assert figures.letters([str(n) for n in range(28)])[-2:] == ("AA", "AB")
+    assert metrics.letters(["x", "", "y", None, "x"]) == ("A", "", "B", "", "A")
+    assert metrics.letters([str(n) for n in range(28)])[-2:] == ("AA", "AB")
 
 
 def test_amounts_carry_their_units() -> None:
-    assert [figures.milliseconds(value) for value in (0.0079, 0.009996, 0.0571, 0.4123)] == [
+    assert [metrics.milliseconds(value) for value in (0.0079, 0.009996, 0.0571, 0.4123)] == [
         "7.90 ms",
         "10.0 ms",
         "57.1 ms",
         "412 ms",
     ]
-    assert [figures.memory(value) for value in (412 << 20, 5 << 28)] == ["412 MiB", "1.25 GiB"]
-    assert figures.spans([4, 1, 2, 2]) == "1–2, 4"
+    assert [metrics.memory(value) for value in (412 << 20, 5 << 28)] == ["412 MiB", "1.25 GiB"]
+    assert metrics.spans([4, 1, 2, 2]) == "1–2, 4"
 
 
 # --- escaping -----------------------------------------------------------------------------------------------
@@ -574,14 +576,16 @@ def test_any_text_comes_out_as_it_went_in(text: str, title: str) -> None:
 @settings(deadline=None, derandomize=True, max_examples=40)
 @given(anything)
 def test_no_text_changes_the_page(text: str) -> None:
-    def tags(told: str) -> list[str]:
-        asked = {told: told}
-        proxy = Proxy(notes=(told,), fields=asked)
-        of = replace(arm(NEW, asked), proxy=proxy)
-        ran = replace(done(of, rank()), telling=told, remarks=(told,), environment=asked, command=told)
-        roles, results = held(eager_source=ran, migrated=replace(crashed(arm(NEW, asked), told), command=told))
-        compared = Compared(told, told, told, told, (told,), roles, told, told, told)
-        made = page([compared], results, {told: told})
+    def tags(message: str) -> list[str]:
+        requested = {message: message}
+        proxy = Proxy(notes=(message,), fields=requested)
+        of = replace(arm(NEW, requested), proxy=proxy)
+        ran = replace(done(of, rank()), failure=message, remarks=(message,), environment=requested, command=message)
+        roles, results = arms_by_role(
+            eager_source=ran, migrated=replace(crashed(arm(NEW, requested), message), command=message)
+        )
+        compared = Compared(message, message, message, message, (message,), roles, message, message, message)
+        made = page([compared], results, {message: message})
         made.encode("utf-8")
         return [tag for tag, _ in Reader(made).elements if tag != "span"]
 

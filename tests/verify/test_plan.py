@@ -22,7 +22,7 @@ from cgmigrate.verify.arms import (
     Packing,
 )
 from cgmigrate.verify.compare import with_changes
-from cgmigrate.verify.plan import Asked, Case, PlanError, Scale, cases_of, planned
+from cgmigrate.verify.plan import Case, PlanError, Scale, Selection, cases_of, planned
 from cgmigrate.verify.proxy import proxy_of
 
 OLD, NEW = Release(0, 17), Release(0, 19)
@@ -45,21 +45,21 @@ unchanged:
 """
 
 
-def cases(path: Path, text: str, **asked: object) -> list[Case]:
+def cases(path: Path, text: str, **requested: object) -> list[Case]:
     path.write_text(text)
     input_error: list[str] = []
-    found = list(cases_of(Asked((str(path),), OLD, NEW, **asked), input_error))  # type: ignore[arg-type]
+    result = list(cases_of(Selection((str(path),), OLD, NEW, **requested), input_error))  # type: ignore[arg-type]
     assert not input_error
-    return found
+    return result
 
 
 def test_each_site_that_changes_is_a_case(tmp_path: Path) -> None:
-    found = cases(tmp_path / "a.yaml", TWO)
-    assert [(case.name.rpartition("/")[2], case.reader) for case in found] == [
+    result = cases(tmp_path / "a.yaml", TWO)
+    assert [(case.name.rpartition("/")[2], case.reader) for case in result] == [
         ("a.yaml:3", Reader.CONFIG),
         ("a.yaml:9", Reader.CONFIG),
     ]
-    first, second = found
+    first, second = result
     assert first.before == {"cuda_graph_impl": "local", "cuda_graph_scope": "full_iteration"}
     assert first.after == {"cuda_graph_impl": "full_iteration"}
     assert "-  cuda_graph_scope: full_iteration" in first.diff
@@ -71,10 +71,10 @@ def test_a_line_chooses_the_site(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(TWO)
     input_error: list[str] = []
-    (case,) = cases_of(Asked((f"{path}:2",), OLD, NEW), input_error)
+    (case,) = cases_of(Selection((f"{path}:2",), OLD, NEW), input_error)
     assert case.name == f"{path}:3"
     with pytest.raises(PlanError, match="no settings that change"):
-        list(cases_of(Asked((f"{path}:13",), OLD, NEW), input_error))
+        list(cases_of(Selection((f"{path}:13",), OLD, NEW), input_error))
 
 
 def test_a_migrated_form_made_by_hand(tmp_path: Path) -> None:
@@ -121,14 +121,14 @@ def test_what_a_hand_changes_beside_the_settings_is_named(
 ) -> None:
     hand = tmp_path / "hand.yaml"
     hand.write_text(AFTER.replace(old, new, 1))
-    found = cases(tmp_path / "a.yaml", BEFORE, after=str(hand))
-    assert found[0].changes == changes
-    assert found[0].migrated_fields.get("hidden_dropout") == (
+    result = cases(tmp_path / "a.yaml", BEFORE, after=str(hand))
+    assert result[0].changes == changes
+    assert result[0].migrated_fields.get("hidden_dropout") == (
         None if old.startswith("  ") else 0.0 if "0.0" in new else 0.1
     )
-    (plan,) = planned(found[0], VERSIONS, Scale())[:1]
+    (plan,) = planned(result[0], VERSIONS, Scale())[:1]
     dropouts = [plan.arms[role].proxy.fields.get("hidden_dropout") for role in (LEGACY_TARGET, EAGER, MIGRATED)]
-    assert dropouts == [0.1, 0.1, found[0].migrated_fields.get("hidden_dropout")]
+    assert dropouts == [0.1, 0.1, result[0].migrated_fields.get("hidden_dropout")]
 
 
 CODE = """\
@@ -166,17 +166,17 @@ def test_a_file_that_changes_more_than_the_settings_is_not_equivalent(verdict: s
     assert with_changes(verdict, "why", ()) == (verdict, "why")
 
 
-@pytest.mark.parametrize("spelling", ["a.yaml", "./a.yaml", "sub/../a.yaml", "{here}/a.yaml"])
+@pytest.mark.parametrize("spelling", ["a.yaml", "./a.yaml", "sub/../a.yaml", "{folder}/a.yaml"])
 def test_lines_choose_sites_however_the_file_is_spelt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
 ) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.yaml").write_text(TWO)
     monkeypatch.chdir(tmp_path)
-    name = spelling.format(here=tmp_path)
+    name = spelling.format(folder=tmp_path)
 
     def lines(*paths: str) -> list[str]:
-        return [case.name.rpartition(":")[2] for case in cases_of(Asked(paths, OLD, NEW), [])]
+        return [case.name.rpartition(":")[2] for case in cases_of(Selection(paths, OLD, NEW), [])]
 
     assert lines(f"{name}:9") == ["9"]
     assert sorted(lines(f"{name}:9", "a.yaml:3")) == ["3", "9"]
@@ -186,7 +186,7 @@ def test_lines_choose_sites_however_the_file_is_spelt(
 def test_a_line_of_a_file_without_settings_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("model:\n  hidden_size: 64\n")
     with pytest.raises(PlanError, match="no settings that change"):
-        list(cases_of(Asked((f"{tmp_path}/a.yaml:2",), OLD, NEW), []))
+        list(cases_of(Selection((f"{tmp_path}/a.yaml:2",), OLD, NEW), []))
 
 
 def test_a_place_that_only_the_hands_form_has_is_compared(tmp_path: Path) -> None:
@@ -242,18 +242,18 @@ def test_settings_of_unknown_owners_are_named(tmp_path: Path) -> None:
     path.write_text("engine:\n  enable_cuda_graph: true\n")
     input_error: list[str] = []
     notes: list[str] = []
-    assert list(cases_of(Asked((str(path),), OLD, NEW), input_error, notes)) == []
-    assert notes == [f"{path}: settings whose owner cannot be told are left out (CG006)"]
+    assert list(cases_of(Selection((str(path),), OLD, NEW), input_error, notes)) == []
+    assert notes == [f"{path}: settings whose owner is ambiguous are skipped (CG006)"]
 
 
 def test_settings_that_are_not_migrated_are_inconclusive_at_the_config_level(tmp_path: Path) -> None:
-    from cgmigrate.verify.session import Wanted, verify
+    from cgmigrate.verify.session import VerifyOptions, verify
 
     path = tmp_path / "a.yaml"
     path.write_text("model:\n  hidden_size: 64\n  cuda_graph_scope: full_iteration\n")
-    (found,) = verify(Wanted(Asked((str(path),), OLD, NEW)), print).config
-    assert found.verdict == "inconclusive"
-    assert found.reason.startswith("the settings are not migrated")
+    (result,) = verify(VerifyOptions(Selection((str(path),), OLD, NEW)), print).config
+    assert result.verdict == "inconclusive"
+    assert result.reason.startswith("the settings are not migrated")
 
 
 # --- arms -----------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def test_generation_is_run_where_inference_is_captured() -> None:
     assert [plan.workload for plan in only] == [STATIC]
 
 
-def test_without_the_source_release_its_arms_are_left_out() -> None:
+def test_without_the_source_release_its_arms_do_not_run() -> None:
     (plan,) = planned(
         case({"external_cuda_graph": True}, {"cuda_graph_impl": "transformer_engine"}), {NEW: "0.19.2"}, Scale()
     )
@@ -343,17 +343,17 @@ def test_structure_is_kept_and_size_is_not() -> None:
     assert proxy.fields["moe_router_topk"] == 2
     assert proxy.fields["moe_layer_freq"] == [0, 1, 1, 1]
     assert proxy.fields["recompute_modules"] == ["mla_up_proj", "mlp"]
-    told = " ".join(proxy.notes)
-    assert "expert parallelism 32 is scaled to 1" in told
-    assert "flex dispatcher" in told
-    assert "multi-latent attention is left out" in told
+    message = " ".join(proxy.notes)
+    assert "expert parallelism 32 is scaled to 1" in message
+    assert "flex dispatcher" in message
+    assert "multi-latent attention is omitted" in message
 
 
 def test_parallel_sizes_are_scaled_to_the_gpus_there_are() -> None:
-    asked = {"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 4, "hidden_size": 8}
-    assert (proxy_of(asked, 1).tensor, proxy_of(asked, 1).pipeline) == (1, 1)
-    assert (proxy_of(asked, 2).tensor, proxy_of(asked, 2).pipeline) == (1, 2)
-    four = proxy_of(asked, 4)
+    requested = {"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 4, "hidden_size": 8}
+    assert (proxy_of(requested, 1).tensor, proxy_of(requested, 1).pipeline) == (1, 1)
+    assert (proxy_of(requested, 2).tensor, proxy_of(requested, 2).pipeline) == (1, 2)
+    four = proxy_of(requested, 4)
     assert (four.tensor, four.pipeline, four.processes, four.microbatches) == (2, 2, 4, 4)
     experts = proxy_of({"num_moe_experts": 8, "expert_model_parallel_size": 8}, 2)
     assert (experts.expert, experts.processes) == (2, 2)
@@ -377,16 +377,16 @@ def test_parallel_sizes_always_fit_the_gpus(gpus: int) -> None:
     """What megatron-core checks when it divides the processes into groups, and the experts among them."""
     names = ("tensor", "pipeline", "expert_model", "expert_tensor")
     for *sizes, experts in itertools.product(*[SIZES] * len(names), (None, 1, 3, 8)):
-        asked = {f"{name}_parallel_size": size for name, size in zip(names[2:], sizes[2:], strict=True)}
-        asked |= {f"{name}_model_parallel_size": size for name, size in zip(names[:2], sizes[:2], strict=True)}
-        given = {name: size for name, size in {**asked, "num_moe_experts": experts}.items() if size}
-        whole = proxy_of(given, gpus)
+        requested = {f"{name}_parallel_size": size for name, size in zip(names[2:], sizes[2:], strict=True)}
+        requested |= {f"{name}_model_parallel_size": size for name, size in zip(names[:2], sizes[:2], strict=True)}
+        values = {name: size for name, size in {**requested, "num_moe_experts": experts}.items() if size}
+        whole = proxy_of(values, gpus)
         for proxy, world in ((whole, gpus), (replace(whole, pipeline=1), replace(whole, pipeline=1).processes)):
             assert whole.processes <= gpus
-            assert world % (proxy.tensor * proxy.pipeline) == 0, (given, proxy)
-            assert world % (proxy.expert_tensor * proxy.expert * proxy.pipeline) == 0, (given, proxy)
-            assert proxy.fields.get("num_moe_experts", proxy.expert) % proxy.expert == 0, (given, proxy)
-            assert proxy.fields.get("moe_router_topk", 0) <= proxy.fields.get("num_moe_experts", 0), (given, proxy)
+            assert world % (proxy.tensor * proxy.pipeline) == 0, (values, proxy)
+            assert world % (proxy.expert_tensor * proxy.expert * proxy.pipeline) == 0, (values, proxy)
+            assert proxy.fields.get("num_moe_experts", proxy.expert) % proxy.expert == 0, (values, proxy)
+            assert proxy.fields.get("moe_router_topk", 0) <= proxy.fields.get("num_moe_experts", 0), (values, proxy)
 
 
 def test_flags_are_read_like_fields() -> None:
@@ -413,7 +413,7 @@ def test_values_as_megatrons_test_cases_write_them() -> None:
     assert proxy.fields["moe_layer_freq"] == [0, 1, 1, 1]
     assert proxy.fields["recompute_modules"] == ["moe_act", "layernorm"]
     assert not {"fp8_recipe", "num_query_groups"} & proxy.fields.keys()
-    assert "Mamba layers are left out: all layers of the proxy are transformer layers" in proxy.notes
+    assert "Mamba layers are omitted: all layers of the proxy are transformer layers" in proxy.notes
     grouped = proxy_of({"num_attention_heads": 16, "num_query_groups": 4})
     assert grouped.fields["num_query_groups"] == 2
 
@@ -552,7 +552,7 @@ def test_the_activation_is_kept_if_megatron_core_has_it_by_name(
 def test_a_proxy_of_nothing_says_so() -> None:
     proxy = proxy_of({})
     assert proxy.notes == (
-        "the model's structure is not told beside the settings: a dense GPT of 4 layers stands for it",
+        "the values beside the settings do not show the model's structure: the proxy is a dense GPT of 4 layers",
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs recorded on GPUs, judged again by the code at hand; and the reports in docs/verification."""
+"""Runs recorded on GPUs, judged again by this version; and the reports in docs/verification."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_the_reports_are_current() -> None:
 
 
 def test_one_gpu() -> None:
-    found = verdicts("matrix")
-    assert {name: verdict for name, (verdict, _) in found.items()} == {
+    result = verdicts("matrix")
+    assert {name: verdict for name, (verdict, _) in result.items()} == {
         ("enable", "training"): EQUIVALENT_BUT,
         ("enable", "static"): EQUIVALENT_BUT,
         ("enable", "dynamic"): EQUIVALENT,
@@ -55,9 +55,9 @@ def test_one_gpu() -> None:
         ("none-full-iteration", "training"): EQUIVALENT_BUT,
         ("te-moe", "training"): EQUIVALENT,
     }
-    assert "turns graphs on (1 × whole iteration" in found["none-full-iteration", "training"][1]
+    assert "turns graphs on (1 × whole iteration" in result["none-full-iteration", "training"][1]
     for name in (("enable", "training"), ("enable", "static"), ("local-attn-mlp", "training")):
-        assert "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager" in found[name][1]
+        assert "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager" in result[name][1]
 
 
 def test_two_gpus() -> None:
@@ -81,10 +81,10 @@ def test_two_gpus() -> None:
     ],
 )
 def test_packed_sequences(name: str, local: str, iteration: str) -> None:
-    found = verdicts(name)
-    assert found["enable", "training"][0] == local
-    assert found["local-full-iteration", "training"][0] == iteration
-    assert "packed_seq_params are excluded" in found["external-attn", "training"][1]
+    result = verdicts(name)
+    assert result["enable", "training"][0] == local
+    assert result["local-full-iteration", "training"][0] == iteration
+    assert "packed_seq_params are excluded" in result["external-attn", "training"][1]
 
 
 def arms(name: str, site: str) -> dict[str, Result]:
@@ -105,7 +105,7 @@ def arms(name: str, site: str) -> dict[str, Result]:
     ],
 )
 def test_the_arm_of_another_configuration_is_a_wrong_rewrite(right: str, wrong: str) -> None:
-    """What a wrong rewrite would have measured is at hand: the migrated arm of another configuration."""
+    """What a wrong rewrite would have measured is recorded: the migrated arm of another configuration."""
     roles = arms("matrix", right)
     assert judge({**roles, MIGRATED: arms("matrix", wrong)[MIGRATED]})[0] == DIFFERENT
 

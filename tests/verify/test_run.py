@@ -18,15 +18,15 @@ import pytest
 from cgmigrate.verify import arms
 from cgmigrate.verify.arms import CRASHED, DONE, MISSING, TIMED_OUT, TRAINING, Arm, Packing, Proxy
 from cgmigrate.verify.mcore import Home, installed
-from cgmigrate.verify.run import Runner, describe, in_order, telling_line
+from cgmigrate.verify.run import Runner, describe, failure_line, in_order
 from cgmigrate.verify.slurm import script
 
 ARM = Arm("0.19.2", TRAINING, {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn", "mlp"]}, Proxy())
 
 
 def runner(folder: Path, home: Home, timeout: float = 60.0) -> tuple[Runner, list[str]]:
-    told: list[str] = []
-    return Runner({ARM.release: home}, folder, told.append, timeout), told
+    message: list[str] = []
+    return Runner({ARM.release: home}, folder, message.append, timeout), message
 
 
 def python_that(folder: Path, does: str) -> Home:
@@ -43,21 +43,21 @@ def test_the_real_probe_says_what_it_lacks(tmp_path: Path) -> None:
     home = installed()
     assert home is not None
     arm = Arm(home.version, TRAINING, {}, Proxy())
-    told: list[str] = []
-    run = Runner({home.version: home}, tmp_path, told.append)
+    message: list[str] = []
+    run = Runner({home.version: home}, tmp_path, message.append)
     os.environ["CUDA_VISIBLE_DEVICES"], before = "", os.environ.get("CUDA_VISIBLE_DEVICES")
     try:
-        found = run.run([arm])[arm.key]
+        result = run.run([arm])[arm.key]
     finally:
         if before is None:
             del os.environ["CUDA_VISIBLE_DEVICES"]
         else:
             os.environ["CUDA_VISIBLE_DEVICES"] = before
-    assert (found.outcome, found.telling) == (MISSING, "torch sees no GPU")
+    assert (result.outcome, result.failure) == (MISSING, "torch sees no GPU")
     # Inside a git checkout megatron-core appends the commit.
-    assert found.environment["megatron-core"].partition("+")[0] == home.version
-    assert told[0].endswith("eager …")
-    assert "cgmigrate.verify.probe" in found.command
+    assert result.environment["megatron-core"].partition("+")[0] == home.version
+    assert message[0].endswith("eager …")
+    assert "cgmigrate.verify.probe" in result.command
 
 
 def test_an_arm_runs_in_its_own_folder_and_imports_nothing_of_the_users(
@@ -67,47 +67,47 @@ def test_an_arm_runs_in_its_own_folder_and_imports_nothing_of_the_users(
     users.mkdir()
     monkeypatch.chdir(users)
     run, _ = runner(tmp_path, python_that(tmp_path, "import os; print('error:', os.getcwd()); raise SystemExit(1)"))
-    found = run.run([ARM])[ARM.key]
-    assert str(tmp_path / ARM.key) in found.telling
+    result = run.run([ARM])[ARM.key]
+    assert str(tmp_path / ARM.key) in result.failure
     assert f"--chdir={tmp_path / ARM.key} " in script(runner(tmp_path, Home(ARM.release, "python"))[0], [ARM])
 
 
-def test_a_crash_is_told_by_its_last_error(tmp_path: Path) -> None:
+def test_a_crash_is_reported_with_its_last_error(tmp_path: Path) -> None:
     does = (
         "import sys; print('NCCL INFO fine'); print('RuntimeError: CUDA error: an illegal memory access'); sys.exit(3)"
     )
-    run, told = runner(tmp_path, python_that(tmp_path, does))
-    found = run.run([ARM])[ARM.key]
-    assert found.outcome == CRASHED
-    assert found.telling == "ended with 3; RuntimeError: CUDA error: an illegal memory access"
-    assert told[-1].startswith(f"{describe(ARM)}: crashed in")
+    run, message = runner(tmp_path, python_that(tmp_path, does))
+    result = run.run([ARM])[ARM.key]
+    assert result.outcome == CRASHED
+    assert result.failure == "ended with 3; RuntimeError: CUDA error: an illegal memory access"
+    assert message[-1].startswith(f"{describe(ARM)}: crashed in")
 
 
-def writes(folder: Path, telling: str, outcome: str = CRASHED) -> str:
+def writes(folder: Path, failure: str, outcome: str = CRASHED) -> str:
     """A program that leaves a result of rank 0 behind, as the probe does."""
-    rank = {"outcome": outcome, "telling": telling, "rank": None}
+    rank = {"outcome": outcome, "failure": failure, "rank": None}
     return f"import sys; open(sys.argv[-1] + '/rank-0.json', 'w').write({json.dumps(rank)!r})"
 
 
 def test_what_ran_is_not_run_again_but_what_lacked_something_is(tmp_path: Path) -> None:
     home = python_that(tmp_path, writes(tmp_path, "first"))
-    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].telling == "first"
+    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].failure == "first"
     python_that(tmp_path, writes(tmp_path, "second", MISSING))
-    again, told = runner(tmp_path, home)
-    assert again.run([ARM])[ARM.key].telling == "first"
-    assert not told
+    again, message = runner(tmp_path, home)
+    assert again.run([ARM])[ARM.key].failure == "first"
+    assert not message
     other = python_that(tmp_path, writes(tmp_path, "no GPU", MISSING))
     arm = replace(ARM, steps=9)
     assert runner(tmp_path, other)[0].run([arm])[arm.key].outcome == MISSING
     python_that(tmp_path, writes(tmp_path, "third"))
-    assert runner(tmp_path, other)[0].run([arm])[arm.key].telling == "third"
+    assert runner(tmp_path, other)[0].run([arm])[arm.key].failure == "third"
 
 
 def test_an_arm_that_was_stopped_by_the_clock_runs_again(tmp_path: Path) -> None:
     home = python_that(tmp_path, "import time; time.sleep(60)")
     assert runner(tmp_path, home, timeout=1.0)[0].run([ARM])[ARM.key].outcome == TIMED_OUT
     python_that(tmp_path, writes(tmp_path, "it ran"))
-    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].telling == "it ran"
+    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].failure == "it ran"
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_a_result_of_another_version_is_not_taken(tmp_path: Path, spoil: Callabl
     runner(tmp_path, home)[0].run([ARM])
     python_that(tmp_path, writes(tmp_path, "new"))
     spoil(tmp_path / ARM.key)
-    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].telling == "new"
+    assert runner(tmp_path, home)[0].run([ARM])[ARM.key].failure == "new"
 
 
 def test_a_release_at_another_place_runs_its_own_arms(tmp_path: Path) -> None:
     home = python_that(tmp_path, writes(tmp_path, "here"))
     runner(tmp_path, home)[0].run([ARM])
     python_that(tmp_path, writes(tmp_path, "there"))
-    assert runner(tmp_path, replace(home, paths=("/patched",)))[0].run([ARM])[ARM.key].telling == "there"
+    assert runner(tmp_path, replace(home, paths=("/patched",)))[0].run([ARM])[ARM.key].failure == "there"
 
 
 def test_what_an_interrupted_run_left_is_not_this_runs_result(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_what_an_interrupted_run_left_is_not_this_runs_result(tmp_path: Path) ->
     (tmp_path / ARM.key / "result.json").unlink()
     (tmp_path / ARM.key / "made-by.json").unlink()
     python_that(tmp_path, "print('RuntimeError: it broke')")
-    found = runner(tmp_path, home)[0].run([ARM])[ARM.key]
-    assert (found.outcome, found.telling) == (CRASHED, "ended with 0; RuntimeError: it broke")
+    result = runner(tmp_path, home)[0].run([ARM])[ARM.key]
+    assert (result.outcome, result.failure) == (CRASHED, "ended with 0; RuntimeError: it broke")
 
 
 def test_the_probe_of_an_older_version_is_replaced(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_the_probe_of_an_older_version_is_replaced(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_the_arm_and_leaves_no_result(tmp_path: Path) -> None:
-    run, told = runner(tmp_path, python_that(tmp_path, "import time; time.sleep(600)"), timeout=100.0)
+    run, message = runner(tmp_path, python_that(tmp_path, "import time; time.sleep(600)"), timeout=100.0)
 
     def interrupted() -> None:
         while not run._running:
@@ -173,7 +173,7 @@ def test_an_interrupt_ends_the_arm_and_leaves_no_result(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - start < 50
     assert not (tmp_path / ARM.key / "result.json").exists()
-    assert len(told) < 3
+    assert len(message) < 3
 
 
 def test_a_slurm_script_keeps_other_checkouts_off_the_path_and_shows_every_gpu(tmp_path: Path) -> None:
@@ -188,20 +188,20 @@ def test_what_slurm_left_is_read_without_running_anything(tmp_path: Path) -> Non
     done, broke, never = ARM, replace(ARM, steps=9), replace(ARM, steps=10)
     run, _ = runner(tmp_path, Home(ARM.release, "no such program"))
     script(run, [done, broke, never])
-    rank = {"outcome": DONE, "telling": "", "rank": None}
+    rank = {"outcome": DONE, "failure": "", "rank": None}
     (tmp_path / done.key / "rank-0.json").write_text(json.dumps(rank))
     (tmp_path / broke.key / "log").write_text("srun: error: task 0: Out Of Memory\n")
-    run.reading = True
-    found = run.run([done, broke, never])
-    assert [found[arm.key].outcome for arm in (done, broke, never)] == [DONE, CRASHED, MISSING]
-    assert "Out Of Memory" in found[broke.key].telling
+    run.read_only = True
+    result = run.run([done, broke, never])
+    assert [result[arm.key].outcome for arm in (done, broke, never)] == [DONE, CRASHED, MISSING]
+    assert "Out Of Memory" in result[broke.key].failure
     assert [run.ran(arm) for arm in (done, broke, never)] == [True, True, False]
 
 
-def test_a_silent_death_is_told_too(tmp_path: Path) -> None:
+def test_a_silent_death_is_reported_too(tmp_path: Path) -> None:
     run, _ = runner(tmp_path, python_that(tmp_path, "import os; os.kill(os.getpid(), 9)"))
-    found = run.run([ARM])[ARM.key]
-    assert (found.outcome, found.telling) == (CRASHED, "ended with -9; it said nothing")
+    result = run.run([ARM])[ARM.key]
+    assert (result.outcome, result.failure) == (CRASHED, "ended with -9; it said nothing")
 
 
 def test_an_arm_that_hangs_is_stopped_with_all_that_it_started(tmp_path: Path) -> None:
@@ -213,8 +213,8 @@ def test_an_arm_that_hangs_is_stopped_with_all_that_it_started(tmp_path: Path) -
         "print('step 3'); sys.stdout.flush(); time.sleep(600)"
     )
     run, _ = runner(tmp_path, python_that(tmp_path, does), timeout=5.0)
-    found = run.run([ARM])[ARM.key]
-    assert (found.outcome, found.telling) == (TIMED_OUT, "no end after 5 s; step 3")
+    result = run.run([ARM])[ARM.key]
+    assert (result.outcome, result.failure) == (TIMED_OUT, "no end after 5 s; step 3")
     # All were sent the signal at once; a busy machine takes a moment to end those that are not waited for.
     deadline = time.monotonic() + 30
     while _alive(int(mark.read_text())) and time.monotonic() < deadline:
@@ -230,9 +230,9 @@ def _alive(pid: int) -> bool:
     return state != "Z"
 
 
-def test_a_release_that_is_not_at_hand(tmp_path: Path) -> None:
-    found = Runner({}, tmp_path, lambda line: None).run([ARM])[ARM.key]
-    assert (found.outcome, found.telling) == (MISSING, "megatron-core 0.19.2 is not available")
+def test_a_release_that_is_not_available(tmp_path: Path) -> None:
+    result = Runner({}, tmp_path, lambda line: None).run([ARM])[ARM.key]
+    assert (result.outcome, result.failure) == (MISSING, "megatron-core 0.19.2 is not available")
 
 
 @pytest.mark.parametrize(
@@ -250,9 +250,9 @@ def test_a_release_that_is_not_at_hand(tmp_path: Path) -> None:
         ("", ""),
     ],
 )
-def test_telling_line(log: str, line: str) -> None:
-    assert telling_line(log).startswith(line)
-    assert bool(line) == bool(telling_line(log))
+def test_failure_line(log: str, line: str) -> None:
+    assert failure_line(log).startswith(line)
+    assert bool(line) == bool(failure_line(log))
 
 
 def test_arms_that_others_start_from_come_first_and_each_once() -> None:

@@ -16,7 +16,7 @@ TEXT = "model:\n  hidden_size: 64\n  num_layers: 2\n  cuda_graph_impl: local\n  
 
 @pytest.fixture(autouse=True)
 def _no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(session, "gpus_here", lambda: 0)
+    monkeypatch.setattr(session, "gpu_count", lambda: 0)
     monkeypatch.chdir(tmp_path)
     info = tmp_path / "mcore/megatron/core/package_info.py"
     info.parent.mkdir(parents=True)
@@ -31,14 +31,14 @@ def verify(*words: str) -> Result:
 
 def test_what_slurm_left_is_judged_without_a_gpu(tmp_path: Path) -> None:
     refused = verify("--work", "w")
-    assert (refused.exit_code, "no GPU is here" in refused.output) == (2, True)
+    assert (refused.exit_code, "this machine has no GPU" in refused.output) == (2, True)
     assert verify("--work", "w", "--launcher", "srun").exit_code == 0
-    assert "no GPU is here" in verify("--work", "w").output
-    told = {"outcome": "refused", "telling": "by megatron-core", "rank": None}
+    assert "this machine has no GPU" in verify("--work", "w").output
+    message = {"outcome": "refused", "failure": "by megatron-core", "rank": None}
     for arm in (tmp_path / "w").glob("*/arm.json"):
-        arm.with_name("rank-0.json").write_text(json.dumps(told))
-    found = verify("--work", "w")
-    assert (found.exit_code, "by megatron-core" in found.output) == (2, True)
+        arm.with_name("rank-0.json").write_text(json.dumps(message))
+    result = verify("--work", "w")
+    assert (result.exit_code, "by megatron-core" in result.output) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -49,44 +49,44 @@ def test_what_slurm_left_is_judged_without_a_gpu(tmp_path: Path) -> None:
         ("b.py", b"f(cuda_graph_scope='full'\n"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str, data: bytes) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path, name: str, data: bytes) -> None:
     (tmp_path / name).write_bytes(data)
-    found = CliRunner().invoke(main, ["verify", name])
-    assert (found.exit_code, f"error: {name}: " in found.output) == (2, True)
+    result = CliRunner().invoke(main, ["verify", name])
+    assert (result.exit_code, f"error: {name}: " in result.output) == (2, True)
 
 
-def test_the_script_for_slurm_tells_of_files_that_are_not_in_it(tmp_path: Path) -> None:
+def test_the_script_for_slurm_reports_files_that_are_not_in_it(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_bytes(b"cuda_graph_scope: \xff\n")
-    found = verify("bad.yaml", "--work", "w", "--launcher", "srun")
-    assert "srun --ntasks" in found.stdout
-    assert (found.exit_code, "error: bad.yaml" in found.output) == (2, True)
+    result = verify("bad.yaml", "--work", "w", "--launcher", "srun")
+    assert "srun --ntasks" in result.stdout
+    assert (result.exit_code, "error: bad.yaml" in result.output) == (2, True)
 
 
-def test_the_script_for_slurm_tells_of_sites_that_are_not_in_it(tmp_path: Path) -> None:
+def test_the_script_for_slurm_reports_sites_that_are_not_in_it(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(TEXT.replace("full_iteration", "${oc.env:SCOPE}"))
-    found = verify("b.yaml", "--work", "w", "--launcher", "srun")
-    assert "b.yaml" not in found.stdout
-    assert (found.exit_code, "b.yaml:4 (none): inconclusive" in found.stderr) == (2, True)
+    result = verify("b.yaml", "--work", "w", "--launcher", "srun")
+    assert "b.yaml" not in result.stdout
+    assert (result.exit_code, "b.yaml:4 (none): inconclusive" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [(("--report", "nowhere/page.html"), "no such folder"), (("--work", "a.yaml"), "--work a.yaml: File exists")],
 )
-def test_places_that_cannot_be_written_are_usage_errors(words: tuple[str, ...], told: str) -> None:
-    found = verify(*words)
-    assert (found.exit_code, told in found.output) == (2, True), found.output
-    assert isinstance(found.exception, SystemExit)
+def test_places_that_cannot_be_written_are_usage_errors(words: tuple[str, ...], message: str) -> None:
+    result = verify(*words)
+    assert (result.exit_code, message in result.output) == (2, True), result.output
+    assert isinstance(result.exception, SystemExit)
 
 
 def test_a_report_of_no_runs_is_not_written(tmp_path: Path) -> None:
-    found = CliRunner().invoke(main, ["verify", "a.yaml", "--report", "page.html"])
-    assert (found.exit_code, "--level capture" in found.output) == (2, True)
+    result = CliRunner().invoke(main, ["verify", "a.yaml", "--report", "page.html"])
+    assert (result.exit_code, "--level capture" in result.output) == (2, True)
     assert not (tmp_path / "page.html").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "told"),
+    ("text", "words", "message"),
     [
         ("x: 1\n", ["--mcore", "nonsense"], "--mcore nonsense: expected VERSION=DIR or VERSION"),
         ("x: 1\n", ["--mcore", "0.17.1=no-such-folder"], "no-such-folder is not a folder"),
@@ -101,14 +101,14 @@ def test_a_report_of_no_runs_is_not_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_release_or_migrated_form_that_cannot_be_used_is_status_2_although_there_is_nothing_to_compare(
-    project: Path, cgmigrate, text: str, words: list[str], told: str
+    project: Path, cgmigrate, text: str, words: list[str], message: str
 ) -> None:
     (project / "a.yaml").write_text(text)
     (project / "broken.yaml").write_text("a: [\ncuda_graph_impl\n")
     (project / "template.yaml").write_text("{{ x }}\ncuda_graph_impl: {{ y }}\n")
     (project / "empty").mkdir()
     result = cgmigrate("verify", "a.yaml", *words)
-    assert result.exit_code == 2 and told in result.stderr, result.stderr
+    assert result.exit_code == 2 and message in result.stderr, result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -1,7 +1,7 @@
 """The HTML report: one page that needs nothing else, neither network nor script.
 
-Text reaches the page only through ``markup``, which escapes it. Figures come from ``cgmigrate.verify.figures``,
-charts from ``charts``; this module says what stands where, and the others of the package make the parts.
+Text reaches the page only through ``markup``, which escapes it. Metrics come from ``cgmigrate.verify.metrics``,
+charts from ``charts``; this module arranges them, and the other modules of the package make the parts.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import DYNAMIC, EAGER_SOURCE, LEGACY_SOURCE, ROLES, STATIC, Result
 from cgmigrate.verify.page.arms import arms_table
 from cgmigrate.verify.page.census import census
+from cgmigrate.verify.page.components import ArmView, facts, items, table
 from cgmigrate.verify.page.markup import Markup, element
 from cgmigrate.verify.page.outputs import outputs
-from cgmigrate.verify.page.pieces import Shown, facts, items, table
 from cgmigrate.verify.page.run import commands, environment
 
 if TYPE_CHECKING:
     from cgmigrate.verify.compare import Comparison
 
 _VERDICTS = {
-    # Verdict → (class of the style sheet, sign): neither colour nor sign stands without the word.
+    # Verdict → (class of the style sheet, sign): colour and sign never replace the word.
     "equivalent": ("good", "✓"),
     "equivalent, but": ("fair", "≈"),
     "different": ("bad", "≠"),
@@ -116,17 +116,17 @@ def _section(comparison: Comparison, results: Mapping[str, Result], ident: str) 
     return element("section", *parts, aria_labelledby=ident)
 
 
-def _arms(comparison: Comparison, results: Mapping[str, Result]) -> list[Shown]:
-    found: list[Shown] = []
+def _arms(comparison: Comparison, results: Mapping[str, Result]) -> list[ArmView]:
+    views: list[ArmView] = []
     first: dict[str, str] = {}
     for role in [role for role in ROLES if role in comparison.roles]:
         key = comparison.roles[role]
         result = results.get(key)
         planned = comparison.source if role in (EAGER_SOURCE, LEGACY_SOURCE) else comparison.target
-        arm = Shown(role, result.arm.release if result else planned, result, first.get(key, ""))
+        arm = ArmView(role, result.arm.release if result else planned, result, first.get(key, ""))
         first.setdefault(key, arm.name)
-        found.append(arm)
-    return found
+        views.append(arm)
+    return views
 
 
 def _way(comparison: Comparison) -> str:

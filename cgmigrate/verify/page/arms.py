@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from cgmigrate.text.plurals import counted
-from cgmigrate.verify import figures
+from cgmigrate.verify import metrics
 from cgmigrate.verify.arms import DONE, Rank
+from cgmigrate.verify.page.components import NOTHING, ArmView, badge, is_training, setting, swatch, table
 from cgmigrate.verify.page.markup import Markup, element, together
-from cgmigrate.verify.page.pieces import NOTHING, Shown, badge, is_training, setting, swatch, table
 
 
-def arms_table(arms: Sequence[Shown], name: str) -> Markup:
+def arms_table(arms: Sequence[ArmView], name: str) -> Markup:
     """All arms of the comparison ``name``: outcome, outputs in short, captures, step time (ms), memory."""
     if is_training(arms):
         outputs = {"loss, last step (nats)": _last_losses(arms), "parameters, digest": _parameters(arms)}
@@ -26,46 +26,46 @@ def arms_table(arms: Sequence[Shown], name: str) -> Markup:
     return table(f"Arms of {name}", heads, rows, "arms")
 
 
-def _rows(arm: Shown, cells: Iterable[str], width: int) -> list[Markup]:
-    telling = arm.result.telling if arm.result else ""
+def _rows(arm: ArmView, cells: Iterable[str], width: int) -> list[Markup]:
+    failure = arm.result.failure if arm.result else ""
     outcome = arm.result.outcome if arm.result else "not run"
     row = element(
         "tr",
-        element("th", *_head(arm), scope="row", rowspan=2 if telling else None),
+        element("th", *_head(arm), scope="row", rowspan=2 if failure else None),
         element("td", arm.release),
         element("td", outcome, class_=None if outcome == DONE else "failed"),
         *(element("td", cell, class_="number") for cell in cells),
     )
-    if not telling:
+    if not failure:
         return [row]
-    return [row, element("tr", element("td", element("code", telling), colspan=width - 1, class_="telling"))]
+    return [row, element("tr", element("td", element("code", failure), colspan=width - 1, class_="failure"))]
 
 
-def _head(arm: Shown) -> list[str]:
-    asked = arm.result.arm.settings if arm.result else {}
-    about: list[str] = [setting(name, value) for name, value in asked.items()]
+def _head(arm: ArmView) -> list[str]:
+    settings = arm.result.arm.settings if arm.result else {}
+    about: list[str] = [setting(name, value) for name, value in settings.items()]
     if arm.result and arm.result.arm.processes > 1:
         about.append(f"{arm.result.arm.processes} processes")
     if arm.same_as:
         about.append(f"the same run as {arm.same_as}")
-    return [swatch(arm.role), figures.role_name(arm.role), *(element("small", text) for text in about)]
+    return [swatch(arm.role), metrics.role_name(arm.role), *(element("small", text) for text in about)]
 
 
-def _measures(arm: Shown) -> tuple[str, str, str, str]:
+def _measures(arm: ArmView) -> tuple[str, str, str, str]:
     """Graphs, replays, time and memory of an arm, in words."""
     if not arm.is_done:
         return NOTHING, NOTHING, NOTHING, NOTHING
-    seconds, reserved = figures.step_seconds(arm.run), figures.reserved_bytes(arm.run)
-    held = element("small", f"{figures.memory(reserved)} reserved") if reserved else ""
+    seconds, reserved = metrics.step_seconds(arm.run), metrics.reserved_bytes(arm.run)
+    reserved_note = element("small", f"{metrics.memory(reserved)} reserved") if reserved else ""
     return (
-        _each(arm, figures.graphs_captured),
-        _each(arm, figures.replays_per_step),
-        NOTHING if seconds is None else figures.milliseconds(seconds),
-        together(figures.memory(figures.peak_bytes(arm.run)), held),
+        _each(arm, metrics.graphs_captured),
+        _each(arm, metrics.replays_per_step),
+        NOTHING if seconds is None else metrics.milliseconds(seconds),
+        together(metrics.memory(metrics.peak_bytes(arm.run)), reserved_note),
     )
 
 
-def _each(arm: Shown, count: Callable[[Rank], int]) -> str:
+def _each(arm: ArmView, count: Callable[[Rank], int]) -> str:
     counts = [count(rank) for rank in arm.ranks]
     if len(set(counts)) > 1:
         return ", ".join(map(str, counts))
@@ -75,8 +75,8 @@ def _each(arm: Shown, count: Callable[[Rank], int]) -> str:
 # --- outputs in short ----------------------------------------------------------------------------------------
 
 
-def _last_losses(arms: Sequence[Shown]) -> list[str]:
-    ends = [figures.losses(arm.run)[-1:] if arm.is_done else () for arm in arms]
+def _last_losses(arms: Sequence[ArmView]) -> list[str]:
+    ends = [metrics.losses(arm.run)[-1:] if arm.is_done else () for arm in arms]
     return [element("span", _loss(end[0]), title=end[0].hex()) if end else NOTHING for end in ends]
 
 
@@ -84,26 +84,26 @@ def _loss(value: float) -> str:
     return f"{value:.6f}" if abs(value) < 1e6 else f"{value:.6g}"
 
 
-def _parameters(arms: Sequence[Shown]) -> list[str]:
-    return _digests(figures.parameters_digest(arm.run) if arm.is_done else "" for arm in arms)
+def _parameters(arms: Sequence[ArmView]) -> list[str]:
+    return _digests(metrics.parameters_digest(arm.run) if arm.is_done else "" for arm in arms)
 
 
-def _logits(arms: Sequence[Shown]) -> list[str]:
-    return _digests(figures.logits_digest(arm.run) if arm.is_done else "" for arm in arms)
+def _logits(arms: Sequence[ArmView]) -> list[str]:
+    return _digests(metrics.logits_digest(arm.run) if arm.is_done else "" for arm in arms)
 
 
-def _tokens(arms: Sequence[Shown]) -> list[str]:
-    generated = [figures.tokens(arm.run) if arm.is_done else () for arm in arms]
+def _tokens(arms: Sequence[ArmView]) -> list[str]:
+    generated = [metrics.tokens(arm.run) if arm.is_done else () for arm in arms]
     return [
         together(badge(letter), counted(sum(map(len, tokens)), "token")) if letter else NOTHING
-        for tokens, letter in zip(generated, figures.letters(generated), strict=True)
+        for tokens, letter in zip(generated, metrics.letters(generated), strict=True)
     ]
 
 
 def _digests(digests: Iterable[str]) -> list[str]:
     """The digests in short, equal ones under the same letter."""
-    told = list(digests)
+    known = list(digests)
     return [
-        together(badge(letter), element("code", figures.short(digest), title=digest)) if letter else NOTHING
-        for digest, letter in zip(told, figures.letters(told), strict=True)
+        together(badge(letter), element("code", metrics.short(digest), title=digest)) if letter else NOTHING
+        for digest, letter in zip(known, metrics.letters(known), strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: loss curves laid over each other, and bars of step times.
+"""Charts as inline SVG: all loss curves in one chart, and bars of step times.
 
 Colours are classes (``role-migrated``) that the page's style sheet fills, so that they follow light and dark.
 """
@@ -134,7 +134,7 @@ def _path(points: Sequence[tuple[float, float] | None]) -> str:
 
 
 def _alike(curves: Sequence[Curve], frame: _Frame) -> list[list[Curve]]:
-    """The curves, those together that cannot be told apart by the eye."""
+    """The curves, those together that look the same in one group."""
     groups: list[list[Curve]] = []
     for curve in curves:
         home = next((group for group in groups if _looks_like(curve, group[0], frame)), None)
@@ -196,11 +196,11 @@ def bar_chart(bars: Sequence[Bar], ident: str, heading: str) -> Markup:
     if not bars:
         return Markup("")
     longest = max(bar.seconds for bar in bars) or 1.0
-    told = "; ".join(f"{bar.name}: {bar.note}" for bar in bars)
+    described = "; ".join(f"{bar.name}: {bar.note}" for bar in bars)
     return element(
         "svg",
         element("title", heading, id=f"{ident}-title"),
-        element("desc", told, id=f"{ident}-desc"),
+        element("desc", described, id=f"{ident}-desc"),
         *(_bar(bar, index * ROW, bar.seconds / longest) for index, bar in enumerate(bars)),
         width="100%",
         height=f"{ROW * len(bars):g}",

@@ -18,8 +18,8 @@ class Markup(str):
 
 
 def visible(text: str) -> str:
-    """The text with every character that cannot stand in a page as a sign that can: ESC becomes ␛."""
-    return _UNSEEN.sub(lambda found: _picture(ord(found[0])), text)
+    """The text with every character that a page cannot hold replaced by a sign: ESC becomes ␛."""
+    return _UNSEEN.sub(lambda match: _picture(ord(match[0])), text)
 
 
 def _picture(code: int) -> str:
@@ -32,7 +32,7 @@ def escaped(text: str) -> Markup:
 
 
 def element(name: str, *children: str, **attributes: str | float | None) -> Markup:
-    """An element. Children are text, escaped unless they are Markup; attributes that are None are left out.
+    """An element. Children are text, escaped unless they are Markup; attributes that are None are omitted.
 
     ``class_`` stands for ``class``, ``aria_label`` for ``aria-label``.
     """

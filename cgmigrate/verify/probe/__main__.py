@@ -18,28 +18,28 @@ def main(arm_file: str, states: str, results: str) -> int:
     """Run the arm of ``arm_file``; return the exit status, 0 when it ran to its end."""
     arm = Arm.from_json(json.loads(Path(arm_file).read_text(encoding="utf-8")))
     rank, _, _ = place_among_processes()
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "outcome": DONE,
-        "telling": "",
+        "failure": "",
         "effective": {},
         "environment": {},
         "remarks": [],
         "rank": None,
     }
     try:
-        _run(arm, Path(states), told)
+        _run(arm, Path(states), result)
     except BaseException as error:  # whatever stops an arm is its result
         traceback.print_exc()
-        told["outcome"] = {"RefusedError": REFUSED, "MissingError": MISSING}.get(type(error).__name__, CRASHED)
-        told["telling"] = str(error) if told["outcome"] != CRASHED else _telling(error)
+        result["outcome"] = {"RefusedError": REFUSED, "MissingError": MISSING}.get(type(error).__name__, CRASHED)
+        result["failure"] = str(error) if result["outcome"] != CRASHED else _failure(error)
     file = Path(results) / f"rank-{rank}.json"
     partial = file.with_suffix(".part")
-    partial.write_text(json.dumps(told), encoding="utf-8")
+    partial.write_text(json.dumps(result), encoding="utf-8")
     partial.rename(file)
-    return 0 if told["outcome"] == DONE else 1
+    return 0 if result["outcome"] == DONE else 1
 
 
-def _telling(error: BaseException) -> str:
+def _failure(error: BaseException) -> str:
     """One line that says what stopped the arm and where: the first error of a chain, not what it led to."""
     root = error
     while root.__context__ is not None and not root.__suppress_context__:
@@ -48,28 +48,28 @@ def _telling(error: BaseException) -> str:
     line = f"{type(root).__name__}: {first}" if first else type(root).__name__
     frames = traceback.extract_tb(root.__traceback__)
     # megatron-core's own last line says more than torch's below it.
-    told = next((frame for frame in reversed(frames) if f"{os.sep}megatron{os.sep}" in frame.filename), None)
-    if told is None:
+    frame = next((frame for frame in reversed(frames) if f"{os.sep}megatron{os.sep}" in frame.filename), None)
+    if frame is None:
         return line
-    place = told.filename.rpartition(f"{os.sep}megatron{os.sep}")[2]
-    return f"{line} (megatron/{place}:{told.lineno}: {told.line})"
+    place = frame.filename.rpartition(f"{os.sep}megatron{os.sep}")[2]
+    return f"{line} (megatron/{place}:{frame.lineno}: {frame.line})"
 
 
-def _run(arm: Arm, states: Path, told: dict[str, Any]) -> None:
+def _run(arm: Arm, states: Path, result: dict[str, Any]) -> None:
     if arm.workload != TRAINING:
         from cgmigrate.verify.probe import flash_attention
 
         if remark := flash_attention.install():
-            told["remarks"].append(remark)
+            result["remarks"].append(remark)
     import torch
 
     from cgmigrate.verify.probe import model as proxy_model
     from cgmigrate.verify.probe.census import Census
 
-    told["environment"] = _environment()
+    result["environment"] = _environment()
     rank = proxy_model.start(arm)
     config = proxy_model.configuration(arm.proxy, arm.settings)
-    told["effective"] = proxy_model.effective(config)
+    result["effective"] = proxy_model.effective(config)
     training = arm.workload == TRAINING
     census = Census()
     census.install()
@@ -87,7 +87,7 @@ def _run(arm: Arm, states: Path, told: dict[str, Any]) -> None:
 
         measured = generate(model.eval(), config, arm, census)
     measured.pop("seconds", None)
-    told["rank"] = asdict(
+    result["rank"] = asdict(
         Rank(
             rank=rank,
             graphs=census.graphs(),
@@ -106,26 +106,26 @@ def _environment() -> dict[str, str]:
     import megatron.core
     import torch
 
-    found = {
+    result = {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "megatron-core": megatron.core.__version__,
     }
     if torch.cuda.is_available():
-        found["GPU"] = torch.cuda.get_device_name()
-        found["GPUs"] = str(torch.cuda.device_count())
-        found["CUDA"] = str(torch.version.cuda)
+        result["GPU"] = torch.cuda.get_device_name()
+        result["GPUs"] = str(torch.cuda.device_count())
+        result["CUDA"] = str(torch.version.cuda)
     try:
         import transformer_engine
 
-        found["transformer-engine"] = getattr(transformer_engine, "__version__", "unknown")
+        result["transformer-engine"] = getattr(transformer_engine, "__version__", "unknown")
     except ImportError:
         pass
     driver = Path("/proc/driver/nvidia/version")
     if driver.exists():
         words = driver.read_text(encoding="utf-8").split()
-        found["driver"] = next((word for word in words if word[:1].isdigit() and word.count(".") >= 1), "unknown")
-    return found
+        result["driver"] = next((word for word in words if word[:1].isdigit() and word.count(".") >= 1), "unknown")
+    return result
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ PARTS = (
     "MambaMixer",
     "LanguageModelEmbedding",
 )
-"""Classes of megatron-core whose calls are counted: those that the settings name, and what holds them."""
+"""Classes of megatron-core whose calls are counted: those that the settings name, and the classes that contain them."""
 
 _MAKERS = {
     # The function that starts a capture → what it captures, in which direction.
@@ -203,10 +203,10 @@ def _nodes_under_capture(stream: int) -> tuple[int, int]:
         return -1, -1
     status, graph, count = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_size_t()
     ident = ctypes.c_uint64()
-    found = driver.cuStreamGetCaptureInfo_v2(
+    status = driver.cuStreamGetCaptureInfo_v2(
         ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(ident), ctypes.byref(graph), None, None
     )
-    if found != 0 or not graph.value or driver.cuGraphGetNodes(graph, None, ctypes.byref(count)) != 0:
+    if status != 0 or not graph.value or driver.cuGraphGetNodes(graph, None, ctypes.byref(count)) != 0:
         return -1, -1
     nodes = (ctypes.c_void_p * max(1, count.value))()
     if count.value and driver.cuGraphGetNodes(graph, nodes, ctypes.byref(count)) != 0:

@@ -62,28 +62,28 @@ def install() -> str | None:
 
 
 def _module(name: str) -> ModuleType:
-    # A package with an empty path: submodules that are not here (flash_attn.cute) are missing, as ImportError.
+    # A package with an empty path: submodules that it lacks (flash_attn.cute) are missing, as ImportError.
     module = ModuleType(name)
     module.__spec__ = ModuleSpec(name, None, is_package=True)
     module.__path__ = []
     return module
 
 
-def flash_attn_varlen_func(
+def flash_attn_varlen_func(  # noqa: PLR0913, PLR0917 - the signature is flash_attn's
     q: Tensor,
     k: Tensor,
     v: Tensor,
     cu_seqlens_q: Tensor,
     cu_seqlens_k: Tensor,
-    max_seqlen_q: int | Tensor,
-    max_seqlen_k: int | Tensor,
+    max_seqlen_q: int | Tensor,  # noqa: ARG001 - part of flash_attn's signature, of no use to this algorithm
+    max_seqlen_k: int | Tensor,  # noqa: ARG001 - part of flash_attn's signature, of no use to this algorithm
     dropout_p: float = 0.0,
     softmax_scale: float | None = None,
     causal: bool = False,
     window_size: Window = NO_WINDOW,
     softcap: float = 0.0,
     alibi_slopes: Tensor | None = None,
-    deterministic: bool = False,
+    deterministic: bool = False,  # noqa: ARG001 - part of flash_attn's signature, of no use to this algorithm
     return_attn_probs: bool = False,
     block_table: Tensor | None = None,
 ) -> Any:
@@ -105,11 +105,11 @@ def flash_attn_varlen_func(
     owner = torch.searchsorted(cu_seqlens_q, place, right=True) - 1
     real, owner = owner < requests, owner.clamp(0, requests - 1)
     position = place - cu_seqlens_q[owner] + (lengths - cu_seqlens_q.diff())[owner]
-    out, lse = _attend(_Queries(q, owner, position, real), keys, softmax_scale, causal, window_size, softcap)
+    out, lse = _attend(_Queries(q, owner, position, real), keys, _Scores(softmax_scale, causal, window_size, softcap))
     return (out, lse, None) if return_attn_probs else out
 
 
-def flash_attn_with_kvcache(
+def flash_attn_with_kvcache(  # noqa: PLR0913, PLR0917 - the signature is flash_attn's
     q: Tensor,
     k_cache: Tensor,
     v_cache: Tensor,
@@ -127,7 +127,7 @@ def flash_attn_with_kvcache(
     softcap: float = 0.0,
     rotary_interleaved: bool = True,
     alibi_slopes: Tensor | None = None,
-    num_splits: int = 0,
+    num_splits: int = 0,  # noqa: ARG001 - part of flash_attn's signature, of no use to this algorithm
     return_softmax_lse: bool = False,
 ) -> Any:
     """Attention of a few new queries of each request to its cache of keys and values.
@@ -147,7 +147,7 @@ def flash_attn_with_kvcache(
     if k is not None and v is not None:
         new = before[:, None] + torch.arange(k.shape[1], device=q.device)
         if rotary_cos is not None and rotary_sin is not None:
-            # As the kernel does: without a causal order, all queries stand where the first new key stands.
+            # As the kernel does: without a causal order, all queries have the position of the first new key.
             ordered = causal or window_size != NO_WINDOW
             steps = torch.arange(queries, device=q.device) * int(ordered)
             q = _rotated(q, rotary_cos, rotary_sin, before[:, None] + steps, rotary_interleaved)
@@ -160,12 +160,12 @@ def flash_attn_with_kvcache(
     keys = _paged(k_cache, v_cache, lengths, block_table)
     owner, steps = _grid(requests, queries, q.device)
     flat = _Queries(q.reshape(-1, *q.shape[2:]), owner, lengths[owner] - queries + steps, torch.ones_like(owner).bool())
-    out, lse = _attend(flat, keys, softmax_scale, causal, window_size, softcap)
+    out, lse = _attend(flat, keys, _Scores(softmax_scale, causal, window_size, softcap))
     out = out.reshape(requests, queries, *out.shape[1:])
     return (out, lse.reshape(-1, requests, queries).transpose(0, 1)) if return_softmax_lse else out
 
 
-def apply_rotary_emb(
+def apply_rotary_emb(  # noqa: PLR0913, PLR0917 - the signature is flash_attn's
     x: Tensor,
     cos: Tensor,
     sin: Tensor,
@@ -173,11 +173,11 @@ def apply_rotary_emb(
     inplace: bool = False,
     seqlen_offsets: int | Tensor = 0,
     cu_seqlens: Tensor | None = None,
-    max_seqlen: int | None = None,
+    max_seqlen: int | None = None,  # noqa: ARG001 - part of flash_attn's signature, of no use to this algorithm
 ) -> Tensor:
     """Rotate the first channels of ``x`` (batch, tokens, heads, width).
 
-    ``cos`` and ``sin`` are (positions, rotated width / 2); token i stands at position ``seqlen_offsets`` + i.
+    ``cos`` and ``sin`` are (positions, rotated width / 2); token i has position ``seqlen_offsets`` + i.
     Raises NotImplementedError for ``cu_seqlens`` and ``inplace``.
     """
     _refuse(cu_seqlens=cu_seqlens, inplace=inplace)
@@ -202,13 +202,23 @@ class _Queries:
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """The keys and values of all requests (keys, heads of keys, width), told apart as queries are."""
+    """The keys and values of all requests (keys, heads of keys, width), with the same data as queries have."""
 
     keys: Tensor
     values: Tensor
     owner: Tensor
     position: Tensor
     real: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """How scores are made: their scale, and which keys a query sees."""
+
+    scale: float | None
+    causal: bool
+    window: Window
+    softcap: float
 
 
 def _ragged(k: Tensor, v: Tensor, bounds: Tensor) -> _Keys:
@@ -227,16 +237,15 @@ def _paged(k: Tensor, v: Tensor, lengths: Tensor, table: Tensor) -> _Keys:
     return _Keys(k[pages].flatten(0, 2), v[pages].flatten(0, 2), owner, position, real)
 
 
-def _attend(
-    q: _Queries, kv: _Keys, scale: float | None, causal: bool, window: Window, softcap: float
-) -> tuple[Tensor, Tensor]:
+def _attend(q: _Queries, kv: _Keys, options: _Scores) -> tuple[Tensor, Tensor]:
     """Attention of each query to the keys of its own request: (queries, heads, width), (heads, queries).
 
     All queries meet all keys in one product and a mask parts the requests: more work than needed, but fixed shapes.
     """
     count, heads, width = q.values.shape
     groups = kv.keys.shape[1]
-    left, right = window[0], 0 if causal else window[1]
+    scale = width**-0.5 if options.scale is None else options.scale
+    left, right = options.window[0], 0 if options.causal else options.window[1]
     distance = kv.position[None, :] - q.position[:, None]
     seen = q.real[:, None] & kv.real[None, :] & (q.owner[:, None] == kv.owner[None, :])
     if right >= 0:
@@ -245,9 +254,9 @@ def _attend(
         seen &= distance >= -left
 
     queries = q.values.float().reshape(count, groups, heads // groups, width).permute(1, 2, 0, 3).flatten(1, 2)
-    scores = torch.bmm(queries, kv.keys.float().permute(1, 2, 0)) * (width**-0.5 if scale is None else scale)
-    if softcap > 0:
-        scores = softcap * torch.tanh(scores / softcap)
+    scores = torch.bmm(queries, kv.keys.float().permute(1, 2, 0)) * scale
+    if options.softcap > 0:
+        scores = options.softcap * torch.tanh(scores / options.softcap)
     scores = scores.reshape(groups, heads // groups, count, -1).masked_fill(~seen, -torch.inf)
     highest = scores.amax(-1, keepdim=True)
     weights = (scores - highest.masked_fill(highest.isinf(), 0.0)).exp()
@@ -266,10 +275,10 @@ def _grid(rows: int, columns: int, device: torch.device) -> tuple[Tensor, Tensor
     return row, torch.arange(columns, device=device).repeat(rows)
 
 
-def _lengths(given: int | Tensor | None, cache: Tensor, requests: int) -> Tensor:
-    if isinstance(given, Tensor):
-        return given
-    return torch.full((requests,), cache.shape[1] if given is None else given, device=cache.device, dtype=torch.int32)
+def _lengths(count: int | Tensor | None, cache: Tensor, requests: int) -> Tensor:
+    if isinstance(count, Tensor):
+        return count
+    return torch.full((requests,), cache.shape[1] if count is None else count, device=cache.device, dtype=torch.int32)
 
 
 def _write(cache: Tensor, rows: Tensor, places: Tensor, table: Tensor | None) -> None:

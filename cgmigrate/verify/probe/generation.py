@@ -22,6 +22,7 @@ import inspect
 import struct
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cgmigrate.verify.arms import STATIC, Arm
@@ -38,6 +39,15 @@ PAGE = 256
 """Tokens a page of the key-value cache, the releases' default."""
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """What engines and contexts are built for: ids, requests, and the tokens of the longest request at its end."""
+
+    vocabulary: int
+    requests: int
+    longest: int
+
+
 def generate(model: Any, config: Any, arm: Arm, census: Any) -> dict[str, Any]:
     """Generate ``arm.steps`` tokens for each request, ``ROUNDS`` times over.
 
@@ -52,7 +62,7 @@ def generate(model: Any, config: Any, arm: Arm, census: Any) -> dict[str, Any]:
     prompts = _prompts(lengths, arm.proxy.vocabulary)
     longest = max(lengths) + arm.steps
     build = _static_engine if arm.workload == STATIC else _dynamic_engine
-    engine = build(model, config, arm.proxy.vocabulary, len(prompts), longest)
+    engine = build(model, config, Sizes(arm.proxy.vocabulary, len(prompts), longest))
 
     tokens: list[list[int]] = []
     digest, seconds = hashlib.sha256(), []
@@ -81,29 +91,29 @@ def _look_for_packages(workload: str) -> None:
 # --- engines -------------------------------------------------------------------------------------------------
 
 
-def _static_engine(model: Any, config: Any, vocabulary: int, requests: int, longest: int) -> Any:
+def _static_engine(model: Any, config: Any, sizes: Sizes) -> Any:
     from megatron.core.inference.contexts import StaticInferenceContext
     from megatron.core.inference.engines import StaticInferenceEngine
 
     _decode_with_flash_attention(model, config)
-    context = StaticInferenceContext(requests, longest)
-    controller = _controller(model, config, context, vocabulary, requests, longest)
-    engine = _called(StaticInferenceEngine, controller, max_batch_size=requests, random_seed=SEED, legacy=True)
+    context = StaticInferenceContext(sizes.requests, sizes.longest)
+    controller = _controller(model, config, context, sizes)
+    engine = _called(StaticInferenceEngine, controller, max_batch_size=sizes.requests, random_seed=SEED, legacy=True)
     engine.controller.inference_wrapped_model.prep_model_for_inference()
     return engine
 
 
-def _dynamic_engine(model: Any, config: Any, vocabulary: int, requests: int, longest: int) -> Any:
+def _dynamic_engine(model: Any, config: Any, sizes: Sizes) -> Any:
     from megatron.core.inference.contexts import DynamicInferenceContext
     from megatron.core.inference.engines import DynamicInferenceEngine
 
-    pages = -(-longest // PAGE)
+    pages = -(-sizes.longest // PAGE)
     options: dict[str, Any] = {
         "max_sequence_length": pages * PAGE,
         "block_size_tokens": PAGE,
         "buffer_size_gb": 1,
-        "max_requests": requests,
-        "max_tokens": requests * pages * PAGE,
+        "max_requests": sizes.requests,
+        "max_tokens": sizes.requests * pages * PAGE,
         "num_cuda_graphs": 1,
         "use_cuda_graphs_for_non_decode_steps": False,
     }
@@ -113,7 +123,7 @@ def _dynamic_engine(model: Any, config: Any, vocabulary: int, requests: int, lon
         context = DynamicInferenceContext(config, InferenceConfig(**options))
     else:
         context = _context_until_0_16(DynamicInferenceContext, config, options)
-    controller = _controller(model, config, context, vocabulary, requests, longest)
+    controller = _controller(model, config, context, sizes)
     return _called(
         DynamicInferenceEngine, controller, context, termination_id=-1, random_seed=SEED, enable_chunked_prefill=False
     )
@@ -139,7 +149,7 @@ def _context_until_0_16(make: Any, config: Any, options: dict[str, Any]) -> Any:
     )
 
 
-def _controller(model: Any, config: Any, context: Any, vocabulary: int, requests: int, longest: int) -> Any:
+def _controller(model: Any, config: Any, context: Any, sizes: Sizes) -> Any:
     from megatron.core.inference.model_inference_wrappers.gpt.gpt_inference_wrapper import GPTInferenceWrapper
     from megatron.core.inference.text_generation_controllers.text_generation_controller import TextGenerationController
 
@@ -148,18 +158,18 @@ def _controller(model: Any, config: Any, context: Any, vocabulary: int, requests
     else:
         from megatron.core.inference.model_inference_wrappers.inference_wrapper_config import InferenceWrapperConfig
 
-        sizes = InferenceWrapperConfig(
+        wrapper_config = InferenceWrapperConfig(
             hidden_size=config.hidden_size,
             params_dtype=config.params_dtype,
             inference_batch_times_seqlen_threshold=-1,
-            padded_vocab_size=vocabulary,
-            inference_max_requests=requests,
-            inference_max_seq_length=longest,
+            padded_vocab_size=sizes.vocabulary,
+            inference_max_requests=sizes.requests,
+            inference_max_seq_length=sizes.longest,
             fp32_residual_connection=config.fp32_residual_connection,
             fp8=config.fp8,
         )
-        wrapper = GPTInferenceWrapper(model, sizes, context)
-    return TextGenerationController(inference_wrapped_model=wrapper, tokenizer=Numerals(vocabulary))
+        wrapper = GPTInferenceWrapper(model, wrapper_config, context)
+    return TextGenerationController(inference_wrapped_model=wrapper, tokenizer=Numerals(sizes.vocabulary))
 
 
 def _decode_with_flash_attention(model: Any, config: Any) -> None:

@@ -60,7 +60,7 @@ def start(arm: Arm) -> int:
 
 
 def place_among_processes() -> tuple[int, int, int]:
-    """(rank, world size, local rank), as torchrun or Slurm's srun tells them; alone without either."""
+    """(rank, world size, local rank), from torchrun's or srun's variables; (0, 1, 0) without them."""
     names = (("RANK", "WORLD_SIZE", "LOCAL_RANK"), ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"))
     for rank, world, local in names:
         if rank in os.environ and world in os.environ:

@@ -1,4 +1,4 @@
-"""Figures that the reports show of an arm's result: pure functions of the plain data in ``arms``."""
+"""Metrics that the reports show of an arm's result: pure functions of the plain data in ``arms``."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def all_graphs(result: Result) -> int:
 
 
 def replays_per_step(rank: Rank) -> int:
-    """How many replays the last step held, all graphs together; 0 where nothing was captured."""
+    """How many replays the last step had, all graphs together; 0 where nothing was captured."""
     return sum(_settled(graph) for graph in rank.graphs)
 
 
@@ -151,13 +151,13 @@ class Group:
 
 def census_groups(rank: Rank) -> tuple[Group, ...]:
     """The graphs of a process, like ones together, in the order in which the first of each was captured."""
-    found: dict[tuple[str, str, tuple[str, ...], int, int, int, int], list[int]] = {}
+    groups: dict[tuple[str, str, tuple[str, ...], int, int, int, int], list[int]] = {}
     for graph in rank.graphs:
         key = (graph.what, graph.direction, graph.modules, graph.kernels, graph.nodes)
-        found.setdefault((*key, _settled(graph), sum(graph.replays)), []).append(graph.layer)
+        groups.setdefault((*key, _settled(graph), sum(graph.replays)), []).append(graph.layer)
     return tuple(
         Group(*key, layers=tuple(sorted({layer for layer in layers if layer})), count=len(layers))
-        for key, layers in found.items()
+        for key, layers in groups.items()
     )
 
 
@@ -182,13 +182,13 @@ def eager_calls(rank: Rank) -> Mapping[str, int]:
 
 def step_seconds(result: Result) -> float | None:
     """``steady_seconds`` of the slowest process; None where one has none."""
-    found = [steady_seconds(rank) for rank in result.ranks]
-    known = [seconds for seconds in found if seconds is not None]
-    return max(known) if known and len(known) == len(found) else None
+    seconds_of_ranks = [steady_seconds(rank) for rank in result.ranks]
+    known = [seconds for seconds in seconds_of_ranks if seconds is not None]
+    return max(known) if known and len(known) == len(seconds_of_ranks) else None
 
 
 def peak_bytes(result: Result) -> int:
-    """The most memory (bytes) that tensors held in any process."""
+    """The most memory (bytes) that tensors used in any process."""
     return max((rank.peak_bytes for rank in result.ranks), default=0)
 
 
@@ -218,21 +218,21 @@ def tokens(result: Result) -> tuple[tuple[int, ...], ...]:
 
 
 def compared(result: Result) -> Mapping[str, Hashable]:
-    """What must be equal to the last bit, of all processes, by name; quantities that no process has are left out."""
+    """What must be equal to the last bit, of all processes, by name; without quantities that no process has."""
     ranks = result.ranks
     if result.arm.workload == TRAINING:
-        found: dict[str, tuple[Hashable, ...]] = {
+        values_of: dict[str, tuple[Hashable, ...]] = {
             "losses": tuple(rank.losses for rank in ranks),
             "gradient norms": tuple(rank.gradient_norms for rank in ranks),
             "parameters": tuple(rank.parameters for rank in ranks),
             "random-number states": tuple(rank.rng for rank in ranks),
         }
     else:
-        found = {
+        values_of = {
             "tokens": tuple(rank.tokens for rank in ranks),
             "logits": tuple(rank.logits for rank in ranks),
         }
-    return {name: values for name, values in found.items() if any(values)}
+    return {name: values for name, values in values_of.items() if any(values)}
 
 
 def _together(digests: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What stands beside the settings and decides whether a release accepts them."""
+"""The values beside the settings that decide whether a release accepts them."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ FLAGS = frozenset(
 LISTS = ("recompute_modules", "offload_modules")
 
 
-def deciding(beside: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
+def related_fields(beside: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
     """Return those of the values beside the settings that decide, by the names that ``reading`` takes.
 
     ``beside`` has names as they are written (``--num-experts``, ``model.num_moe_experts``). A value that only a run
-    gives (``${...}``) is left out, and so is None.
+    gives (``${...}``) is omitted, and so is None.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for written, value in beside.items():
         name = written.rpartition(".")[2].lstrip("-").replace("-", "_")
         name = {"num_experts": "num_moe_experts"}.get(name, name)
@@ -68,10 +68,10 @@ def deciding(beside: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
         if reader is Reader.COMMAND_LINE and name in FIELDS | FLAGS:
             dashed = written.startswith("-") or name in FLAGS
             key = "--" + written.lstrip("-").replace("_", "-") if dashed else name
-            found[key] = argument_words(value) if name in LISTS else str(value) if isinstance(value, list) else value
+            result[key] = argument_words(value) if name in LISTS else str(value) if isinstance(value, list) else value
         elif reader is not Reader.COMMAND_LINE and name in FIELDS and (usable := _for_config(name, value)) is not None:
-            found[name] = usable
-    return found
+            result[name] = usable
+    return result
 
 
 def _for_config(name: str, value: Any) -> Any:
@@ -82,11 +82,11 @@ def _for_config(name: str, value: Any) -> Any:
     return value
 
 
-def assumed_beside(beside: Mapping[str, Any], texts: Sequence[Settings], reader: Reader) -> dict[str, Any]:
-    """Return what must stand elsewhere for the settings to be accepted at all: experts, where they name their parts.
+def assumed_fields(beside: Mapping[str, Any], texts: Sequence[Settings], reader: Reader) -> dict[str, Any]:
+    """Return what another file must set for the settings to be accepted at all: experts, where they name their parts.
 
-    ``beside`` is the answer of ``deciding``, ``texts`` the settings before and after. A recipe often gives the model
-    in another file; without experts every release refuses the parts of their layers, and nothing is learnt.
+    ``beside`` is the answer of ``related_fields``, ``texts`` the settings before and after. A recipe often gives the
+    model in another file; without experts every release refuses the parts of their layers, and nothing is learnt.
     """
     if any(name in beside for name in ("num_moe_experts", "--num-experts")):
         return {}

@@ -1,4 +1,4 @@
-"""What the parts of the page share: an arm in its role, and the small pieces that they are built of."""
+"""What the parts of the page share: an arm in its role, and small elements."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cgmigrate.verify import figures
+from cgmigrate.verify import metrics
 from cgmigrate.verify.arms import DONE, EAGER, EAGER_AGAIN, EAGER_SOURCE, TRAINING, Rank, Result
 from cgmigrate.verify.page.markup import Markup, element, together
 
 NOTHING = "–"
-"""Stands where there is no figure."""
+"""Shown where there is no metric."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ArmView:
     """An arm in its role; ``result`` is None where the results do not hold it, ``same_as`` names the arm it repeats."""
 
     role: str
@@ -26,7 +26,7 @@ class Shown:
     @property
     def name(self) -> str:
         """The arm in words: ``legacy on 0.17.1``."""
-        return figures.label(self.role, self.release)
+        return metrics.label(self.role, self.release)
 
     @property
     def is_eager(self) -> bool:
@@ -35,7 +35,7 @@ class Shown:
 
     @property
     def is_done(self) -> bool:
-        """Whether the arm ran to its end and told what it measured; all other arms have no figures."""
+        """Whether the arm ran to its end and reported what it measured; all other arms have no metrics."""
         return self.result is not None and self.result.outcome == DONE and bool(self.result.ranks)
 
     @property
@@ -50,7 +50,7 @@ class Shown:
         return self.run.ranks
 
 
-def is_training(arms: Iterable[Shown]) -> bool:
+def is_training(arms: Iterable[ArmView]) -> bool:
     """Whether the arms train; else they generate."""
     return all(arm.result.arm.workload == TRAINING for arm in arms if arm.result)
 
@@ -78,8 +78,8 @@ def items(texts: Iterable[str], class_: str) -> Markup:
 
 def facts(pairs: Mapping[str, str]) -> Markup:
     """Names and values in a line that wraps; nothing where there are none."""
-    told = (element("div", element("dt", name), element("dd", value)) for name, value in pairs.items())
-    return element("dl", *told, class_="facts") if pairs else Markup("")
+    entries = (element("div", element("dt", name), element("dd", value)) for name, value in pairs.items())
+    return element("dl", *entries, class_="facts") if pairs else Markup("")
 
 
 def badge(letter: str) -> Markup:
@@ -102,30 +102,30 @@ def setting(name: str, value: Any) -> Markup:
     return element("code", f"{name}=", element("wbr"), written(value))
 
 
-def listed(arms: Sequence[Shown]) -> str:
+def listed(arms: Sequence[ArmView]) -> str:
     """The arms' names in a sentence."""
     names = [arm.name for arm in arms]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def alike(arms: Iterable[Shown], value: Callable[[Shown], Hashable]) -> dict[Hashable, list[Shown]]:
-    """The arms by their value, in order of appearance; arms whose value is None are left out."""
-    groups: dict[Hashable, list[Shown]] = {}
+def alike(arms: Iterable[ArmView], value: Callable[[ArmView], Hashable]) -> dict[Hashable, list[ArmView]]:
+    """The arms by their value, in order of appearance; without the arms whose value is None."""
+    groups: dict[Hashable, list[ArmView]] = {}
     for arm in arms:
-        if (found := value(arm)) is not None:
-            groups.setdefault(found, []).append(arm)
+        if (key := value(arm)) is not None:
+            groups.setdefault(key, []).append(arm)
     return groups
 
 
-def by_process(arm: Shown, tell: Callable[[Rank], Markup]) -> Markup:
-    """What ``tell`` says of each process; processes of which it says the same share it."""
+def by_process(arm: ArmView, content: Callable[[Rank], Markup]) -> Markup:
+    """The content of each process; processes with equal content share it."""
     said: dict[Markup, list[int]] = {}
     for rank in arm.ranks:
-        said.setdefault(tell(rank), []).append(rank.rank)
+        said.setdefault(content(rank), []).append(rank.rank)
     if len(said) == 1:
         return next(iter(said))
     return together(*(element("div", element("small", _processes(ranks)), text) for text, ranks in said.items()))
 
 
 def _processes(ranks: Sequence[int]) -> str:
-    return f"{'process' if len(ranks) == 1 else 'processes'} {figures.spans(ranks)}"
+    return f"{'process' if len(ranks) == 1 else 'processes'} {metrics.spans(ranks)}"

@@ -1,8 +1,8 @@
-"""What one release of megatron-core makes of settings: a program that runs under that release, on a CPU.
+"""How one release of megatron-core reads settings: a program that runs under that release, on a CPU.
 
 It reads a JSON list of requests from standard input and writes a JSON line of itself, then one for each request, in
 their order. It imports the standard library, torch and megatron only, and can be run by its path, so that it needs
-no cgmigrate in the environment of the release. ``cgmigrate.verify.effective`` asks it and says what the lines hold.
+no cgmigrate in the environment of the release. ``cgmigrate.verify.config_level`` runs it and documents the lines.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ ARGUMENTS = {"num_moe_experts": "num_experts"}
 """Fields of TransformerConfig whose command-line argument has another name."""
 
 REFUSED, ENVIRONMENT = "refused", "environment"
-"""Kinds of errors: the release does not accept the settings; or something that the release needs is missing here,
+"""Kinds of errors: the release does not accept the settings; or something that the release needs is missing,
 which says nothing of the settings."""
 SECONDARY = ("recompute", "offload", "cpu_offloading", "fine_grained", "overlap_moe")
-"""Further fields that decide less than the others: the first to be left out where all together cannot be built."""
+"""Further fields that decide less than the others: the first to be omitted where all together cannot be built."""
 
 
 Read = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Any, list[str]]]
@@ -56,21 +56,21 @@ class UsageError(Exception):
 
 def main() -> int:
     """Answer the requests on standard input; return the exit status."""
-    here = str(Path(__file__).resolve().parent)
-    sys.path[:] = [path for path in sys.path if path != here]
+    folder = str(Path(__file__).resolve().parent)
+    sys.path[:] = [path for path in sys.path if path != folder]
     # Megatron prints; the answers have the real standard output for themselves.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     requests = json.load(sys.stdin)
-    _tell(answers, _self())
+    _write_line(answers, _self())
     for request in requests:
-        _tell(answers, answer(request))
+        _write_line(answers, answer(request))
     return 0
 
 
-def _tell(answers: TextIO, line: Mapping[str, Any]) -> None:
-    # At once: what was told before a crash counts.
+def _write_line(answers: TextIO, line: Mapping[str, Any]) -> None:
+    # At once: what was result before a crash counts.
     answers.write(json.dumps(line, default=str) + "\n")
     answers.flush()
 
@@ -84,36 +84,36 @@ def _self() -> dict[str, Any]:
 
 
 def _stand_in_for_a_gpu() -> None:
-    """Validation asks which GPU there is, for checks that have nothing to do with graphs; here it is a Hopper."""
+    """Pretend that there is a Hopper: validation asks for the GPU in checks that have nothing to do with graphs."""
     torch = importlib.import_module("torch")
     if not torch.cuda.is_available():
         properties = types.SimpleNamespace(name="none", major=9, minor=0, multi_processor_count=132)
-        torch.cuda.get_device_capability = lambda device=None: (9, 0)
-        torch.cuda.get_device_properties = lambda device=None: properties
+        torch.cuda.get_device_capability = lambda *_, **__: (9, 0)
+        torch.cuda.get_device_properties = lambda *_, **__: properties
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the release makes of one request, or its refusal; ``request`` is as ``effective`` writes it."""
     read = _command_line if request["reader"] == "command-line" else _config
-    told: dict[str, Any] = {"id": request["id"], "ok": False, "error": None, "effective": {}, "left_out": ""}
+    result: dict[str, Any] = {"id": request["id"], "ok": False, "error": None, "effective": {}, "omitted": ""}
     before = dict(os.environ)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            config, told["left_out"] = _with_what_can_be_built(read, request["settings"], request["fields"])
+            config, result["omitted"] = _with_what_can_be_built(read, request["settings"], request["fields"])
         except Exception as error:
-            told["error"] = {"type": type(error).__name__, "message": _message(error), "kind": _kind(error)}
-            told["left_out"] = getattr(error, "left_out", "")
+            result["error"] = {"type": type(error).__name__, "message": _message(error), "kind": _kind(error)}
+            result["omitted"] = getattr(error, "omitted", "")
         else:
-            told |= {"ok": True, "effective": {n: _plain(getattr(config, n)) for n in FIELDS if hasattr(config, n)}}
+            result |= {"ok": True, "effective": {n: _plain(getattr(config, n)) for n in FIELDS if hasattr(config, n)}}
     os.environ.clear()
     os.environ.update(before)
-    told["warnings"] = _of_graphs([f"{warning.category.__name__}: {warning.message}" for warning in caught])
-    return told
+    result["warnings"] = _of_graphs([f"{warning.category.__name__}: {warning.message}" for warning in caught])
+    return result
 
 
 def _with_what_can_be_built(read: Read, settings: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[Any, str]:
-    """The configuration, and which further fields had to be left out, with the reason.
+    """The configuration, and which further fields had to be omitted, with the reason.
 
     The further fields are part of the user's configuration; alone they may be refused for want of the rest of it.
     Then the refusal is not about graphs: without graphs it is the same.
@@ -121,17 +121,17 @@ def _with_what_can_be_built(read: Read, settings: Mapping[str, Any], fields: Map
     less = {name: value for name, value in fields.items() if not _plain_name(name).startswith(SECONDARY)}
     why = ""
     for tried in (fields, less, {}):
-        left_out = ", ".join(sorted(set(fields) - set(tried)))
+        omitted = ", ".join(sorted(set(fields) - set(tried)))
         try:
             config, unknown = read(settings, tried)
         except Exception as error:
             if not tried or not (refusal := _refusal(read, tried)):
-                error.left_out = f"{left_out} ({why})" if left_out else ""  # type: ignore[attr-defined]
+                error.omitted = f"{omitted} ({why})" if omitted else ""  # type: ignore[attr-defined]
                 raise
             why = why or refusal
         else:
             missing = f"{', '.join(unknown)} (the release has no such field)" if unknown else ""
-            return config, f"{left_out} ({why})" if left_out else missing
+            return config, f"{omitted} ({why})" if omitted else missing
     raise AssertionError("the last try raises")
 
 
@@ -202,13 +202,13 @@ def _words_of_fields(fields: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     flags = {flag for action in _actions() for flag in action.option_strings}
     for name, value in fields.items():
         if name.startswith("-"):
-            found = _words(name, value) if name in flags else None
+            flag_words = _words(name, value) if name in flags else None
         else:
-            found = _words_for(ARGUMENTS.get(name, name), value)
-        if found is None:
+            flag_words = _words_for(ARGUMENTS.get(name, name), value)
+        if flag_words is None:
             unknown.append(name)
         else:
-            words += found
+            words += flag_words
     return words, unknown
 
 
@@ -253,8 +253,8 @@ def _as_command(words: list[str]) -> Iterator[None]:
 
 def _kind(error: Exception) -> str:
     refusals = (AssertionError, ValueError, LookupError, TypeError, AttributeError, NotImplementedError, UsageError)
-    here = any(words in str(error) for words in ("compiled with CUDA", "CUDA GPU", "NVIDIA driver"))
-    return REFUSED if isinstance(error, refusals) and not here else ENVIRONMENT
+    needs_gpu = any(words in str(error) for words in ("compiled with CUDA", "CUDA GPU", "NVIDIA driver"))
+    return REFUSED if isinstance(error, refusals) and not needs_gpu else ENVIRONMENT
 
 
 def _message(error: Exception) -> str:

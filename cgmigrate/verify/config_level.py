@@ -1,6 +1,6 @@
-"""The level ``config``: what the real megatron-core makes of settings before and after migration, on a CPU.
+"""The level ``config``: how the real megatron-core reads settings before and after migration, on a CPU.
 
-Each release that is at hand builds its TransformerConfig, or parses and validates its command line, in a process of
+Each available release builds its TransformerConfig, or parses and validates its command line, in a process of
 its own (``reading``). What it keeps of the settings is turned into a capture by ``cgmigrate.capture.captured``, so
 that releases with other names can be compared. Three readings make a verdict: the old text on the source release, the
 old text on the target (megatron-core's own migration), the migrated text on the target. With A and B two captures:
@@ -29,8 +29,8 @@ any                    unread                any                 inconclusive
 Where nothing could read the old text on its release and the table, too, says that it is refused, the case counts as
 refused. *Unread* is a failure that says nothing of the settings: a package is missing, the process ended.
 
-What stands beside the settings (experts, recompute) goes into the reading as far as the release can build it: where
-it is refused without any graphs, too, it is left out, and a note says so.
+The neighbouring settings (experts, recompute) are part of the reading as far as the release can build it: where
+they are refused without any graphs, too, they are omitted, and a note says so.
 
 Megatron-Bridge adds checks of its own before TransformerConfig. Those are cgmigrate's account of Bridge
 (``capture.validation_input``); what they let through is read by the real TransformerConfig. A note says so.
@@ -56,11 +56,11 @@ from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, MODULES, Setti
 from cgmigrate.megatron.types import Capture, Reader, Rejected, ResolvedConfiguration, describe_both
 from cgmigrate.text.plurals import counted
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, validated, with_changes
-from cgmigrate.verify.deciding import assumed_beside, deciding
+from cgmigrate.verify.config_probe import REFUSED as REFUSED_KIND
 from cgmigrate.verify.mcore import Home, environment, home_for, not_available, with_advice
 from cgmigrate.verify.plan import Case, undecided
-from cgmigrate.verify.reading import REFUSED as REFUSED_KIND
-from cgmigrate.verify.run import telling_line
+from cgmigrate.verify.related_fields import assumed_fields, related_fields
+from cgmigrate.verify.run import failure_line
 
 __all__ = ["Case", "ConfigVerdict", "Reading", "Request", "compare_readings", "read_all", "verify_config"]
 
@@ -69,7 +69,7 @@ TIMEOUT = 300.0
 
 READ, REFUSED, UNREAD, ABSENT = "read", "refused", "unread", "absent"
 """``refused``: the release does not accept the settings; ``unread``: something failed that says nothing of them;
-``absent``: the release is not at hand."""
+``absent``: the release is not available."""
 
 _NEUTRAL = {
     # The same on every machine: no GPU, one process, and none of the variables that validate_args looks at.
@@ -110,8 +110,8 @@ class Reading:
     reason: str = ""
     effective: ResolvedConfiguration | None = None
     warnings: tuple[str, ...] = ()
-    left_out: str = ""
-    """Which of the request's fields had to be left out, and why."""
+    omitted: str = ""
+    """Which of the request's fields had to be omitted, and why."""
     by_bridge: bool = False
     """Whether Megatron-Bridge's own checks refused the settings, before megatron-core saw them."""
 
@@ -168,21 +168,21 @@ def _as_json(reading: Reading) -> dict[str, Any]:
         "effective": asdict(reading.effective) if reading.effective is not None else None,
         "captures": str(capture) if isinstance(capture, Capture) else None,
         "warnings": list(reading.warnings),
-        "left_out": reading.left_out,
+        "left_out": reading.omitted,
     }
 
 
 def verify_config(
-    cases: Sequence[Case], homes: Mapping[str, Home], tell: Callable[[str], None] | None = None
+    cases: Sequence[Case], homes: Mapping[str, Home], progress: Callable[[str], None] | None = None
 ) -> list[ConfigVerdict]:
     """Return the verdict on each case, in order; ``homes`` are the available releases, by version.
 
-    ``tell`` gets a line when a release starts to read and when it ends. One process a release answers for all cases,
-    the releases side by side: some seconds each, however many cases.
+    ``progress`` gets a line when a release starts to read and when it ends. One process a release answers for all
+    cases, the releases side by side: some seconds each, however many cases.
     """
     clear = [case for case in cases if not undecided(case.before, case.after)]
-    wanted = [request for case in clear for request in _requests(case)]
-    answers = iter(_answered(wanted, homes, tell))
+    requests = [request for case in clear for request in _requests(case)]
+    answers = iter(_answered(requests, homes, progress))
     return [
         ConfigVerdict(case.name, INCONCLUSIVE, why)
         if (why := undecided(case.before, case.after))
@@ -192,17 +192,17 @@ def verify_config(
 
 
 def _named(verdict: ConfigVerdict, case: Case) -> ConfigVerdict:
-    assumed = assumed_beside(deciding(case.fields, case.reader), (case.before, case.after), case.reader)
+    assumed = assumed_fields(related_fields(case.fields, case.reader), (case.before, case.after), case.reader)
     shown = ", ".join(f"{name}={value}" for name, value in assumed.items())
-    note = (f"not told beside the settings, so assumed: {shown}",) if assumed else ()
+    note = (f"not set beside the settings, so assumed: {shown}",) if assumed else ()
     word, reason = with_changes(verdict.verdict, verdict.reason, case.changes)
     return replace(verdict, name=case.name, verdict=word, reason=reason, notes=verdict.notes + note)
 
 
 def _requests(case: Case) -> tuple[Request, Request, Request]:
     def fields_of(beside: Mapping[str, Any]) -> dict[str, Any]:
-        fields = deciding(beside, case.reader)
-        return fields | assumed_beside(fields, (case.before, case.after), case.reader)
+        fields = related_fields(beside, case.reader)
+        return fields | assumed_fields(fields, (case.before, case.after), case.reader)
 
     fields = fields_of(case.fields)
     return (
@@ -213,7 +213,7 @@ def _requests(case: Case) -> tuple[Request, Request, Request]:
 
 
 def _answered(
-    requests: Sequence[Request], homes: Mapping[str, Home], tell: Callable[[str], None] | None
+    requests: Sequence[Request], homes: Mapping[str, Home], progress: Callable[[str], None] | None
 ) -> list[Reading]:
     groups: dict[Release, list[int]] = {}
     for index, request in enumerate(requests):
@@ -231,12 +231,12 @@ def _answered(
         return readings
 
     def say(line: str) -> None:
-        if tell is not None:
-            tell(line)
+        if progress is not None:
+            progress(line)
 
     with ThreadPoolExecutor(max(1, len(groups))) as pool:
-        told = {release: iter(readings) for release, readings in zip(groups, pool.map(answer, groups), strict=True)}
-    return [next(told[request.release]) for request in requests]
+        readings = {release: iter(readings) for release, readings in zip(groups, pool.map(answer, groups), strict=True)}
+    return [next(readings[request.release]) for request in requests]
 
 
 # --- a release reads --------------------------------------------------------------------------------------
@@ -247,23 +247,23 @@ def read_all(requests: Sequence[Request], home: Home) -> list[Reading]:
 
     Nothing is raised: where the process cannot start or ends before its time, the readings that are missing say why.
     """
-    told: dict[int, Reading] = {}
+    readings: dict[int, Reading] = {}
     lines: dict[str, list[int]] = {}
     for index, request in enumerate(requests):
         reader = request.reader
-        given = validation_input(request.settings, request.release, reader) if reader.validates_as_bridge else None
-        if isinstance(given, Rejected):
-            told[index] = Reading(request, home.version, REFUSED, given.reason, by_bridge=True)
+        resolved = validation_input(request.settings, request.release, reader) if reader.validates_as_bridge else None
+        if isinstance(resolved, Rejected):
+            readings[index] = Reading(request, home.version, REFUSED, resolved.reason, by_bridge=True)
         else:
             # Many cases ask the same: one answer serves them all.
-            line = _line(request, request.settings if given is None else given)
+            line = _line(request, request.settings if resolved is None else resolved)
             lines.setdefault(json.dumps(line, sort_keys=True, default=str), []).append(index)
-    asked = [{"id": number, **json.loads(line)} for number, line in enumerate(lines)]
-    answers, failure = _ask(asked, home) if asked else ({}, "")
+    lines_with_id = [{"id": number, **json.loads(line)} for number, line in enumerate(lines)]
+    answers, failure = _answers(lines_with_id, home) if lines_with_id else ({}, "")
     for number, indices in enumerate(lines.values()):
         for index in indices:
-            told[index] = _reading(requests[index], home, answers.get(number), failure)
-    return [told[index] for index in range(len(requests))]
+            readings[index] = _reading(requests[index], home, answers.get(number), failure)
+    return [readings[index] for index in range(len(requests))]
 
 
 def _line(request: Request, settings: Settings) -> dict[str, Any]:
@@ -277,9 +277,9 @@ def _line(request: Request, settings: Settings) -> dict[str, Any]:
     return {"reader": "command-line" if flags else "config", "settings": values, "fields": fields}
 
 
-def _ask(lines: Sequence[Mapping[str, Any]], home: Home) -> tuple[dict[int, dict[str, Any]], str]:
+def _answers(lines: Sequence[Mapping[str, Any]], home: Home) -> tuple[dict[int, dict[str, Any]], str]:
     """The release's answers by request, and what went wrong with it as a whole (empty when nothing did)."""
-    program = Path(__file__).with_name("reading.py")
+    program = Path(__file__).with_name("config_probe.py")
     variables = {name: value for name, value in os.environ.items() if name not in _LOOKED_AT}
     variables |= {**_NEUTRAL, **environment(home)}
     # An empty working directory: the user's may well be a checkout of another Megatron-LM.
@@ -300,20 +300,20 @@ def _ask(lines: Sequence[Mapping[str, Any]], home: Home) -> tuple[dict[int, dict
         except subprocess.TimeoutExpired:
             return {}, f"no answer within {TIMEOUT:.0f} s"
     answers = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{") and line.endswith("}")]
-    failure = telling_line(run.stderr) or f"the process ended with {run.returncode}" if run.returncode else ""
+    failure = failure_line(run.stderr) or f"the process ended with {run.returncode}" if run.returncode else ""
     if answers and (wrong := _not_what_it_says(answers[0], home)):
         return {}, wrong
     return {answer["id"]: answer for answer in answers[1:]}, failure
 
 
-def _not_what_it_says(told: Mapping[str, Any], home: Home) -> str:
+def _not_what_it_says(self_description: Mapping[str, Any], home: Home) -> str:
     """Whether another release was imported, or one whose number does not fit its settings (source trees have lied)."""
     # Inside a git checkout megatron-core appends that checkout's commit to its version.
-    version = told["version"].partition("+")[0]
+    version = self_description["version"].partition("+")[0]
     if version != home.version:
         return f"megatron-core {version} was imported instead of {home.version}"
-    if (MODULES in told["known"]) != (home.release >= SPLIT_IN):
-        era = "has" if MODULES in told["known"] else "does not have"
+    if (MODULES in self_description["known"]) != (home.release >= SPLIT_IN):
+        era = "has" if MODULES in self_description["known"] else "does not have"
         return f"it calls itself {home.version} but {era} `{MODULES}`, which came with {SPLIT_IN}"
     return ""
 
@@ -324,15 +324,15 @@ def _reading(request: Request, home: Home, answer: Mapping[str, Any] | None, fai
     warnings = tuple(answer["warnings"])
     if answer["ok"]:
         effective = validated(answer["effective"], home.release)
-        return Reading(request, home.version, READ, "", effective, warnings, answer["left_out"])
-    error, left_out = answer["error"], answer["left_out"]
+        return Reading(request, home.version, READ, "", effective, warnings, answer["omitted"])
+    error, omitted = answer["error"], answer["omitted"]
     reason = error["message"] if error["type"] == "UsageError" else f"{error['type']}: {error['message']}"
     reason = with_advice(reason, home)
     refused = error["kind"] == REFUSED_KIND
-    if refused and left_out and isinstance(capture_of(request.settings, request.release, request.reader), Capture):
-        # The settings alone are not refused: it is for want of what had to be left out.
-        refused, reason = False, f"it cannot be built without {left_out}: {reason}"
-    return Reading(request, home.version, REFUSED if refused else UNREAD, reason, None, warnings, left_out)
+    if refused and omitted and isinstance(capture_of(request.settings, request.release, request.reader), Capture):
+        # The settings alone are not refused: the omitted fields are missing.
+        refused, reason = False, f"it cannot be built without {omitted}: {reason}"
+    return Reading(request, home.version, REFUSED if refused else UNREAD, reason, None, warnings, omitted)
 
 
 # --- verdicts ----------------------------------------------------------------------------------------------
@@ -369,15 +369,15 @@ def _migrated_captures(source: Reading, target: Reading, migrated: Reading, new:
             f"the migrated text captures {after} on {migrated.version}{own}"
         )
     if target.capture != new:
-        shown = _apart(target.capture, new)[1] if isinstance(target.capture, Capture) else _told(new)
+        shown = _apart(target.capture, new)[1] if isinstance(target.capture, Capture) else _in_words(new)
         return EQUIVALENT_BUT, f"{_own_reading(target, new)}; the migrated text captures {shown}, as {known}"
     if by:
         return EQUIVALENT_BUT, f"only read by {target.version}: {_why(source)}"
-    return EQUIVALENT, f"{source.version} captures {_told(was)}, and so does {migrated.version}"
+    return EQUIVALENT, f"{source.version} captures {_in_words(was)}, and so does {migrated.version}"
 
 
 def _own_reading(target: Reading, new: Capture) -> str:
-    """What the target makes of the old text, which is not ``new``, what the migrated text captures."""
+    """How the target reads the old text, where that is not ``new``, what the migrated text captures."""
     match target.capture:
         case None:
             return _not_read(target, "the old text")
@@ -396,7 +396,7 @@ def _old_text_is_refused(source: Reading, target: Reading, new: Capture, was: Re
         refusal += f", by cgmigrate's own table, as {_why(source)}"
     match target.capture:
         case Capture() as own if own == new:
-            return EQUIVALENT_BUT, f"only on {target.version}, which captures {_told(new)}: {refusal}"
+            return EQUIVALENT_BUT, f"only on {target.version}, which captures {_in_words(new)}: {refusal}"
         case Capture() as own:
             before, after = _apart(own, new)
             both = f"the old text captures {before}, the migrated text {after}"
@@ -409,9 +409,9 @@ def _migrated_is_refused(source: Reading, target: Reading, migrated: Reading) ->
     was, own = source.capture, target.capture
     if isinstance(was, Capture):
         also = ", and the old text, too: the release changed, not the migration" if isinstance(own, Rejected) else ""
-        return DIFFERENT, f"{refusal}{also}; {source.version} captures {_told(was)}"
+        return DIFFERENT, f"{refusal}{also}; {source.version} captures {_in_words(was)}"
     if isinstance(own, Capture):
-        return DIFFERENT, f"{refusal}; it accepts the old text, which captures {_told(own)}"
+        return DIFFERENT, f"{refusal}; it accepts the old text, which captures {_in_words(own)}"
     old = f"{source.who} the old text ({source.reason})" if was is not None else _why(source)
     return INCONCLUSIVE, f"{refusal}, and {old}, so nothing shows what would be captured"
 
@@ -419,21 +419,21 @@ def _migrated_is_refused(source: Reading, target: Reading, migrated: Reading) ->
 def _not_read(reading: Reading, text: str) -> str:
     if reading.outcome == ABSENT:
         return reading.reason
-    return f"{reading.who} could not read {text} here ({reading.reason})"
+    return f"{reading.who} could not read {text} on this machine ({reading.reason})"
 
 
 def _why(source: Reading) -> str:
     return _not_read(source, "the old text")
 
 
-def _told(capture: Capture) -> str:
+def _in_words(capture: Capture) -> str:
     return "nothing" if capture == Capture() else str(capture)
 
 
 def _apart(first: Capture, second: Capture) -> tuple[str, str]:
     """Two different captures, each in words that the other does not have."""
     before, after = describe_both(first, second)
-    return (before, after) if Capture() not in (first, second) else (_told(first), _told(second))
+    return (before, after) if Capture() not in (first, second) else (_in_words(first), _in_words(second))
 
 
 def _notes(source: Reading, target: Reading, migrated: Reading) -> list[str]:
@@ -442,13 +442,13 @@ def _notes(source: Reading, target: Reading, migrated: Reading) -> list[str]:
         notes.append("Megatron-Bridge's own checks are cgmigrate's account of them; TransformerConfig is the real one")
     for reading in (source, target, migrated):
         request = reading.request
-        if reading.outcome != READ or (found := reading.capture) is None:
+        if reading.outcome != READ or (capture := reading.capture) is None:
             continue
-        if reading.left_out:
-            notes.append(f"{reading.who} read the settings without {reading.left_out}")
+        if reading.omitted:
+            notes.append(f"{reading.who} read the settings without {reading.omitted}")
         expected = capture_of(request.settings, request.release, request.reader)
-        if found != expected:
-            said = _told(expected) if isinstance(expected, Capture) else expected.reason
+        if capture != expected:
+            said = _in_words(expected) if isinstance(expected, Capture) else expected.reason
             table = f"cgmigrate's own table of megatron-core {request.release}"
             notes.append(f"{table} says {said} of {dict(request.settings)}; the release decides, please report this")
     # Without any modules megatron-core warns of its own default, `full`.
