@@ -1,4 +1,15 @@
-"""Python files: ``document.py`` reads one and rewrites its settings."""
+"""Python files. ``document`` reads a file and rewrites its settings, with the help of the other modules.
+
+* Text and names: ``source``, ``lines``, ``name_resolution``, ``class_origins``, ``definitions``, ``scopes``.
+* Sites: ``calls``, ``argument_lists``, ``assignments`` (with ``object_states``) and ``built_models`` read ``places``;
+  ``values`` reads what they set; ``site_assembly`` makes sites of them.
+* Other uses of deprecated names: ``other_uses``, ``scope_tests``, ``name_strings``, ``read_messages``, ``use_owners``,
+  ``use_report``, ``read_back``.
+* Rewriting: ``site_rewriter``, ``element_removal``, ``statement_edits``, ``enum_imports``, ``spelling``;
+  ``equivalence`` compares the file before and after.
+* Safety of fixes: ``release_checks`` withhold a fix; ``fix_risks``, ``escape_analysis`` and ``possible_release_checks``
+  make one unsafe.
+"""
 
 from cgmigrate.documents.python.document import PythonDocument
 

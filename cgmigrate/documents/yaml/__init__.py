@@ -1,4 +1,10 @@
-"""YAML files: ``document.py`` reads one and rewrites its settings."""
+"""YAML files. ``document`` reads a file and rewrites its settings, with the help of the other modules.
+
+* Text and nodes: ``tree``, ``lines``, ``merges``, ``alias_paths``.
+* Sites: ``keys`` and ``values``.
+* Beside them: ``parse_errors``, ``references`` to other files, ``command_lines`` inside values.
+* Rewriting: ``site_rewriter`` and ``line_edits``; ``equivalence`` compares the file before and after.
+"""
 
 from cgmigrate.documents.yaml.document import YamlDocument
 
