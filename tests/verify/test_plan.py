@@ -520,6 +520,47 @@ def test_options_that_need_others_are_kept_with_them_only() -> None:
     assert (proxy_of({"transformer_impl": "local"}).spec, proxy_of({}).spec) == ("local", "te")
 
 
+KEPT = {
+    "normalization": "LayerNorm",
+    "layernorm_epsilon": 1e-6,
+    "add_bias_linear": True,
+    "add_qkv_bias": True,
+    "gated_linear_unit": True,
+    "activation_func": "gelu",
+    "qk_layernorm": True,
+    "attention_dropout": 0.1,
+    "hidden_dropout": 0.2,
+    "apply_rope_fusion": True,
+    "bias_activation_fusion": True,
+    "bias_dropout_fusion": True,
+    "cuda_graph_warmup_steps": 4,
+    "cuda_graph_use_single_mempool": True,
+    "cuda_graph_retain_backward_graph": True,
+    "fp8": "hybrid",
+    "fp8_recipe": "tensorwise",
+    "moe_grouped_gemm": False,
+    "moe_router_load_balancing_type": "aux_loss",
+    "moe_aux_loss_coeff": 0.001,
+    "moe_z_loss_coeff": 0.002,
+    "moe_router_dtype": "fp32",
+    "moe_router_score_function": "sigmoid",
+    "moe_router_enable_expert_bias": True,
+    "moe_expert_capacity_factor": 1.5,
+    "moe_pad_expert_input_to_capacity": True,
+    "moe_token_drop_policy": "position",
+    "moe_router_padding_for_fp8": True,
+    "moe_permute_fusion": True,
+    "moe_shared_expert_overlap": True,
+    "moe_router_pre_softmax": True,
+    "overlap_moe_expert_parallel_comm": True,
+}
+"""What changes which kernels run, or how they are captured."""
+
+
+def test_what_decides_how_graphs_are_captured_is_kept_as_it_is() -> None:
+    assert proxy_of({"num_moe_experts": 8, **KEPT}).fields.items() >= KEPT.items()
+
+
 @pytest.mark.parametrize(
     ("values", "groups"),
     [
