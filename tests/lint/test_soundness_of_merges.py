@@ -127,3 +127,21 @@ def test_what_each_of_two_mappings_writes(
     source = 14 if "external_cuda_graph" in parent else 15 if "enable_cuda_graph" in child else 17
     result = YamlDocument(fixed(two(parent, child), source, 19))
     assert [site.own for site in result.sites] == after
+
+
+@pytest.mark.parametrize(
+    ("parent", "child"),
+    [
+        ({"enable_cuda_graph": True, "external_cuda_graph": True, **LOCAL}, TE),
+        ({"enable_cuda_graph": True, "external_cuda_graph": True, **ATTN}, {"cuda_graph_impl": "none", **ATTN}),
+    ],
+)
+def test_a_child_of_contradictory_settings_is_judged_without_them(
+    parent: dict[str, object], child: dict[str, object]
+) -> None:
+    """It unsets both booleans, before and after: what its parent says does not prevent that they are deleted."""
+    text = two(parent, {"enable_cuda_graph": False, "external_cuda_graph": False, **child})
+    examined = examine(YamlDocument(text), Context(Release(0, 15), Release(0, 17), RULES, OWNERS))
+    of_child = [diagnostic for diagnostic in examined.diagnostics if diagnostic.site == 1]
+    assert of_child and not any(diagnostic.blocked_by for diagnostic in of_child)
+    assert not examined.safe and not examined.unsafe

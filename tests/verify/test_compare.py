@@ -405,3 +405,9 @@ def test_a_result_survives_json() -> None:
         assert Result.from_json(json.loads(json.dumps(item.as_json()))) == item
     with pytest.raises(ValueError, match="format"):
         Result.from_json({"format": 99})
+
+
+def test_two_runs_of_the_old_text_on_one_release_are_no_change_of_release() -> None:
+    again = result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.499))
+    verdict, reason, _ = judge(arms(legacy_source=again))
+    assert (verdict, "change with the release" in reason) == (EQUIVALENT, False)
