@@ -159,6 +159,18 @@ def test_an_alias_must_lead_to_the_same_node() -> None:
     assert refused(before.replace("impl: local\n  cuda_graph_scope: full", "impl: full"), before) == ""
 
 
+def test_an_alias_of_a_setting_that_goes_may_not_lead_to_another_node() -> None:
+    before = "a: &x 1\nmodel:\n  cuda_graph_impl: local\n  cuda_graph_scope: &x full_iteration\nc: *x\n"
+    assert refused("a: &x 1\nmodel:\n  cuda_graph_impl: full_iteration\nc: *x\n", before) != ""
+
+
+def test_an_alias_may_not_read_the_new_value_of_a_setting() -> None:
+    """Its text is the same, and so are all anchors; but what it stands for was text, and is a list now."""
+    document = YamlDocument("model:\n  cuda_graph_impl: local\n  cuda_graph_scope: &x attn\nc: *x\n")
+    after = "model:\n  cuda_graph_impl: local\n  cuda_graph_modules: &x [attn]\nc: *x\n"
+    assert document.check(after, {0: {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn"]}}) != ""
+
+
 def test_a_rewrite_that_was_not_made_is_refused() -> None:
     assert refused(TEXT) != ""
     document = YamlDocument(TEXT)
