@@ -217,8 +217,9 @@ class FileChecker:
         from cgmigrate.lint.diagnostics import Diagnostic
         from cgmigrate.text.spans import Span
 
-        severity = self.contexts.rules_of(path)[rule].severity
-        diagnostics = self.contexts.selected(path, (Diagnostic(rule, severity, Span(0, 0), message),))
+        of_rule = self.contexts.rules_of(path)[rule]
+        diagnostic = Diagnostic(rule, of_rule.severity, Span(0, 0), message, help=of_rule.help)
+        diagnostics = self.contexts.selected(path, (diagnostic,))
         if b"cgmigrate:" in data and not self.options.strict:
             from cgmigrate.lint.suppressions import SuppressionComments
 
