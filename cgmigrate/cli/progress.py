@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 if TYPE_CHECKING:
     import threading
 
-    from cgmigrate.project.discovery import Buffer, Discovery
+    from cgmigrate.project.buffer import Buffer
+    from cgmigrate.project.discovery import Discovery
 
 AFTER = 1.0
 """Seconds before the bar is drawn for the first time."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import READ, Syntax
 from cgmigrate.lint.file_contexts import FileContexts
-from cgmigrate.project.discovery import Buffer, Discovery
+from cgmigrate.project.discovery import Discovery
 from cgmigrate.project.inputs import Input, InputError, Source, TooLarge
 from cgmigrate.project.options import Options
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Context
     from cgmigrate.lint.file_check import FileChecker
     from cgmigrate.lint.rules import Rule
+    from cgmigrate.project.buffer import Buffer
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.pins.resolution import Resolution
 
@@ -46,6 +47,8 @@ class Run:
         self.contexts = FileContexts(self.options, self.configurations, self.notes)
         excludes = self.configurations.excludes if self.configurations else None
         if self.options.stdin is not None:
+            from cgmigrate.project.buffer import Buffer
+
             self.discovery = Buffer(*self.options.stdin, exclude=self.options.exclude, excludes=excludes)
         else:
             self.discovery = Discovery(self.paths, self.options.exclude, excludes)

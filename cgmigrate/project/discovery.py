@@ -10,11 +10,10 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.syntax import READ, Syntax, syntax_of
-from cgmigrate.project.ignore_files import Patterns
+from cgmigrate.documents.syntax import READ, Syntax
 from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
-from cgmigrate.project.listing import ListedFile, Listing, syntax_of_named
-from cgmigrate.project.paths import openable_path, why_unreadable
+from cgmigrate.project.listing import ListedFile, Listing
+from cgmigrate.project.paths import why_unreadable
 from cgmigrate.project.seeds import OVERLAP, SUPPRESSION_MARK, contains_any, has_seed_word, seed_words_for
 
 # Does not wait: a name may have become a FIFO since it was listed.
@@ -23,7 +22,7 @@ _PIECE = 1024 * 1024
 
 
 @dataclass(slots=True)
-class _Counters:
+class Counters:
     """Counters of the latest iteration: files listed (known after the first item), files searched, and seeds."""
 
     files_listed: int = field(default=0, init=False)
@@ -37,7 +36,7 @@ class _Counters:
 
 
 @dataclass(slots=True)
-class Discovery(_Counters):
+class Discovery(Counters):
     """Iterable over the files in ``paths`` that contain a seed word, and over input errors, sorted by path.
 
     Files are read one at a time, as the iteration reaches them. A file with several names is read once: under its own
@@ -103,51 +102,14 @@ class Discovery(_Counters):
                 return None
             self.seed_counts[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not _is_examined(data, syntax):
+        if not is_examined(data, syntax):
             return None
         self.seed_counts[syntax] += 1
         return Source(path, syntax, data)
 
 
-@dataclass(slots=True)
-class Buffer(_Counters):
-    """A text from stdin or an editor instead of files; ``path`` is its name. Otherwise like `Discovery`."""
-
-    path: str
-    data: bytes
-    exclude: Sequence[str] = ()
-    excludes: Callable[[str], bool] | None = None
-
-    def names(self) -> list[str | InputError]:
-        """Return the name of the text, or why it is not examined; nothing if the name is excluded."""
-        path = openable_path(self.path, os.getcwd())
-        if Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path)):
-            return []
-        syntax = syntax_of_named(path)
-        return [syntax if isinstance(syntax, InputError) else path]
-
-    def __iter__(self) -> Iterator[Input]:
-        self.names_listed = []
-        for path in self.names():
-            if isinstance(path, InputError):
-                yield path
-                continue
-            self.names_listed = [path]
-            self.files_listed = self.files_seen = 1
-            if (item := self._search(path)) is not None:
-                yield item
-
-    def _search(self, path: str) -> Input | None:
-        syntax = syntax_of(path)
-        assert syntax is not None
-        large = len(self.data) > MAX_BYTES
-        if not (has_seed_word(self.data) if large else _is_examined(self.data, syntax)):
-            return None
-        self.seed_counts[syntax] += 1
-        return TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)
-
-
-def _is_examined(data: bytes, syntax: Syntax) -> bool:
+def is_examined(data: bytes, syntax: Syntax) -> bool:
+    """Return whether a text is examined: it contains a seed word or, in a syntax that is read, a suppression."""
     return has_seed_word(data) or (SUPPRESSION_MARK in data and syntax in READ)
 
 

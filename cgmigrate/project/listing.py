@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from cgmigrate.documents.syntax import READ, Syntax, syntax_of
 from cgmigrate.project.checkout import checkout_of
@@ -56,8 +56,7 @@ def syntax_of_named(path: str) -> Syntax | InputError:
     return InputError(path, _NOT_READ_YET[syntax] if syntax else _UNKNOWN_KIND, missing=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedFile:
+class ListedFile(NamedTuple):
     """A file to search; files with the same ``identity`` (device and inode) are one."""
 
     path: str

@@ -1,0 +1,53 @@
+"""A text from stdin or an editor, which is examined instead of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.syntax import syntax_of
+from cgmigrate.project.discovery import Counters, is_examined
+from cgmigrate.project.ignore_files import Patterns
+from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
+from cgmigrate.project.listing import syntax_of_named
+from cgmigrate.project.paths import openable_path
+from cgmigrate.project.seeds import has_seed_word
+
+
+@dataclass(slots=True)
+class Buffer(Counters):
+    """Iterable over at most one input, like `Discovery`; ``path`` is the name of the text."""
+
+    path: str
+    data: bytes
+    exclude: Sequence[str] = ()
+    excludes: Callable[[str], bool] | None = None
+
+    def names(self) -> list[str | InputError]:
+        """Return the name of the text, or why it is not examined; nothing if the name is excluded."""
+        path = openable_path(self.path, os.getcwd())
+        if Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path)):
+            return []
+        syntax = syntax_of_named(path)
+        return [syntax if isinstance(syntax, InputError) else path]
+
+    def __iter__(self) -> Iterator[Input]:
+        self.names_listed = []
+        for path in self.names():
+            if isinstance(path, InputError):
+                yield path
+                continue
+            self.names_listed = [path]
+            self.files_listed = self.files_seen = 1
+            if (item := self._search(path)) is not None:
+                yield item
+
+    def _search(self, path: str) -> Input | None:
+        syntax = syntax_of(path)
+        assert syntax is not None
+        large = len(self.data) > MAX_BYTES
+        if not (has_seed_word(self.data) if large else is_examined(self.data, syntax)):
+            return None
+        self.seed_counts[syntax] += 1
+        return TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)
