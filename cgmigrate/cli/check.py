@@ -54,14 +54,16 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
     _print_summary(run, output, handled, failed)
     print_notes(run, handled.files, output)
     _print_baseline(run, output, handled, mode)
-    return ERROR if failed else output.exit_status([reported.diagnostic for reported in output.reported])
+    status = ERROR if failed else output.exit_status([reported.diagnostic for reported in output.reported])
+    output.last_lines()
+    return status
 
 
 def _statistics_format(reporting: Reporting) -> Reporting:
     """Return the options with a format for people; the configuration's is ignored. Raises click.UsageError."""
     if reporting.format not in (None, *FOR_PEOPLE):
-        raise click.UsageError(f"--statistics has a format of its own: remove --format {reporting.format}")
-    return reporting._replace(format=reporting.format or "text")
+        raise click.UsageError(f"--statistics has a format of its own: remove --output-format {reporting.format}")
+    return reporting._replace(format=reporting.format or "full")
 
 
 def _writer(output: Output) -> Writer:

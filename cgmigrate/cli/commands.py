@@ -145,9 +145,10 @@ def fix(
     if diff and interactive:
         raise click.UsageError("--diff and --interactive contradict each other")
     if fix_only and (interactive or reporting.format or reporting.output_file):
-        raise click.UsageError("--fix-only reports no diagnostics: remove --interactive, --format and --output-file")
+        options = "--interactive, --output-format and --output-file"
+        raise click.UsageError(f"--fix-only reports no diagnostics: remove {options}")
     if diff and reporting.format:
-        raise click.UsageError("--diff prints a patch and no diagnostics: remove --format")
+        raise click.UsageError("--diff prints a patch and no diagnostics: remove --output-format")
     sys.exit(fixing.fix(selection, reporting, FixMode(diff, unsafe_fixes, interactive, fix_only)))
 
 

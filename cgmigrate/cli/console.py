@@ -1,7 +1,7 @@
 """The output of check and fix: the report, messages, and progress.
 
-The report goes to stdout or to a file, everything else to stderr. Formats for people are written file by file, formats
-for programs at the end of the run. A format is imported only when there is something to write.
+The report goes to stdout or to a file, everything else to stderr. The format `concise` is written file by file, all
+others at the end of the run. A format is imported only when there is something to write.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -21,16 +22,21 @@ if TYPE_CHECKING:
     from cgmigrate.cli.options import Reporting
     from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.run import Run
     from cgmigrate.project.inputs import InputError
-    from cgmigrate.report import Report, Reported
+    from cgmigrate.report import Report, Reported, RuleName
+    from cgmigrate.report.style import Style
 
 
 WITH_EDITS = ("json", "jsonlines", "sarif")
 """The formats that contain the edits of a fix."""
 
-FOR_PEOPLE = ("text", "concise")
-"""The formats that may have colours and are written file by file."""
+FOR_PEOPLE = ("full", "concise", "grouped")
+"""The formats that may have colours, and after which the run is summed up."""
+
+WITH_DETAILS = ("full",)
+"""The formats that explain each diagnostic."""
 
 
 class Output:
@@ -42,7 +48,7 @@ class Output:
 
     def __init__(self, run: Run, reporting: Reporting, to_stderr: bool = False) -> None:
         self.run, self.reporting, self.to_stderr = run, reporting, to_stderr
-        self.format = reporting.format or "text"
+        self.format = reporting.format or "full"
         self.colour = colour_option(reporting.color)
         """None where the stream decides."""
         self.reported: list[Reported] = []
@@ -51,38 +57,70 @@ class Output:
         self._progress_hidden: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
+    def for_people(self) -> bool:
+        """Whether the report is one that a person reads."""
+        return self.reporting.statistics or self.format in FOR_PEOPLE
+
+    @property
     def _streams(self) -> bool:
         """Whether diagnostics are written file by file."""
-        return self.format in FOR_PEOPLE and self.reporting.output_file is None and not self.reporting.statistics
+        return self.format == "concise" and self.reporting.output_file is None and not self.reporting.statistics
 
     def add(self, checked: Checked, diagnostics: Sequence[Diagnostic], written: bool = False) -> None:
         """Report diagnostics of a file. ``written`` says that its rewritten text is what the file contains now."""
+        new = self._reported(checked, diagnostics, written)
+        self.reported += new
+        if new and self._streams:
+            from cgmigrate.report import concise
+            from cgmigrate.report.folding import folded
+
+            for diagnostic in folded(new):
+                self._write(concise.one(diagnostic, self.style))
+
+    def count(self, checked: Checked) -> None:
+        """Include the diagnostics of a file in the last lines, but not in the report."""
+        self.reported += self._reported(checked.light, checked.diagnostics)
+
+    def _reported(
+        self, checked: Checked, diagnostics: Sequence[Diagnostic], written: bool = False
+    ) -> tuple[Reported, ...]:
         if not diagnostics:
-            return
-        from cgmigrate.report import reported, repository_root
+            return ()
+        from cgmigrate.report import Naming, reported, repository_root
 
         if self._root is None:
             self._root = repository_root(self.run.paths)
-        new = reported(checked, diagnostics, self._root, written)
-        self.reported += new
-        if self._streams:
-            from cgmigrate.report import concise, text
-            from cgmigrate.report.folding import folded
+        known = self.run.known_rules
+        names = {code: self.rule_name(known[code]) for code in {diagnostic.rule for diagnostic in diagnostics}}
+        return reported(checked, diagnostics, Naming(self._root, names), written)
 
-            one = {"text": text.one, "concise": concise.one}[self.format]
-            for diagnostic in folded(new):
-                click.echo(one(diagnostic, self.style), nl=False, err=self.to_stderr, color=self.colour)
+    def rule_name(self, rule: Rule) -> RuleName:
+        """Return the names of a rule in the report, with the address of its page if the report has links."""
+        from cgmigrate.report import RuleName
+
+        if not self.style.links:
+            return RuleName(rule.id, rule.name)
+        from cgmigrate.report.rule_pages import page_of
+
+        return RuleName(rule.id, rule.name, page_of(rule.id))
+
+    def _write(self, text: str) -> None:
+        click.echo(text, nl=False, err=self.to_stderr, color=self.colour)
 
     def finish(self) -> None:
         """Write the report if it is written as a whole. Raises CommandError if its file cannot be written."""
-        if self._streams:
+        file = self.reporting.output_file
+        in_colours = self.format in FOR_PEOPLE and not self.reporting.statistics and file is None
+        if self._streams or (in_colours and not self.reported):
             return
         from cgmigrate.report import renderer
 
         render = renderer("statistics" if self.reporting.statistics else self.format)
+        if in_colours:
+            self._write(render(self.report(), self.style))
+            return
         # Always UTF-8, whatever the terminal's encoding: programs read this.
         data = render(self.report()).encode("utf-8", "replace")
-        file = self.reporting.output_file
         if file is None:
             click.echo(data, nl=False, err=self.to_stderr)
             return
@@ -99,7 +137,37 @@ class Output:
 
         rules = self.run.known_rules if self.reported else {}
         seen = self.run.discovery.files_seen
-        return Report(seen, self.reported, rules, self.input_errors, self.run.notes)
+        report = Report(seen, self.reported, rules, self.input_errors, self.run.notes, self.run.resolutions)
+        if not (self.for_people and self.reported):
+            return report
+        from cgmigrate.cli.next_command import next_command
+
+        return replace(report, next_command=next_command(self.reported))
+
+    def last_lines(self) -> None:
+        """Print the releases that were used, the diagnostics that remain, and the command to run next."""
+        if self.reporting.quiet or not self.for_people:
+            return
+        if not self.reported:
+            # Nothing of the report is imported for a clean run.
+            self._print_releases()
+            return
+        from cgmigrate.cli.next_command import explain_command
+        from cgmigrate.report import overview
+        from cgmigrate.report.folding import folded
+
+        report, shown = self.report(), folded(self.reported)
+        lines = overview.left_by_folder(shown)
+        explain = explain_command(self.reported)
+        if explain != report.next_command:
+            lines.append(f"`{explain}` says more.")
+        style = style_of(sys.stderr, self.coloured(err=True))
+        for line in [*lines, *overview.last_lines(report, shown, style)]:
+            click.echo(line, err=True, color=self.colour)
+
+    def _print_releases(self) -> None:
+        for resolution in self.run.resolutions:
+            self.message(f"Releases: {resolution}")
 
     def message(self, text: str) -> None:
         """Print a line on stderr, unless --quiet is set."""
@@ -125,8 +193,8 @@ class Output:
         if discovery.submodules:
             names = ", ".join(discovery.submodules)
             self.message(f"Skipped git submodules: {names}; give the path of one to check it.")
-        for used in self.run.resolutions:
-            self.message(f"From {used.source} ({used.source_from}) to {used.target} ({used.target_from}).")
+        if not self.for_people:
+            self._print_releases()
 
     def exit_status(self, diagnostics: Sequence[Diagnostic]) -> int:
         """Return the exit status for the diagnostics that remain."""
@@ -152,9 +220,14 @@ class Output:
         """Return a context in which no progress is drawn, for printing and asking."""
         return self._progress_hidden()
 
-    def style(self, text: str, kind: str) -> str:
-        """Return the text in the colour of its kind, if the report is coloured."""
-        return style(text, kind, self.coloured(err=self.to_stderr))
+    @property
+    def style(self) -> Style:
+        """The colours and links of the report's stream; none in a file."""
+        if self.reporting.output_file is not None:
+            from cgmigrate.report.style import PLAIN
+
+            return PLAIN
+        return style_of(sys.stderr if self.to_stderr else sys.stdout, self.coloured(err=self.to_stderr))
 
     def coloured(self, err: bool = False) -> bool:
         """Whether stdout (with ``err``, stderr) gets colours."""
@@ -177,19 +250,15 @@ def _fails(diagnostic: Diagnostic, fail_on: str) -> bool:
     return fail_on == "warning" or diagnostic.severity == "error" or diagnostic.rule in UNREADABLE
 
 
-_COLOURS = {
-    "path": {"bold": True},
-    "rule": {"fg": "red", "bold": True},
-    "mark": {"fg": "red"},
-    "fix": {"fg": "green"},
-    "decide": {"fg": "yellow"},
-    "note": {"fg": "cyan"},
-}
+def style_of(stream: TextIO, coloured: bool) -> Style:
+    """Return what a stream shows."""
+    from cgmigrate.report.style import PLAIN, Style
 
+    if not coloured:
+        return PLAIN
+    from cgmigrate.cli.hyperlinks import shows_links
 
-def style(text: str, kind: str, coloured: bool) -> str:
-    """Return the text in the colour of its kind."""
-    return click.style(text, **_COLOURS[kind]) if coloured else text  # type: ignore[arg-type]
+    return Style(colours=True, links=shows_links(stream))
 
 
 def colour_option(option: str) -> bool | None:

@@ -45,19 +45,20 @@ def _interactive_format(selection: Selection, reporting: Reporting) -> Reporting
     if reporting.output_file:
         return reporting
     if reporting.format not in (None, *FOR_PEOPLE):
-        remedy = f"remove --format {reporting.format}, or add --output-file"
+        remedy = f"remove --output-format {reporting.format}, or add --output-file"
         raise click.UsageError(f"--interactive asks on stdout: {remedy}")
     # The format of the configuration is ignored: it may be one for programs.
-    return reporting._replace(format=reporting.format or "text")
+    return reporting._replace(format=reporting.format or "full")
 
 
 def _chooser(output: Output) -> Chooser:
     from cgmigrate.cli.interactive import Chooser
     from cgmigrate.report import alone
-    from cgmigrate.report.text import one
+    from cgmigrate.report.full import one
 
     def show(path: str, text: str, diagnostic: Diagnostic) -> str:
-        return one(alone(path, text, diagnostic), output.style).rstrip("\n")
+        rule = output.run.known_rules[diagnostic.rule]
+        return one(alone(path, text, diagnostic, output.rule_name(rule)), output.style).rstrip("\n")
 
     return Chooser(show, partial(readable_diff, coloured=output.coloured()), output.progress_hidden)
 
@@ -85,7 +86,10 @@ class _Fixing:
         elif self._run.discovery.files_seen or not failed:
             output.message(clean_summary(self._run, "nothing to do"))
         print_notes(self._run, [] if mode.fix_only else handled.files, output)
-        return ERROR if failed else self._status(handled, counts.fixed)
+        status = ERROR if failed else self._status(handled, counts.fixed)
+        if not mode.fix_only:
+            output.last_lines()
+        return status
 
     def _handle(self, checked: Checked) -> None:
         mode, in_place = self._mode, not self._mode.diff and self._run.options.stdin is None
@@ -93,9 +97,10 @@ class _Fixing:
             self._writer.remove_leftovers(checked.path)
         done = checked.after is not None and (not in_place or self._writer.write(checked, "rewrote"))
         if done:
-            self._rewritten.append(checked)
+            self._rewritten.append(checked.light)
         if mode.diff:
             _show_diff(checked, self._output)
+            self._output.count(checked)
         elif not mode.fix_only:
             self._output.add(checked, _remaining(checked, self._run, written=done), written=done)
 

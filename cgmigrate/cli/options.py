@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cgmigrate.project.options import FORMATS
+from cgmigrate.project.options import FORMATS, FORMER_NAMES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -95,6 +95,26 @@ class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since c
         except ReleaseError as error:
             self.fail(str(error), param, ctx)
         return release
+
+
+class FormatType(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2 only
+    """The name of a format; names of earlier releases are accepted and not listed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name of the format. Raises click.BadParameter."""
+        return super().convert(FORMER_NAMES.get(value, value), param, ctx)
+
+
+class RenamedOption(click.Option):
+    """An option whose former names are accepted and not listed."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the first name and the help."""
+        self.opts, names = self.opts[:1], self.opts
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
 
 
 def complete_codes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -225,7 +245,14 @@ def _selection_options() -> list[Callable[..., Any]]:
 
 def _reporting_options() -> list[Callable[..., Any]]:
     return [
-        click.option("--format", type=click.Choice(FORMATS), help="Report diagnostics in this format (default: text)."),
+        click.option(
+            "--output-format",
+            "--format",
+            "format",
+            cls=RenamedOption,
+            type=FormatType(FORMATS),
+            help=f"Report diagnostics in this format (default: {FORMATS[0]}).",
+        ),
         click.option(
             "--output-file", metavar="FILE", type=PATH, help="Write the report to this file instead of stdout."
         ),

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cgmigrate.cli.console import WITH_EDITS, Output
+from cgmigrate.cli.console import WITH_DETAILS, WITH_EDITS, Output
 from cgmigrate.cli.exit_status import command_errors
 from cgmigrate.cli.options import CheckMode, Reporting, Selection
+from cgmigrate.project.options import FORMATS
 
 if TYPE_CHECKING:
     from cgmigrate.lint.checked import Checked
@@ -31,8 +32,8 @@ def start(
     baseline is used; it is not read where this is None. Raises click.ClickException.
     """
     configurations = _configurations(selection)
-    reporting = reporting._replace(format=reporting.format or configurations.for_run().format or "text")
-    run = _run(selection, configurations, replace(options, edits=reporting.format in WITH_EDITS))
+    reporting = reporting._replace(format=reporting.format or configurations.for_run().format or FORMATS[0])
+    run = _run(selection, configurations, _with_report(options, reporting.format))
     if baseline is not None and (selection.baseline or baseline.updates_baseline or configurations.for_run().baseline):
         from cgmigrate.cli.baseline import baseline_of
 
@@ -41,6 +42,11 @@ def start(
     _check_codes(run, selection)
     # With fix, stdout carries the rewritten text.
     return run, Output(run, reporting, to_stderr=run.options.stdin is not None and run.options.rewrite)
+
+
+def _with_report(options: Options, format: str | None) -> Options:
+    """Return the options with what the report's format needs."""
+    return replace(options, edits=format in WITH_EDITS, details=format in WITH_DETAILS)
 
 
 def _run(selection: Selection, configurations: Configurations, options: Options) -> Run:
@@ -150,7 +156,7 @@ def handle_files(run: Run, output: Output, handle: Callable[[Checked], None]) ->
                     failed = failed or input_error.missing
                     output.input_error(input_error)
                 elif not isinstance(item, InputError):
-                    files.append(item)
+                    files.append(item.light)
     return Handled(files, failed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from cgmigrate.megatron.releases import Release
@@ -11,6 +11,7 @@ from cgmigrate.megatron.settings import Settings
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.lint.details import Details
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.text.edits import Edit
 
@@ -55,6 +56,13 @@ class Checked:
     hidden: tuple[Diagnostic, ...] = ()
     declined: tuple[Diagnostic, ...] = ()
     """Diagnostics whose fix the user declined."""
+    details: Details | None = None
+    """What explains the diagnostics to a person, where the report shows it."""
+
+    @property
+    def light(self) -> Checked:
+        """The file without ``details``, which keep the whole document in memory."""
+        return replace(self, details=None) if self.details else self
 
     @property
     def remaining(self) -> tuple[Diagnostic, ...]:

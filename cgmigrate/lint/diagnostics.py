@@ -102,6 +102,8 @@ class FilePlan:
     unwritable: dict[int, Settings] = field(default_factory=dict)
     quotes: dict[int, Mapping[str, str]] = field(default_factory=dict)
     skipped: list[tuple[Written, str]] = field(default_factory=list)
+    cases: dict[int, SiteCase] = field(default_factory=dict)
+    """The sites with a known owner, by index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,8 @@ class SiteCase:
     source: Release
     matches: list[tuple[Rule, Case]] = field(default_factory=list)
     final: Settings | None = None
+    after: Settings | None = None
+    """The settings in effect once the fixes of its group are written."""
     blocked: Reason | None = None
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
     risks: list[Reason] = field(default_factory=list)

@@ -17,6 +17,7 @@ from cgmigrate.project.options import Options
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.lint.baseline import Baseline
+    from cgmigrate.lint.details import Details
     from cgmigrate.lint.diagnostics import Context, Diagnostic, FilePlan
     from cgmigrate.lint.suppressions import Suppressed, SuppressionComments
     from cgmigrate.text.spans import Span
@@ -84,10 +85,18 @@ class FileChecker:
             bom=bom,
             releases=(examined.context.source, examined.context.target),
             hidden=examined.hidden,
+            details=self._details(examined),
         )
         if self.options.add_ignore:
             return self._with_suppressions(checked, document, source.syntax)
         return self._rewritten(checked, document, plan) if self.options.rewrite else checked
+
+    def _details(self, examined: _Examined) -> Details | None:
+        if not self.options.details:
+            return None
+        from cgmigrate.lint.details import Details
+
+        return Details(examined.document, examined.plan, examined.context)
 
     def _examined(self, source: Source, text: str) -> _Examined:
         """Return a file with the diagnostics and fixes that options, comments and paths allow."""

@@ -28,7 +28,7 @@ def examine(document: Document, context: Context) -> FilePlan:
     plan = FilePlan(skipped=list(document.skipped))
     sites, owners = owned_sites(document.sites, document.top_level, context.ecosystems)
     sites, by_branch = merge_branches(document, sites, owners, context)
-    cases = _cases(document, sites, owners, context, plan)
+    cases = plan.cases = _cases(document, sites, owners, context, plan)
     problems = enabled_problems(document, context)
     replacements: dict[int, Settings] = {problem.index: {} for problem, _ in problems if problem.replacement}
     writable = plan_rewrites(ExaminedSites(document, sites, cases, by_branch), replacements, context, plan)

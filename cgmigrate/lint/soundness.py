@@ -35,7 +35,8 @@ def proposed_rewrites(
     rewrites = own_after(sites, component, finals)
     after = effective_in(sites, component, rewrites)
     for case in cases:
-        _check_soundness(case, after[case.site.index], context)
+        case.after = after[case.site.index]
+        _check_soundness(case, case.after, context)
     return rewrites
 
 

@@ -108,6 +108,16 @@ class Capture:
         """Return a description; ``modules`` adds those of ``local``, which select no part of a GPT layer."""
         return f"{_describe(self.training, modules)} in training, {_describe(self.inference, modules)} in inference"
 
+    def describe_briefly(self, modules: bool = False) -> str:
+        """Return what is captured, and when only where that is not both in training and in inference."""
+        training, inference = _describe(self.training, modules), _describe(self.inference, modules)
+        if training == inference:
+            return training
+        parts = [f"{training} in training"] if self.training else []
+        if isinstance(self.training, Iteration):
+            parts = [training]
+        return ", ".join([*parts, *([f"{inference} in inference"] if self.inference else [])])
+
 
 def describe_both(first: Capture, second: Capture) -> tuple[str, str]:
     """Return descriptions of two different captures that differ from each other."""

@@ -15,7 +15,7 @@ from typing import Any
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.configuration import SHARED_FILE, Configuration, ConfigurationError
 from cgmigrate.project.ignore_files import Patterns
-from cgmigrate.project.options import FORMATS
+from cgmigrate.project.options import FORMATS, FORMER_NAMES
 from cgmigrate.project.paths import display_path
 from cgmigrate.text.files import read_bytes
 
@@ -202,9 +202,10 @@ def _folders(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
 
 
 def _format(reader: _Reader, key: str, value: Any) -> str:
-    if _text(reader, key, value) not in FORMATS:
+    name = FORMER_NAMES.get(_text(reader, key, value), value)
+    if name not in FORMATS:
         raise reader.error(key, f"{value!r} is none of {', '.join(FORMATS)}")
-    return str(value)
+    return str(name)
 
 
 def _path(reader: _Reader, key: str, value: Any) -> str:
@@ -229,7 +230,8 @@ KEYS: Mapping[str, Key] = {
     "extend-exclude": Key("extend_exclude", _patterns),
     "extend-rules": Key("extend_rules", _folders),
     "ecosystems": Key("ecosystems", _ecosystems),
-    "format": Key("format", _format),
+    "output-format": Key("format", _format),
+    "format": Key("format", _format),  # its name in earlier releases
     "baseline": Key("baseline", _path),
 }
 """All keys of a configuration."""

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from cgmigrate.megatron.releases import Release
 
-FORMATS = ("text", "concise", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown")
-"""The names of the formats; each is that of its module in `cgmigrate.report`."""
+FORMATS = ("full", "concise", "grouped", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown")
+"""The names of the formats; each is that of its module in `cgmigrate.report`. The first is the default."""
+FORMER_NAMES = {"text": "full"}
+"""Names that formats had in earlier releases; they are still accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Options:
     """Whether the rewritten text is made, besides the diagnostics."""
     edits: bool = False
     """Whether each diagnostic has the edits of its fix."""
+    details: bool = False
+    """Whether what explains a diagnostic (labels, captures, edits) is needed."""
     stdin: tuple[str, bytes] | None = None
     """The name and content of a text that is examined instead of paths."""
     exclude: tuple[str, ...] = ()

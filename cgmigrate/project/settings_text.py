@@ -24,7 +24,7 @@ def settings_text(configuration: Configuration, options: Options) -> str:
         f"exclude = {_list(options.exclude or configuration.exclude)}",
         f"extend-exclude = {_list(configuration.extend_exclude)}",
         f"extend-rules = {_list(map(display_path, settings.rule_folders))}",
-        f"format = {_string(configuration.format or FORMATS[0])}",
+        f"output-format = {_string(configuration.format or FORMATS[0])}",
     ]
     baseline = options.baseline or configuration.baseline
     lines.append(f"baseline = {_string(display_path(os.path.abspath(baseline)))}" if baseline else "# baseline: none")

@@ -9,17 +9,20 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.details import Explanation
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.lint.rules import Rule
     from cgmigrate.project.inputs import InputError
+    from cgmigrate.project.pins.resolution import Resolution
     from cgmigrate.text.edits import Edit
+    from cgmigrate.text.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,32 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleName:
+    """How a report names a rule; ``page`` is the address of its documentation, where that is known."""
+
+    code: str
+    name: str
+    page: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A part of the text beside the diagnostic's own, and what it has to do with it. ``end`` is exclusive."""
+
+    start: Place
+    end: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """One diagnostic and where it is.
 
     ``path`` is the file as the user named it, ``in_repository`` its path from the root of the repository
     with ``/`` between folders, or None for a file outside of it. ``text`` is the file's. ``end`` is exclusive.
-    ``identity`` is what tells the diagnostic from every other, in words.
+    ``identity`` distinguishes the diagnostic from every other, in words.
+    ``label``, ``labels``, ``proof`` and ``edits`` explain it (see ``cgmigrate.lint.details``), where the format asks
+    for that.
     """
 
     diagnostic: Diagnostic
@@ -58,6 +81,11 @@ class Reported:
     replacements: tuple[Replacement, ...] = ()
     releases: tuple[str, str] | None = None
     """From and to; None where a file could not be read."""
+    rules: tuple[RuleName, ...] = ()
+    label: str = ""
+    labels: tuple[Label, ...] = ()
+    proof: str = ""
+    edits: tuple[Edit, ...] = ()
 
     @property
     def named(self) -> str:
@@ -73,7 +101,7 @@ class Reported:
 
     @property
     def applied(self) -> bool:
-        """Whether `cgmigrate fix` settles the diagnostic without being asked twice."""
+        """Whether `cgmigrate fix` settles the diagnostic by itself."""
         return self.diagnostic.applicability == "safe"
 
 
@@ -86,6 +114,10 @@ class Report:
     rules: Mapping[str, Rule] = field(default_factory=dict)
     input_errors: Sequence[InputError] = ()
     notes: Sequence[str] = ()
+    resolutions: Sequence[Resolution] = ()
+    """The releases that were used, each with the reason."""
+    next_command: str = ""
+    """The command to run next; empty if there is none."""
 
     @property
     def failed(self) -> bool:
@@ -105,21 +137,21 @@ class Report:
         """The run in a sentence; ``by_place`` counts several codes for one fix of one setting once."""
         from cgmigrate.report.folding import folded
 
-        found = folded(self.diagnostics) if by_place else self.diagnostics
+        diagnostics = folded(self.diagnostics) if by_place else self.diagnostics
         seen = counted(self.files, "file")
-        if not self.diagnostics:
+        if not diagnostics:
             return f"Checked {seen}: nothing found."
-        fixable = sum(reported.applied for reported in found)
-        held = f", {fixable} of them ([*]) fixed by `cgmigrate fix`" if fixable else ""
-        return f"Found {counted(len(found), 'diagnostic')} in {self.files_with_diagnostics} of {seen}{held}."
+        fixable = sum(reported.applied for reported in diagnostics)
+        fixes = f", {fixable} of them ([*]) fixed by `cgmigrate fix`" if fixable else ""
+        return f"Found {counted(len(diagnostics), 'diagnostic')} in {self.files_with_diagnostics} of {seen}{fixes}."
 
 
-def renderer(name: str) -> Callable[[Report], str]:
-    """The function that writes a format."""
+def renderer(name: str) -> Callable[..., str]:
+    """Return the function that writes a format: ``render(report)``, for people also with a style."""
     from importlib import import_module
 
-    found: Callable[[Report], str] = import_module(f"cgmigrate.report.{name}").render
-    return found
+    render: Callable[..., str] = import_module(f"cgmigrate.report.{name}").render
+    return render
 
 
 def place(text: str, offset: int) -> Place:
@@ -127,40 +159,68 @@ def place(text: str, offset: int) -> Place:
     return Place(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
 
-def reported(checked: Checked, wanted: Sequence[Diagnostic], root: str, written: bool = False) -> tuple[Reported, ...]:
-    """Some of the diagnostics of a file, as a report has them.
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How a report names files and rules: ``root`` is the folder that repository paths start from."""
 
-    ``root`` is the folder that repository paths start from. Where the file's rewrite was ``written``, places are
-    those of the text that it has now.
+    root: str
+    rules: Mapping[str, RuleName]
+
+
+def reported(
+    checked: Checked, chosen: Sequence[Diagnostic], naming: Naming, written: bool = False
+) -> tuple[Reported, ...]:
+    """Return some of the diagnostics of a file, as a report has them.
+
+    Where the file's rewrite was ``written``, places are those of the text that it has now.
     """
-    from cgmigrate.text.edits import moved
-
     after = checked.after if written else None
     text = checked.text if after is None else after
     edits = () if after is None else checked.edits
-    inside = in_repository(checked.path, root)
-    chosen = set(wanted)
+    inside = in_repository(checked.path, naming.root)
+    selected = set(chosen)
     identities = _identities(checked)
-    result = []
-    for diagnostic in checked.diagnostics:
-        if diagnostic not in chosen:
-            continue
-        start, end = (moved(offset, edits) for offset in (diagnostic.span.start, diagnostic.span.end))
-        result.append(
-            Reported(
-                diagnostic,
-                readable(checked.path),
-                inside,
-                text,
-                place(text, start),
-                place(text, max(start, end)),
-                (inside or readable(checked.path), *identities[id(diagnostic)]),
-                # The edits of a fix were made for the text as it was.
-                () if after is not None else tuple(_replacement(text, edit) for edit in diagnostic.edits),
-                checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
-            )
+    diagnostics = [diagnostic for diagnostic in checked.diagnostics if diagnostic in selected]
+    result = [
+        Reported(
+            diagnostic,
+            readable(checked.path),
+            inside,
+            text,
+            *_places(text, diagnostic.span, edits),
+            (inside or readable(checked.path), *identities[id(diagnostic)]),
+            # The edits of a fix were made for the text as it was.
+            () if after is not None else tuple(_replacement(text, edit) for edit in diagnostic.edits),
+            checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
+            (naming.rules[diagnostic.rule],),
         )
-    return tuple(result)
+        for diagnostic in diagnostics
+    ]
+    if checked.details is None:
+        return tuple(result)
+    explanations = checked.details.of(diagnostics)
+    return tuple(_explained(one, more, edits) for one, more in zip(result, explanations, strict=True))
+
+
+def _places(text: str, span: Span, edits: Sequence[Edit]) -> tuple[Place, Place]:
+    """Return where a span of the text before the edits begins and ends in the text after them."""
+    from cgmigrate.text.edits import moved
+
+    start, end = moved(span.start, edits), moved(span.end, edits)
+    return place(text, start), place(text, max(start, end))
+
+
+def _explained(reported: Reported, explanation: Explanation, edits: Sequence[Edit]) -> Reported:
+    """Return a diagnostic with what explains it; ``edits`` were written since."""
+    from cgmigrate.text.edits import moved_edits
+
+    return replace(
+        reported,
+        label=explanation.label,
+        labels=tuple(Label(*_places(reported.text, one.span, edits), one.text) for one in explanation.labels),
+        proof=explanation.proof,
+        edits=moved_edits(explanation.edits, edits),
+    )
 
 
 def _identities(checked: Checked) -> dict[int, tuple[str, str, str]]:
@@ -174,10 +234,9 @@ def _identities(checked: Checked) -> dict[int, tuple[str, str, str]]:
     return result
 
 
-def alone(path: str, text: str, diagnostic: Diagnostic) -> Reported:
+def alone(path: str, text: str, diagnostic: Diagnostic, rule: RuleName) -> Reported:
     """One diagnostic of a text, as it is shown beside a question."""
-    start, end = place(text, diagnostic.span.start), place(text, max(diagnostic.span.start, diagnostic.span.end))
-    return Reported(diagnostic, readable(path), None, text, start, end, ())
+    return Reported(diagnostic, readable(path), None, text, *_places(text, diagnostic.span, ()), (), rules=(rule,))
 
 
 def _replacement(text: str, edit: Edit) -> Replacement:

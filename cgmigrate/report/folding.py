@@ -42,4 +42,4 @@ def _as_one(group: Sequence[Reported]) -> Reported:
         because="; ".join(dict.fromkeys(diagnostic.because for diagnostic in diagnostics if diagnostic.because)),
         notes=tuple(dict.fromkeys(note for diagnostic in diagnostics for note in diagnostic.notes)),
     )
-    return replace(group[0], diagnostic=together)
+    return replace(group[0], diagnostic=together, rules=tuple(dict.fromkeys(r for one in group for r in one.rules)))

@@ -7,7 +7,7 @@ ten annotations of each level in a step, so the first line says how many there a
 from __future__ import annotations
 
 from cgmigrate.report import Report, Reported
-from cgmigrate.report.text import headline
+from cgmigrate.report.concise import headline
 from cgmigrate.text.escaping import in_line, in_text
 
 SHOWN = 10

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from cgmigrate.report import Report, Reported
-from cgmigrate.report.text import one
+from cgmigrate.report.full import one
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:

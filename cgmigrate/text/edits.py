@@ -53,3 +53,11 @@ def moved(offset: int, edits: Sequence[Edit]) -> int:
         elif edit.start <= offset:
             return edit.start + shift
     return offset + shift
+
+
+def moved_edits(edits: Sequence[Edit], written: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Return edits of a text for the text after others were ``written``; none where these meet one of them."""
+    for edit in edits:
+        if any(other.start <= edit.end and edit.start <= other.end for other in written):
+            return ()
+    return tuple(Edit(moved(edit.start, written), moved(edit.end, written), edit.text) for edit in edits)

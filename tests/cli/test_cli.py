@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.files import write
+from tests.support.reports import RELEASES, places_in
 
 LEGACY = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
 CLEAN = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n".replace(
@@ -21,13 +23,23 @@ def test_check_shows_place_rule_reason_line_and_fix(project: Path, cgmigrate) ->
     write(project / "a.yaml", LEGACY)
     result = cgmigrate("check", "a.yaml")
     assert result.stdout == (
-        "a.yaml:3:3: CG101 [*] `--enable-cuda-graph` is deprecated since megatron-core 0.15; "
+        "warning[CG101] enable-cuda-graph: `--enable-cuda-graph` is deprecated since megatron-core 0.15; "
         "`--cuda-graph-impl` names the implementation that captures\n"
-        "    3 |   --enable-cuda-graph: true\n"
-        "      |   ^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "    fix: write `--cuda-graph-impl: local`\n\n"
+        "  --> a.yaml:3:3\n"
+        "   |\n"
+        " 2 |   --bf16: true\n"
+        " 3 |   --enable-cuda-graph: true\n"
+        "   |   ^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "   |\n"
+        "help: write `--cuda-graph-impl: local` "
+        "(safe: captures whole layers (local) in 0.17 before and in 0.19 after)\n"
+        " 3 -   --enable-cuda-graph: true\n"
+        " 3 +   --cuda-graph-impl: local\n\n"
     )
-    assert result.stderr == "Found 1 diagnostic in 1 of 1 file, 1 of them ([*]) fixed by `cgmigrate fix`.\n"
+    assert result.stderr == (
+        "Found 1 diagnostic in 1 of 1 file, 1 of them ([*]) fixed by `cgmigrate fix`.\n"
+        f"`cgmigrate explain CG101` says more.\n{RELEASES}Fixes: 1 safe\nNext: cgmigrate fix a.yaml\n"
+    )
     assert result.exit_code == 1
 
 
@@ -38,10 +50,10 @@ def test_fix_writes_what_check_announced_and_a_second_fix_nothing(project: Path,
     assert "-  --enable-cuda-graph: true\n+  --cuda-graph-impl: local\n" in diff.stdout
     first = cgmigrate("fix", "a.yaml")
     assert (first.exit_code, path.read_text()) == (0, CLEAN)
-    assert first.stderr == "rewrote a.yaml (1 diagnostic)\nFixed 1 diagnostic in 1 file of 1 file.\n"
+    assert first.stderr == "rewrote a.yaml (1 diagnostic)\nFixed 1 diagnostic in 1 file of 1 file.\n" + RELEASES
     second = cgmigrate("fix", "a.yaml")
     assert (second.exit_code, second.stdout, path.read_text()) == (0, "", CLEAN)
-    assert second.stderr == "Checked 1 file: nothing to do.\n"
+    assert second.stderr == "Checked 1 file: nothing to do.\n" + RELEASES
     assert cgmigrate("check", "a.yaml").exit_code == 0
 
 
@@ -150,9 +162,9 @@ def test_a_file_that_cannot_be_read_is_a_diagnostic(project: Path, cgmigrate, co
     before = bad.read_bytes()
     result = cgmigrate("fix", ".")
     assert (bad.read_bytes(), good.read_text()) == (before, CLEAN)
-    assert f"bad.yaml:{line}:" in result.stdout and f" {rule} " in result.stdout and told in result.stdout, (
-        result.stdout
-    )
+    places = places_in(result.stdout)
+    assert any(re.match(rf"bad.yaml:{line}:\d+: {rule}$", place) for place in places), result.stdout
+    assert told in result.stdout
     assert result.exit_code == 1
 
 
@@ -160,7 +172,7 @@ def test_an_empty_file_and_one_of_comments_are_nothing_to_tell(project: Path, cg
     write(project / "a.yaml", "")
     write(project / "b.yaml", "# enable_cuda_graph is gone\n")
     result = cgmigrate("check", ".")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Checked 2 files: nothing found.\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"Checked 2 files: nothing found.\n{RELEASES}")
 
 
 def test_a_file_of_50_mb_is_told_and_not_parsed(project: Path, cgmigrate) -> None:
@@ -171,7 +183,7 @@ def test_a_file_of_50_mb_is_told_and_not_parsed(project: Path, cgmigrate) -> Non
         file.write(b"enable_cuda_graph: true\n")
     result = cgmigrate("check", ".")
     assert result.exit_code == 1
-    assert f"CG008 the file has {path.stat().st_size:,} bytes" in result.stdout
+    assert f"[CG008] too-large: the file has {path.stat().st_size:,} bytes" in result.stdout
 
 
 def test_an_alias_bomb_is_no_input_error(project: Path, cgmigrate) -> None:
@@ -301,7 +313,7 @@ def test_the_same_input_gives_the_same_output(project: Path, cgmigrate) -> None:
         write(project / f"d{number}/a.yaml", LEGACY + "  --cuda-graph-scope: attn\n")
     runs = [cgmigrate("check", "."), cgmigrate("check", ".")]
     assert runs[0].stdout == runs[1].stdout
-    assert [line.split(":")[0] for line in runs[0].stdout.splitlines() if ".yaml:" in line] == [
+    assert [place.split(":")[0] for place in places_in(runs[0].stdout)] == [
         f"d{number}/a.yaml" for number in range(5) for _ in range(2)
     ]
 
@@ -340,7 +352,8 @@ def test_a_parent_is_not_rewritten_under_the_feet_of_its_child(project: Path, cg
     result = cgmigrate("fix", ".")
     assert parent.read_text() == PARENT
     assert (project / "configs/child.yaml").read_text() == child
-    assert "configs/base.yaml:3:5: CG010 the file is merged into `configs/child.yaml`" in result.stdout
+    assert "configs/base.yaml:3:5: CG010" in places_in(result.stdout)
+    assert "merged-into-other-files: the file is merged into `configs/child.yaml`" in result.stdout
     assert result.exit_code == 1
 
 
@@ -364,7 +377,10 @@ def test_a_child_that_is_not_named_is_found_in_the_checkout(tmp_path: Path, cgmi
     monkeypatch.chdir(tmp_path / "configs")
     result = cgmigrate("fix", "base.yaml")
     assert (result.exit_code, parent.read_text()) == (1, PARENT)
-    assert "base.yaml:3:5: CG010 the file is merged into `" in result.stdout and "other/child.yaml`" in result.stdout
+    assert "base.yaml:3:5: CG010" in places_in(result.stdout)
+    assert (
+        "merged-into-other-files: the file is merged into `" in result.stdout and "other/child.yaml`" in result.stdout
+    )
     (tmp_path / "other/child.yaml").unlink()
     assert cgmigrate("fix", "base.yaml").exit_code == 0
     assert "cuda_graph_impl: transformer_engine" in parent.read_text()

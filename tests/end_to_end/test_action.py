@@ -140,9 +140,12 @@ def test_options_and_paths_reach_the_command_as_they_are_meant(runner: Runner) -
     runner.install('printf "<%s>" "$@"')
     runner.inputs = {"args": "--from 0.16  --exclude *.py", "paths": "my conf\n$(id)\n"}
     (runner.repo / "a.py").touch()
-    assert runner.step("Check").stdout == "<check><--format><github><--from><0.16><--exclude><*.py><--><my conf><$(id)>"
+    assert (
+        runner.step("Check").stdout
+        == "<check><--output-format><github><--from><0.16><--exclude><*.py><--><my conf><$(id)>"
+    )
     runner.inputs = {"annotate": "false"}
-    assert runner.step("Check").stdout == "<check><--format><text><--><.>"
+    assert runner.step("Check").stdout == "<check><--output-format><full><--><.>"
 
 
 def test_an_option_that_cannot_be_used_fails_the_action(runner: Runner) -> None:
@@ -277,7 +280,7 @@ def test_the_job_writes_the_report_before_it_fails(tmp_path: Path) -> None:
     report = GITLAB["artifacts"]["reports"]["codequality"]
     assert done.stdout.splitlines() == [
         "pip install --quiet --root-user-action=ignore git+https://example.org/a@v1",
-        f"<check><--format><gitlab><--output-file><{report}><--exit-zero><--from><0.16><--><.>",
+        f"<check><--output-format><gitlab><--output-file><{report}><--exit-zero><--from><0.16><--><.>",
         "<check><--from><0.16><--><.>",
     ]
     assert done.returncode == 1

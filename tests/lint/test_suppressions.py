@@ -18,13 +18,14 @@ from cgmigrate.lint.suppression_writer import add_suppressions
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
 from tests.support.files import write
+from tests.support.reports import places_in
 
 HEAD = "from megatron.core.transformer import TransformerConfig\n"
 
 
 def found(result) -> list[tuple[int, str]]:
     """(line, rule) of every diagnostic printed."""
-    return [(int(line), rule) for line, rule in re.findall(r"^\S+?:(\d+):\d+: (\w+)", result.stdout, re.MULTILINE)]
+    return [(int(place.split(":")[1]), place.split(": ")[1]) for place in places_in(result.stdout)]
 
 
 # --- where a comment counts ---------------------------------------------------------------------------

@@ -22,7 +22,7 @@ Command = Callable[..., Result]
 HOSTILE = "\r\x1b[2K\x1b]0;title\x07\x9b31m\u202e\u2066\u200f\u061c\u2028\x7f"
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.M)
-FORMATS = ("text", "concise", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown")
+FORMATS = ("full", "concise", "grouped", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown")
 
 # A comment is shown in the excerpt, and a value in messages.
 # What a comment may hold: YAML ends a line at a carriage return, and refuses other control characters.
@@ -78,7 +78,7 @@ def test_programs_still_read_the_true_text(hostile: Path, cgmigrate: Command) ->
 def test_the_mark_is_below_the_part_although_it_has_escapes(project: Path, cgmigrate: Command) -> None:
     (project / "a.yaml").write_text("MODEL_ARGS: {\x85--bf16: true, --enable-cuda-graph: true}\n")
     shown = cgmigrate("check", "a.yaml").stdout.split("\n")
-    line, mark = (part.partition(" | ")[2] for part in shown[1:3])
+    line, mark = (part.partition(" | ")[2] for part in shown[3:5])
     assert line[mark.index("^") : mark.rindex("^") + 1] == "--enable-cuda-graph: true"
 
 

@@ -24,6 +24,9 @@ class Resolution:
     target_from: str
     notes: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return f"from {self.source} ({self.source_from}) to {self.target} ({self.target_from})"
+
 
 def resolve(directory: Path, source: Release | None, target: Release | None) -> Resolution:
     """Return the source and target release for the files of ``directory``.

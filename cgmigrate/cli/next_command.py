@@ -1,0 +1,58 @@
+"""The one command that a run recommends to run next, with the paths and options of this one."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from cgmigrate.report import Reported
+
+_KEPT = frozenset(("source", "target", "select", "ignore", "exclude", "rule_folders", "config", "isolated", "baseline"))
+"""Options of this run that the next one needs as well."""
+
+
+def next_command(diagnostics: Sequence[Reported]) -> str:
+    """Return the command that settles most of what is left: safe fixes, then unsafe ones, then an explanation."""
+    context = click.get_current_context(silent=True)
+    if not diagnostics or context is None:
+        return ""
+    applicable = {reported.diagnostic.applicability for reported in diagnostics}
+    unsafe = ["--unsafe-fixes"] if context.params.get("unsafe_fixes") else []
+    if "safe" in applicable or (unsafe and "unsafe" in applicable):
+        return _fix(context, *unsafe)
+    if "unsafe" in applicable:
+        return _fix(context, "--unsafe-fixes", "--diff")
+    return explain_command(diagnostics)
+
+
+def explain_command(diagnostics: Sequence[Reported]) -> str:
+    """Return the command that explains the most frequent rule, of those without a safe fix if there are any."""
+    left = [reported for reported in diagnostics if not reported.applied] or diagnostics
+    counts = Counter(rule.code for reported in left for rule in reported.rules)
+    return f"cgmigrate explain {counts.most_common(1)[0][0]}"
+
+
+def _fix(context: click.Context, *further: str) -> str:
+    paths = [str(path) for path in context.params["paths"]]
+    if paths == ["-"]:
+        # What an editor hands over is the text of this file.
+        paths = [context.params["stdin_filename"]]
+    guard = ["--"] if any(path.startswith("-") for path in paths) else []
+    return shlex.join(["cgmigrate", "fix", *_options(context), *further, *guard, *paths])
+
+
+def _options(context: click.Context) -> list[str]:
+    """Return the options of this run that are kept, as words of a command line."""
+    words: list[str] = []
+    for parameter in context.command.params:
+        if parameter.name not in _KEPT or not (value := context.params.get(parameter.name)):
+            continue
+        values = value if parameter.multiple else [value]
+        for one in values:
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(one)]
+    return words

@@ -1,0 +1,170 @@
+"""What explains a diagnostic to a person: the settings that it depends on, what is captured, and the edits of its fix.
+
+All of it is computed when a diagnostic is shown, so that reports without it cost nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.sites import Document, Site, Written
+from cgmigrate.linking.branches import has_choice
+from cgmigrate.lint.diagnostics import Context, Diagnostic, FilePlan, SiteCase
+from cgmigrate.lint.fix_edits import with_edits
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import LAST_OLD, SCOPE_LIST_SINCE, Release
+from cgmigrate.megatron.settings import (
+    ENABLE,
+    EXTERNAL,
+    FIELDS,
+    IMPL,
+    MODULES,
+    SCOPE,
+    Undecided,
+    names_in,
+)
+from cgmigrate.megatron.types import Capture, Rejected
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
+
+_BLOCKED_BY = re.compile(r"(CG\d+) on line (\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A part of the text beside the diagnostic's own, and what it has to do with it."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is shown with one diagnostic.
+
+    ``label`` is about its own span; it says what the text as it is captures before and after the upgrade, where that
+    differs. ``labels`` are other parts of the text. ``proof`` is what the fix captures, ``edits`` are the whole fix.
+    """
+
+    label: str = ""
+    labels: tuple[Label, ...] = ()
+    proof: str = ""
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """A file as it was examined."""
+
+    document: Document
+    plan: FilePlan
+    context: Context
+
+    def of(self, diagnostics: Sequence[Diagnostic]) -> list[Explanation]:
+        """Return an explanation for each diagnostic."""
+        edited = with_edits(diagnostics, self.document, self.plan)
+        return [self._explanation(diagnostic) for diagnostic in edited]
+
+    def _explanation(self, diagnostic: Diagnostic) -> Explanation:
+        case = self.plan.cases.get(diagnostic.site)
+        if case is None:
+            return Explanation(edits=diagnostic.edits)
+        own = next((written for written in case.site.written if written.span == diagnostic.span), None)
+        labels = {label.span: label for label in self._labels(case, own)} if own else {}
+        labels |= {label.span: label for label in self._blockers(diagnostic)}
+        labels.pop(diagnostic.span, None)
+        known = _is_known(case, self.document.sites[case.site.index])
+        return Explanation(
+            _upgrade(case, self.context.target) if known and not case.site.overrides else "",
+            tuple(labels.values()),
+            _proof(case, self.context.target) if known and diagnostic.applicability else "",
+            diagnostic.edits,
+        )
+
+    def _labels(self, case: SiteCase, own: Written) -> Iterator[Label]:
+        """Yield the settings that are read together with one, of its site or of those that it inherits from."""
+        seen: set[str] = {own.field}
+        for written in _written(case.site, self.document.sites):
+            if written.field in FIELDS and written.field not in seen:
+                seen.add(written.field)
+                yield Label(written.span, _role(written, case))
+
+    def _blockers(self, diagnostic: Diagnostic) -> Iterator[Label]:
+        """Yield the place of the diagnostic that prevents a fix."""
+        match = _BLOCKED_BY.match(diagnostic.blocked_by)
+        for other in self.plan.diagnostics if match else ():
+            line = self.document.text.count("\n", 0, other.span.start) + 1
+            if match and (other.rule, str(line)) == match.groups():
+                yield Label(other.span, f"{other.rule} prevents the fix")
+
+
+def _written(site: Site, sites: Sequence[Site]) -> Iterator[Written]:
+    """Yield the settings in effect at a site, its own first; an inherited one may be overridden by one before it."""
+    yield from reversed(site.written)
+    for index in site.inherits:
+        yield from _written(sites[index], sites)
+
+
+def _role(written: Written, case: SiteCase) -> str:
+    """Return what a setting does for the others of its site."""
+    whole_iteration = "full_iteration" in names_in(case.before.get(SCOPE))
+    if written.field == IMPL and written.value == "none" and whole_iteration:
+        if SCOPE_LIST_SINCE <= case.source <= LAST_OLD:
+            return f"{case.source} reads the scope only if this is `local`"
+        return "the implementation"
+    if written.field in (ENABLE, EXTERNAL):
+        return "names the implementation" if written.value is True else "names no implementation"
+    return {IMPL: "the implementation", SCOPE: "the scope", MODULES: "the modules"}.get(
+        written.field, "the scope in inference"
+    )
+
+
+def _is_known(case: SiteCase, site: Site) -> bool:
+    """Whether what a site captures is known: every value is, and no branch decides which of them counts."""
+    undecided = any(isinstance(value, Undecided) for value in case.before.values())
+    return not (undecided or case.site.uncertain or has_choice(site))
+
+
+def _upgrade(case: SiteCase, target: Release) -> str:
+    """Return what the text as it is captures before and after the upgrade; empty where that is the same."""
+    was = capture_of(case.before, case.source, case.reader)
+    will = capture_of(case.before, target, case.reader)
+    if was == will or (isinstance(was, Rejected) and isinstance(will, Rejected)):
+        return f"{_verb(was)} {case.source}" if isinstance(was, Rejected) and case.source == target else ""
+    if isinstance(was, Rejected) or isinstance(will, Rejected):
+        return f"{_outcome(was, case.source)}; {_outcome(will, target)}"
+    first, second = _both(was, will)
+    return f"captures {first} in {case.source}; {second} in {target}"
+
+
+def _outcome(verdict: Capture | Rejected, release: Release) -> str:
+    if isinstance(verdict, Rejected):
+        return f"{_verb(verdict)} {release}"
+    return f"captures {verdict.describe_briefly()} in {release}"
+
+
+def _verb(verdict: Rejected) -> str:
+    return "is refused by" if verdict.stage == "config" else "fails when captured by"
+
+
+def _both(first: Capture, second: Capture) -> tuple[str, str]:
+    """Return two captures in words that distinguish them."""
+    same = first.describe_briefly() == second.describe_briefly()
+    return first.describe_briefly(same), second.describe_briefly(same)
+
+
+def _proof(case: SiteCase, target: Release) -> str:
+    """Return what is captured before and after the fix, as the check of its soundness computes it."""
+    if case.after is None:
+        return ""
+    was, will = capture_of(case.before, case.source, case.reader), capture_of(case.after, target, case.reader)
+    if isinstance(was, Rejected) or isinstance(will, Rejected):
+        return ""
+    if was != will:
+        first, second = _both(was, will)
+        return f"captures {first} in {case.source} before, {second} in {target} after"
+    # Other code may set what these lines do not.
+    same = "the same" if case.site.overrides else was.describe_briefly()
+    return f"captures {same} in {case.source} before and in {target} after"

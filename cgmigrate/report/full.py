@@ -1,0 +1,95 @@
+"""Diagnostics as rustc and ruff show them: the rule, the place, the marked lines, the fix and what to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cgmigrate.lint.diagnostics import Applicability
+from cgmigrate.report import Report, Reported
+from cgmigrate.report.excerpt import Gutter, Mark, excerpt
+from cgmigrate.report.folding import folded
+from cgmigrate.report.inline_diff import Hunk, diff, hunks_of
+from cgmigrate.report.overview import MANY, overview
+from cgmigrate.report.style import PLAIN, Style
+from cgmigrate.text.escaping import in_line
+
+
+def render(report: Report, style: Style = PLAIN) -> str:
+    """Return all diagnostics, an empty line after each; of a large run the overview comes first."""
+    diagnostics = folded(report.diagnostics)
+    first = overview(report, style) if len(diagnostics) > MANY else ""
+    return first + "".join(one(reported, style) for reported in diagnostics)
+
+
+def one(reported: Reported, style: Style = PLAIN) -> str:
+    """Return one diagnostic as lines of text, with an empty line at the end."""
+    hunks = hunks_of(reported.text, reported.edits)
+    gutter = Gutter(len(str(_last_line(reported, hunks))), style)
+    lines = [_title(reported, style), _place(reported, gutter)]
+    if reported.text:
+        lines += excerpt(reported.text, _marks(reported), gutter)
+    lines += _fix(reported, hunks, gutter)
+    lines += _remarks(reported, style)
+    return "\n".join(lines) + "\n\n"
+
+
+def _title(reported: Reported, style: Style) -> str:
+    """Return the severity, the rule and what is wrong, in one line."""
+    diagnostic = reported.diagnostic
+    codes = ", ".join(style.link(rule.code, rule.page) for rule in reported.rules)
+    head = style.paint(f"{diagnostic.severity}[{codes}]", diagnostic.severity)
+    names = ", ".join(rule.name for rule in reported.rules)
+    return f"{head} {in_line(names)}: {_in_one_line(diagnostic.message)}"
+
+
+def _place(reported: Reported, gutter: Gutter) -> str:
+    path = gutter.style.paint(in_line(reported.path), "path")
+    return f"{gutter.arrow()} {path}:{reported.start.line}:{reported.start.column}"
+
+
+def _last_line(reported: Reported, hunks: list[Hunk]) -> int:
+    """Return the largest line number that is shown."""
+    # An excerpt shows at most one line below its last mark.
+    last = [reported.end.line + 1] + [label.end.line + 1 for label in reported.labels]
+    last = [min(max(last), reported.text.count("\n") + 1)]
+    last += [hunk.old + len(hunk.removed) - 1 for hunk in hunks]
+    last += [hunk.new + len(hunk.added) - 1 for hunk in hunks]
+    return max(last)
+
+
+def _marks(reported: Reported) -> list[Mark]:
+    main = Mark(reported.start, reported.end, reported.label, reported.diagnostic.severity)
+    return [main, *(Mark(label.start, label.end, label.text, "label", "-") for label in reported.labels)]
+
+
+def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]:
+    """Yield the fix in words with its applicability, and the lines that it changes."""
+    diagnostic = reported.diagnostic
+    if not diagnostic.fix:
+        return
+    safe = diagnostic.applicability is Applicability.SAFE
+    proof = f"{'safe' if safe else 'unsafe'}{f': {reported.proof}' if reported.proof else ''}"
+    option = "" if safe else ", use --unsafe-fixes"
+    yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix)} ({proof}{option})"
+    yield from diff(hunks, gutter)
+
+
+def _remarks(reported: Reported, style: Style) -> Iterator[str]:
+    """Yield why a fix is unsafe or missing, what to write by hand, and the notes."""
+    remarks = [*reported.diagnostic.reasons, *(("note", note) for note in reported.diagnostic.notes)]
+    for label, text in remarks:
+        first, *others = text.split("\n")
+        yield f"{_label(label, style)} {in_line(first)}".rstrip()
+        # Indented, so that no line of a text looks like one of the report.
+        yield from (f"{' ' * (len(label) + 2)}{in_line(line)}".rstrip() for line in others)
+
+
+_KINDS = {"because": "unsafe", "blocked by": "unsafe", "note": "note"}
+
+
+def _label(label: str, style: Style) -> str:
+    return style.paint(label, _KINDS.get(label, "help")) + ":"
+
+
+def _in_one_line(text: str) -> str:
+    return in_line(" ".join(text.split("\n")))
