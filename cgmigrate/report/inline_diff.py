@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.report.excerpt import WIDTH, Gutter, lines_of
+from cgmigrate.report.excerpt import LEAD, WIDTH, Gutter, lines_of
 from cgmigrate.text.columns import TAB
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.escaping import cells
@@ -79,12 +79,20 @@ def diff(hunks: Sequence[Hunk], gutter: Gutter) -> Iterator[str]:
 
 
 def _lines(hunk: Hunk) -> Iterator[tuple[int, str, str]]:
+    # Long lines are cut where they begin to differ.
+    pairs = zip("".join(hunk.removed[:1]), "".join(hunk.added[:1]), strict=False)
+    same = next((column for column, (old, new) in enumerate(pairs) if old != new), 0)
     for at, line in enumerate(hunk.removed):
-        yield hunk.old + at, "-", _shown(line)
+        yield hunk.old + at, "-", _shown(line, same)
     for at, line in enumerate(hunk.added):
-        yield hunk.new + at, "+", _shown(line)
+        yield hunk.new + at, "+", _shown(line, same)
 
 
-def _shown(line: str) -> str:
+def _shown(line: str, changed: int) -> str:
+    """Return a line as it is shown; of a long one, the part around a column that is ``changed``."""
     shown = [TAB if char == "\t" else char for char in cells(line.removesuffix("\r"))]
-    return "".join(shown[:WIDTH]) + ("…" if len(shown) > WIDTH else "")
+    if len(shown) <= WIDTH:
+        return "".join(shown)
+    first = min(max(0, changed - LEAD), len(shown) - WIDTH)
+    before, after = "…" if first else "", "…" if first + WIDTH < len(shown) else ""
+    return before + "".join(shown[first : first + WIDTH]) + after
