@@ -411,3 +411,8 @@ def test_two_runs_of_the_old_text_on_one_release_are_no_change_of_release() -> N
     again = result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.499))
     verdict, reason, _ = judge(arms(legacy_source=again))
     assert (verdict, "change with the release" in reason) == (EQUIVALENT, False)
+
+
+@pytest.mark.parametrize("absent", ["eager", "eager_again", "eager_source"])
+def test_an_eager_arm_may_be_absent(absent: str) -> None:
+    assert judge(arms(**{absent: None}))[0] == EQUIVALENT
