@@ -51,8 +51,8 @@ def test_an_unsafe_fix_is_named_only_where_there_is_one(tmp_path: Path, impl: st
 def test_what_a_rule_reports_without_a_fix_has_help(code: str) -> None:
     rules = load()
     for example in rules[code].examples:
-        found = examine(_document(example, example["before"]), _context(example, rules)).diagnostics
-        assert without_help(found) == []
+        diagnostics = examine(_document(example, example["before"]), _context(example, rules)).diagnostics
+        assert without_help(diagnostics) == []
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_what_a_rule_reports_without_a_fix_has_help(code: str) -> None:
     ],
 )
 def test_what_cannot_be_read_or_rewritten_has_help(tmp_path: Path, name: str, text: str) -> None:
-    found = check(tmp_path / name, text)
-    assert found
-    assert without_help(found) == []
+    diagnostics = check(tmp_path / name, text)
+    assert diagnostics
+    assert without_help(diagnostics) == []
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_what_cannot_be_read_or_rewritten_has_help(tmp_path: Path, name: str, te
 def test_settings_of_unknown_owners_have_advice_of_their_own(
     tmp_path: Path, name: str, text: str, help_text: str
 ) -> None:
-    found = [diagnostic for diagnostic in check(tmp_path / name, text) if diagnostic.rule == "CG006"]
-    assert [diagnostic.help for diagnostic in found] == [f"if it is megatron-core's, {help_text}"]
+    diagnostics = [diagnostic for diagnostic in check(tmp_path / name, text) if diagnostic.rule == "CG006"]
+    assert [diagnostic.help for diagnostic in diagnostics] == [f"if it is megatron-core's, {help_text}"]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_an_old_scope_in_a_command_line_has_its_three_new_forms(tmp_path: Path) 
     ],
 )
 def test_a_member_of_the_old_enum_has_its_new_form(tmp_path: Path, member: str, help_text: str) -> None:
-    found = check(tmp_path / "a.py", f"{IMPORTS}print(CudaGraphScope.{member})\n")
-    assert [(diagnostic.rule, diagnostic.help) for diagnostic in found] == [("CG606", help_text)]
+    diagnostics = check(tmp_path / "a.py", f"{IMPORTS}print(CudaGraphScope.{member})\n")
+    assert [(diagnostic.rule, diagnostic.help) for diagnostic in diagnostics] == [("CG606", help_text)]
 
 
 def test_a_fix_that_waits_for_another_diagnostic_says_which(tmp_path: Path) -> None:
