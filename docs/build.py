@@ -57,7 +57,7 @@ def _safety(rule: Rule) -> list[str]:
     parts = [words[0].upper() + words[1:]]
     if words.startswith("applied"):
         parts[0] += (
-            " Both are computed for every place; where they differ, the fix is held back and the diagnostic says how."
+            " Both are computed for every place; where they differ, the fix is withheld and the diagnostic says how."
         )
     if any("rejected" in case.when for case in rule.cases):
         parts[0] += " What is refused captures nothing that a rewrite could keep."
@@ -72,7 +72,7 @@ def _reason(case: Case) -> str:
 
 
 def _plain(message: str) -> str:
-    """A message without a file: settings by their plain names, the reader's own words left out."""
+    """A message without a file: settings by their plain names, without the reader's own words."""
     for name in FIELDS:
         message = message.replace("{" + name + "}", name)
     return message.replace(" {refuser}", "").replace("{reason}", "…")
@@ -147,7 +147,7 @@ def _since(release: Release) -> str:
 # --- writing them -----------------------------------------------------------------------------------
 
 
-def wanted() -> dict[Path, str]:
+def files() -> dict[Path, str]:
     """Every page with the text that it should have."""
     rules = load()
     pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
@@ -157,7 +157,7 @@ def wanted() -> dict[Path, str]:
 
 def main() -> int:
     """Write the pages, or with --check say which differ."""
-    pages = wanted()
+    pages = files()
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stale += [path for path in PAGES.glob("*.md") if path not in pages]
     if "--check" in sys.argv:

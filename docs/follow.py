@@ -31,20 +31,20 @@ def follow(page: str) -> Followed:
     """Do in an empty project what a page says, step by step."""
     statuses: list[int] = []
 
-    def step(found: re.Match[str]) -> str:
-        if found["path"]:
-            path = Path(found["path"])
+    def step(match: re.Match[str]) -> str:
+        if match["path"]:
+            path = Path(match["path"])
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(found["file"], encoding="utf-8")
-            return found[0]
-        result = CliRunner().invoke(main, shlex.split(found["words"]))
+            path.write_text(match["file"], encoding="utf-8")
+            return match[0]
+        result = CliRunner().invoke(main, shlex.split(match["words"]))
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         statuses.append(result.exit_code)
-        return f"```console\n$ cgmigrate {found['words']}\n{result.output.rstrip()}\n```"
+        return f"```console\n$ cgmigrate {match['words']}\n{result.output.rstrip()}\n```"
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        # A project of its own: nothing above it is asked for pins.
+        # A project of its own: no pins above it count.
         Path(".git").mkdir()
         Path(".git/HEAD").write_text("ref: refs/heads/main\n")
         return Followed(_STEP.sub(step, page), tuple(statuses))
