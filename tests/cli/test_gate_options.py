@@ -140,7 +140,7 @@ def test_verbose_says_what_was_looked_at_and_why_these_releases(project: Path, c
     write("d.yaml", "---\n".join([others] * 9))
     told = cgmigrate("check", "--verbose", "--from", "0.16", ".").stderr
     assert "Searched 3 of 3 files; with CUDA-graph settings: 2 YAML.\n" in told
-    assert "Releases: from 0.16 (--from) to 0.18 (requirements.txt:1 (megatron-core==0.18.1)).\n" in told
+    assert "Releases: from 0.16 (--from) to 0.18 (requirements.txt:1 (megatron-core==0.18.1))\n" in told
     assert told.count("d.yaml:") == 9
     assert "and 4 more (--verbose shows all)" in cgmigrate("check", ".").stderr
 

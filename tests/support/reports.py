@@ -2,7 +2,7 @@
 
 import re
 
-_DIAGNOSTIC = re.compile(r"^(?:error|warning)\[([A-Z\d, ]+)\].*\n +--> (.+:\d+:\d+)$", re.MULTILINE)
+_DIAGNOSTIC = re.compile(r"(?:error|warning)\[([A-Z\d, ]+)\].*\n +--> (.+:\d+:\d+)$", re.MULTILINE)
 
 RELEASES = "Releases: from 0.17 (the default) to 0.19 (the default)\n"
 """The line about the releases in a project that pins none."""
