@@ -12,7 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import pytest
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Choice, Undecided
 from cgmigrate.megatron.types import Reader, ResolvedConfiguration
-from cgmigrate.verify import mcore
+from cgmigrate.verify import config_level, mcore
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE
 from cgmigrate.verify.config_level import (
     ABSENT,
@@ -229,19 +229,64 @@ def source() -> Home:
 Verdicts = Mapping[str, ConfigVerdict]
 
 
+class Recorded:
+    """In the place of ``read_all``: every release reads the settings of all tests at once, in one process."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.requests = requests
+        self.readings: dict[str, dict[str, Reading]] = {}
+
+    def __call__(self, requests: Sequence[Request], home: Home) -> list[Reading]:
+        if home.version not in self.readings:
+            own = [request for request in self.requests if request.release == home.release]
+            self.readings[home.version] = dict(zip(map(repr, own), read_all(own, home), strict=True))
+        return [self.readings[home.version][repr(request)] for request in requests]
+
+
 @pytest.fixture(scope="module")
-def judged(target: Home, source: Home) -> Verdicts:
-    """All cases of this page, judged at once: two processes."""
-    traps = [Case(name, c.reader, c.before, c.after, c.source, c.target, c.fields) for name, (c, *_) in TRAPS.items()]
-    cases = [*matrix(), *wrong_rewrites(), *traps]
-    verdicts = verify_config(cases, {home.version: home for home in (target, source)})
+def cases_in_files() -> list[Case]:
+    """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus if it is available."""
+    folders = [EXAMPLES, FIXTURES / "yaml", *([CORPUS] if CORPUS.is_dir() else [])]
+    input_error: list[str] = []
+    cases = [each for each in cases_of(Selection(tuple(map(str, folders))), input_error) if each.before != each.after]
+    assert not input_error
+    return cases
+
+
+def traps() -> list[Case]:
+    return [Case(name, c.reader, c.before, c.after, c.source, c.target, c.fields) for name, (c, *_) in TRAPS.items()]
+
+
+Verify = Callable[[Sequence[Case], Mapping[str, Home]], list[ConfigVerdict]]
+
+
+@pytest.fixture(scope="module")
+def verify(cases_in_files: list[Case]) -> Verify:
+    """``verify_config``, with one process for each release: importing torch takes longer than all that it reads."""
+    cases = [*matrix(), *wrong_rewrites(), *traps(), *cases_in_files]
+    clear = [each for each in cases if not config_level.undecided(each.before, each.after)]
+    recorded = Recorded([request for each in clear for request in config_level._requests(each)])
+
+    def run(cases: Sequence[Case], homes: Mapping[str, Home]) -> list[ConfigVerdict]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(config_level, "read_all", recorded)
+            return verify_config(cases, homes)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def judged(target: Home, source: Home, verify: Verify) -> Verdicts:
+    """All cases of this page."""
+    cases = [*matrix(), *wrong_rewrites(), *traps()]
+    verdicts = verify(cases, {home.version: home for home in (target, source)})
     assert [verdict.name for verdict in verdicts] == [each.name for each in cases]
     return {verdict.name: verdict for verdict in verdicts}
 
 
 @pytest.fixture(scope="module")
-def judged_on_target_only(target: Home) -> Verdicts:
-    return {v.name: v for v in verify_config([*matrix(), *wrong_rewrites()], {target.version: target})}
+def judged_on_target_only(target: Home, verify: Verify) -> Verdicts:
+    return {v.name: v for v in verify([*matrix(), *wrong_rewrites()], {target.version: target})}
 
 
 # --- the verdicts of real releases -----------------------------------------------------------------------
@@ -316,13 +361,8 @@ def test_the_verdict_goes_through_json(judged: Verdicts) -> None:
 
 
 @pytest.fixture(scope="module")
-def judged_files(target: Home, source: Home) -> list[ConfigVerdict]:
-    """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus where it is there."""
-    folders = [EXAMPLES, FIXTURES / "yaml", *([CORPUS] if CORPUS.is_dir() else [])]
-    input_error: list[str] = []
-    cases = [each for each in cases_of(Selection(tuple(map(str, folders))), input_error) if each.before != each.after]
-    assert not input_error
-    return verify_config(cases, {home.version: home for home in (target, source)})
+def judged_files(target: Home, source: Home, cases_in_files: list[Case], verify: Verify) -> list[ConfigVerdict]:
+    return verify(cases_in_files, {home.version: home for home in (target, source)})
 
 
 def test_our_own_files_are_migrated_to_what_the_releases_read_alike(judged_files: list[ConfigVerdict]) -> None:
