@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs/writing-rules.md").read_text(encoding="utf-8")
 GOOD = """\
 id: TEAM001
 name: idle-modules
-summary: "Modules are named where nothing is captured; here the list goes"
+summary: "Modules are named where nothing is captured; the list is removed"
 fields: [cuda_graph_modules]
 when:
   cuda_graph_impl: none
@@ -82,7 +82,7 @@ def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> No
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right", "told"),
+    ("wrong", "right", "message"),
     [
         # What is captured would change.
         (
@@ -110,12 +110,12 @@ def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> No
         ("when:\n", "when: [\n", "not valid YAML"),
     ],
 )
-def test_what_is_wrong_is_told(team: Path, cgmigrate, wrong: str, right: str, told: str) -> None:
+def test_a_mistake_in_a_rule_is_reported(team: Path, cgmigrate, wrong: str, right: str, message: str) -> None:
     assert wrong in GOOD
     (team / "a.yaml").write_text(GOOD.replace(wrong, right, 1))
     (team / "b.yaml").write_text(GOOD.replace("TEAM001", "TEAM002").replace("has: attn", "has: moe"))
     result = cgmigrate("rules", "test", "team")
-    assert told in result.stdout and result.exit_code == 1
+    assert message in result.stdout and result.exit_code == 1
     assert "b.yaml:14: example 1: " in result.stdout, "the other rule is tested, too"
 
 
@@ -145,7 +145,7 @@ def test_a_rule_without_an_example_fails(team: Path, cgmigrate) -> None:
     assert "no example shows what TEAM001 does" in result.stdout and result.exit_code == 1
 
 
-def test_a_code_that_is_taken_twice_is_told(team: Path, cgmigrate) -> None:
+def test_a_code_of_two_rules_is_reported(team: Path, cgmigrate) -> None:
     (team / "a.yaml").write_text(GOOD)
     (team / "b.yaml").write_text(GOOD)
     result = cgmigrate("rules", "test", "team")
@@ -153,7 +153,7 @@ def test_a_code_that_is_taken_twice_is_told(team: Path, cgmigrate) -> None:
     assert "ok    TEAM001" in result.stdout and result.exit_code == 1
 
 
-def test_a_file_that_check_would_not_read_is_told(team: Path, cgmigrate) -> None:
+def test_a_file_that_check_would_not_read_is_reported(team: Path, cgmigrate) -> None:
     (team / "a.yaml").write_text(GOOD)
     (team / "b.yml").write_text(GOOD)
     result = cgmigrate("rules", "test", "team")
