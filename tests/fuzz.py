@@ -248,7 +248,7 @@ _Loader.add_multi_constructor("!", _plain)
 
 def yaml_settings(text: str) -> dict[tuple[str, ...], dict[str, object]] | None:
     """The settings at each path, merge keys included, as PyYAML reads them; None where it cannot."""
-    found: dict[tuple[str, ...], dict[str, object]] = {}
+    settings_at: dict[tuple[str, ...], dict[str, object]] = {}
 
     def visit(data: object, path: tuple[str, ...]) -> None:
         if len(path) > 30:
@@ -260,14 +260,14 @@ def yaml_settings(text: str) -> dict[tuple[str, ...], dict[str, object]] | None:
             if last in FIELDS:
                 boolean = last in FIELDS[:2]
                 inner = (*path, *filter(None, prefix.split(".")))
-                found.setdefault(inner, {})[last] = (flag if value is None else value) if boolean else value
+                settings_at.setdefault(inner, {})[last] = (flag if value is None else value) if boolean else value
             visit(value, (*path, name))
 
     try:
         visit(yaml.load(text, _Loader), ())
     except (yaml.YAMLError, TypeError, ValueError, RecursionError):
         return None
-    return found
+    return settings_at
 
 
 def judge_yaml(before: str, after: str, safe: bool) -> None:
@@ -301,16 +301,16 @@ class _Enum(metaclass=_Names):
 
 
 class _Recorder:
-    def __init__(self, **given: object) -> None:
-        self.__dict__.update(given)
+    def __init__(self, **arguments: object) -> None:
+        self.__dict__.update(arguments)
 
 
 def executed(text: str, x: bool, y: bool) -> list[tuple[Reader, dict[str, object]]]:
     """What the configurations of a Python file hold when it was executed, in the order of their making."""
     made: list[tuple[Reader, dict[str, object]]] = []
 
-    def transformer_config(**given: object) -> _Recorder:
-        config = _Recorder(**given)
+    def transformer_config(**arguments: object) -> _Recorder:
+        config = _Recorder(**arguments)
         made.append((Reader.CONFIG, config.__dict__))
         return config
 
@@ -353,19 +353,19 @@ def stubbed(modules: dict[str, dict[str, Any]]) -> Iterator[None]:
 
 def flags(arguments: list[str]) -> dict[str, object]:
     """Words of a command line as settings and others."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     name = ""
     for word in arguments:
         if word.startswith("--"):
             name = word[2:].replace("-", "_")
-            found[name] = True if name in FIELDS[:2] else []
-        elif isinstance(found.get(name), list):
-            found[name].append(word)
-    if len(found.get(IMPL, [])) == 1:
-        found[IMPL] = found[IMPL][0]
-    if len(found.get(INFERENCE, [])) == 1:
-        found[INFERENCE] = found[INFERENCE][0]
-    return found
+            options[name] = True if name in FIELDS[:2] else []
+        elif isinstance(options.get(name), list):
+            options[name].append(word)
+    if len(options.get(IMPL, [])) == 1:
+        options[IMPL] = options[IMPL][0]
+    if len(options.get(INFERENCE, [])) == 1:
+        options[INFERENCE] = options[INFERENCE][0]
+    return options
 
 
 def judge_python(before: str, after: str, safe: bool) -> None:
@@ -388,12 +388,12 @@ def judge_python(before: str, after: str, safe: bool) -> None:
         raise WrongEditError("libcst reads another tree")
 
 
-def rest(held: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in held.items() if name not in FIELDS}
+def rest(attributes: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in attributes.items() if name not in FIELDS}
 
 
-def only_settings(held: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in held.items() if name in FIELDS}
+def only_settings(attributes: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in attributes.items() if name in FIELDS}
 
 
 def judge_lines(before: str, after: str) -> None:
@@ -462,7 +462,7 @@ def _text(node: cst.BaseExpression) -> str:
 
 
 def shape(text: str) -> str:
-    """The code that libcst makes of a file less its settings; empty where it cannot read the file."""
+    """Return the code of a file without its settings, as libcst writes it; empty if libcst cannot read the file."""
     try:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError:
@@ -511,12 +511,12 @@ def ran(*words: str) -> tuple[str, str]:
 
 def internal(stderr: str) -> dict[str, str]:
     """The files that an internal error concerns, each with the line that says so; under "" what concerns no file."""
-    found = {}
+    errors = {}
     for line in stderr.splitlines():
         if "internal error" in line or "please report" in line:
             path = re.match(r"(?:error|note): (file\d+\.\w+): ", line)
-            found[path.group(1) if path else ""] = line
-    return found
+            errors[path.group(1) if path else ""] = line
+    return errors
 
 
 def project(files: dict[str, str], number: int, tally: Tally) -> None:
@@ -527,7 +527,7 @@ def project(files: dict[str, str], number: int, tally: Tally) -> None:
         ["check", "--statistics", "."],
         ["fix", "--diff", *unsafe, "."],
     ):
-        told(words, files, tally)
+        run_and_note_errors(words, files, tally)
     once, fixed = written(["fix", "--format", FORMATS[number % len(FORMATS)], *unsafe, "."], files, tally)
     for name in fixed:
         judge(files[name], once[name], name, not unsafe, tally)
@@ -540,7 +540,8 @@ def project(files: dict[str, str], number: int, tally: Tally) -> None:
         judge_comments(files[name], commented[name], name, tally)
 
 
-def told(words: list[str], files: dict[str, str], tally: Tally) -> None:
+def run_and_note_errors(words: list[str], files: dict[str, str], tally: Tally) -> None:
+    """Run the program, and note tracebacks and internal errors."""
     raised, stderr = ran(*words)
     if raised:
         tally.note("tracebacks", f"{words}: {raised}", "\n\n".join(files.values()))
@@ -552,7 +553,7 @@ def written(words: list[str], files: dict[str, str], tally: Tally) -> tuple[dict
     """Run the program on files; what they hold then, and the names of those that changed."""
     for name, text in files.items():
         Path(name).write_bytes(text.encode())
-    told(words, files, tally)
+    run_and_note_errors(words, files, tally)
     now = {name: Path(name).read_bytes().decode() for name in files}
     return now, [name for name in files if now[name] != files[name]]
 
@@ -583,7 +584,7 @@ def events(text: str) -> list[str]:
 
 def drawn(strategy: st.SearchStrategy[str], count: int, number: int) -> list[str]:
     """Some texts of a strategy; the same number gives the same texts."""
-    found: list[str] = []
+    texts_drawn: list[str] = []
 
     @seed(number)
     @settings(
@@ -595,10 +596,10 @@ def drawn(strategy: st.SearchStrategy[str], count: int, number: int) -> list[str
     )
     @given(strategy)
     def draw(text: str) -> None:
-        found.append(text)
+        texts_drawn.append(text)
 
     draw()
-    return found[:count]
+    return texts_drawn[:count]
 
 
 def utf8(text: str) -> bool:
@@ -651,12 +652,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    given = parser.parse_args()
-    end = time.monotonic() + given.minutes * 60
-    tally = fuzz(lambda tally: time.monotonic() > end, given.seed * 1_000_000)
+    options = parser.parse_args()
+    end = time.monotonic() + options.minutes * 60
+    tally = fuzz(lambda tally: time.monotonic() > end, options.seed * 1_000_000)
     print("\n".join(tally.shown))
     kinds = Counter(line.split(":", 1)[0] for line in tally.shown)
-    print(f"seed {given.seed}: {tally}" + (f"; shown: {dict(kinds)}" if kinds else ""))
+    print(f"seed {options.seed}: {tally}" + (f"; shown: {dict(kinds)}" if kinds else ""))
     return 1 if tally.failures else 0
 
 

@@ -93,7 +93,7 @@ def package_summary(folder: Path) -> dict[str, Any]:
 
 
 def golden_outputs() -> dict[str, str]:
-    """All outputs that can be made here, by the name of the golden file."""
+    """Return all outputs that this machine can produce, by the name of the golden file."""
     outputs = whole_outputs()
     for name in PACKAGES:
         folder = FETCHED / name

@@ -110,7 +110,7 @@ class Record:
                 self.whole[place].add(name)
 
     def chosen(self, mutant: Mutant) -> dict[str, list[str]]:
-        """Return the tests for a mutant by file: those that execute its line, the most telling files first."""
+        """Return the tests for a mutant by file: those that execute its line, the files most likely to fail first."""
         place = (mutant.module, mutant.line)
         direct = self.tests.get(place, set())
         beside = {test for test in self.seconds if test.partition("::")[0] in self.whole.get(place, ())}
@@ -130,7 +130,7 @@ class Record:
 
 
 def copy_to(folder: Path) -> Copy:
-    """Clone the committed tree, with links to what stands beside it and is not committed."""
+    """Clone the committed tree, with links to the corpora, which are not committed."""
     subprocess.run(["git", "clone", "-q", str(ROOT), str(folder / "checkout")], check=True)
     for path, name in ((ROOT.parent / "shared", "shared"), (ROOT / ".corpus", "checkout/.corpus")):
         if path.exists():
@@ -193,15 +193,15 @@ def _passes(copy: Copy, files: dict[str, list[str]], recorded: Record) -> bool:
 
 def equivalents() -> dict[str, str]:
     """Read the list of equivalents: identity, then the reason on indented lines."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     name = ""
     for line in EQUIVALENTS.read_text(encoding="utf-8").splitlines():
         if line.startswith("    ") and name:
-            found[name] = f"{found[name]} {line.strip()}".strip()
+            reasons[name] = f"{reasons[name]} {line.strip()}".strip()
         elif line.strip() and not line.startswith("#"):
             name = line.strip()
-            found[name] = ""
-    return found
+            reasons[name] = ""
+    return reasons
 
 
 def all_mutants(patterns: Iterable[str]) -> list[Mutant]:
@@ -255,9 +255,9 @@ def main() -> int:
 
         counts: dict[str, int] = defaultdict(int)
         with ThreadPoolExecutor(options.jobs) as pool:
-            for mutant, found in zip(chosen, pool.map(verdict, chosen), strict=True):
-                counts[found] += 1
-                if found == "survived":
+            for mutant, outcome in zip(chosen, pool.map(verdict, chosen), strict=True):
+                counts[outcome] += 1
+                if outcome == "survived":
                     print(f"{mutant.module}:{mutant.line}\n  {mutant.identity}\n  with {mutant.new}", flush=True)
     share = 100 * counts["survived"] / len(chosen)
     print(

@@ -28,7 +28,7 @@ def test_new_names_are_no_news(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (
             'cuda_graph_impl="local", cuda_graph_scope="full_iteration" if x else ["attn"]',
@@ -66,30 +66,30 @@ def test_new_names_are_no_news(value: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_migrated_alike_is_told(call: str, told: str) -> None:
+def test_a_choice_that_cannot_be_migrated_is_reported(call: str, message: str) -> None:
     result = check_noop(f"config = TransformerConfig({call})\n")
-    assert "CG003" in result.rules and told in result.told
+    assert "CG003" in result.rules and message in result.messages
 
 
 def test_code_for_several_releases_is_left() -> None:
     result = check_noop(
         'if hasattr(cfg.model, "cuda_graph_modules"):\n    cfg.model.cuda_graph_scope = "full" if x else ["attn"]\n'
     )
-    assert "several releases" in result.told
+    assert "several releases" in result.messages
 
 
 def test_a_built_object_is_left() -> None:
     result = check_noop(
         'config = TransformerConfig(num_layers=2)\nconfig.cuda_graph_scope = ["attn"] if x else ["mlp"]\n'
     )
-    assert "was built" in result.told
+    assert "was built" in result.messages
 
 
 def test_a_variable_gets_concrete_advice() -> None:
     result = check_noop("cfg.model.enable_cuda_graph = args.graphs\n")
-    assert 'write `cfg.model.cuda_graph_impl = "local" if args.graphs else "none"`' in result.told
+    assert 'write `cfg.model.cuda_graph_impl = "local" if args.graphs else "none"`' in result.messages
     result = check_noop("config = TransformerConfig(external_cuda_graph=flag)\n")
-    assert 'write `cuda_graph_impl="transformer_engine" if flag else "none"`' in result.told
+    assert 'write `cuda_graph_impl="transformer_engine" if flag else "none"`' in result.messages
 
 
 # --- migrated ---------------------------------------------------------------------------------------
@@ -178,13 +178,13 @@ def test_dicts_and_setattr() -> None:
     )
 
 
-def test_a_boolean_of_an_object_is_only_rewritten_when_asked() -> None:
+def test_a_boolean_of_an_object_is_rewritten_only_with_unsafe_fixes() -> None:
     text = "cfg.model.enable_cuda_graph = True if x else False\n"
-    assert "false left it on" in check_noop(text).told
+    assert "false left it on" in check_noop(text).messages
     check_fixed(text, 'cfg.model.cuda_graph_impl = "local" if x else "none"\n', unsafe=True)
 
 
-def test_the_fix_is_told_in_short() -> None:
+def test_the_help_describes_the_fix_briefly() -> None:
     result = run(
         HEADER + 'config = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope="full" if x else ["attn"])\n'
     )
@@ -196,8 +196,8 @@ def test_the_fix_is_told_in_short() -> None:
 def test_the_condition_is_guarded() -> None:
     text = HEADER + 'config = TransformerConfig(cuda_graph_scope=["attn"] if x else ["mlp"])\n'
     document = PythonDocument(text)
-    wanted = {0: {"cuda_graph_modules": Choice(("", " if x else ", ""), (["attn"], ["mlp"]))}}
+    rewrites = {0: {"cuda_graph_modules": Choice(("", " if x else ", ""), (["attn"], ["mlp"]))}}
     right = text.replace("scope", "modules")
-    assert document.check(right, wanted) == ""
-    assert document.check(right.replace("if x", "if y"), wanted)
-    assert document.check(right.replace('["attn"] if x else ["mlp"]', '["mlp"] if x else ["attn"]'), wanted)
+    assert document.check(right, rewrites) == ""
+    assert document.check(right.replace("if x", "if y"), rewrites)
+    assert document.check(right.replace('["attn"] if x else ["mlp"]', '["mlp"] if x else ["attn"]'), rewrites)

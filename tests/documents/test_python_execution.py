@@ -58,7 +58,7 @@ def capture_before(chosen: dict[str, Any]) -> Capture | Rejected:
 
 
 def capture_after(chosen: dict[str, Any]) -> Capture | Rejected | str:
-    """What the installed release makes of the settings, from the object that it has validated."""
+    """Return what the installed release captures with the settings, from the object that it has validated."""
     from megatron.core.transformer import TransformerConfig
 
     kept = {name: value for name, value in chosen.items() if name in FIELDS}
@@ -77,10 +77,10 @@ def capture_after(chosen: dict[str, Any]) -> Capture | Rejected | str:
 
 
 class _Call(Holder):
-    """A configuration whose constructor only keeps what it is given; the judge validates it."""
+    """A configuration whose constructor only keeps its arguments; the judge validates them."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
 
 
 def _execute(text: str, flags: tuple[bool, bool], start: dict[str, Any], old: bool) -> dict[str, Any]:

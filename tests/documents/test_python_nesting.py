@@ -1,4 +1,4 @@
-"""Settings of several sites that stand between one another are rewritten in one run."""
+"""Settings of several sites that are nested in one another are rewritten in one run."""
 
 from __future__ import annotations
 

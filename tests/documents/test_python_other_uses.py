@@ -46,13 +46,13 @@ def test_examples_of_the_rules(rule: str, example: dict[str, Any]) -> None:
         "config.cuda_graph_scope += ['attn']\n",
     ],
 )
-def test_what_is_only_told(text: str) -> None:
+def test_a_use_that_has_no_fix_is_reported(text: str) -> None:
     result = check_noop(text)
-    assert len(result.examined.diagnostics) == 1, result.told
+    assert len(result.examined.diagnostics) == 1, result.messages
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('x = config.cuda_graph_scope != "full_iteration"', "always true"),
         ('x = config.cuda_graph_scope == "full"', "always false"),
@@ -62,8 +62,8 @@ def test_what_is_only_told(text: str) -> None:
         ('x = getattr(config, "cuda_graph_scope", [])', "not its default"),
     ],
 )
-def test_what_an_expression_evaluates_to(text: str, told: str) -> None:
-    assert told in check_noop(text).told
+def test_what_an_expression_evaluates_to(text: str, message: str) -> None:
+    assert message in check_noop(text).messages
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_full_iteration(before: str, after: str) -> None:
 
 def test_full_iteration_alone_was_also_true_under_none() -> None:
     result = check_noop("x = CudaGraphScope.full_iteration in config.cuda_graph_scope\n", header=BOTH)
-    assert "nothing was captured" in result.told
+    assert "nothing was captured" in result.messages
     check_fixed(
         "x = CudaGraphScope.full_iteration in config.cuda_graph_scope\n",
         'x = config.cuda_graph_impl == "full_iteration"\n',
@@ -154,15 +154,15 @@ def test_guarded_code_is_left() -> None:
         'if hasattr(config, "cuda_graph_scope") and CudaGraphScope.attn in config.cuda_graph_scope:\n    pass\n',
         header=BOTH,
     )
-    assert "several releases" in result.told
+    assert "several releases" in result.messages
 
 
-def test_an_own_copy_of_the_scope_is_told() -> None:
+def test_an_own_copy_of_the_scope_is_reported() -> None:
     result = check_noop(
         "class Engine:\n    def f(self):\n        return CudaGraphScope.attn in self.cuda_graph_scope\n", header=BOTH
     )
     assert result.rules == ["CG603"]
-    assert "`self.cuda_graph_scope` is a copy of it, made elsewhere in this file" in result.told
+    assert "`self.cuda_graph_scope` is a copy of it, made elsewhere in this file" in result.messages
 
 
 def test_code_that_runs_on_0_18_is_rewritten_on_request() -> None:
@@ -174,7 +174,7 @@ def test_code_that_runs_on_0_18_is_rewritten_on_request() -> None:
 def test_an_expression_is_not_rewritten_by_halves() -> None:
     before = "if not config.cuda_graph_scope or CudaGraphScope.attn in config.cuda_graph_scope:\n    f()\n"
     result = check_noop(before, header=BOTH)
-    assert "has to change with it" in result.told and "not empty" in result.told
+    assert "has to change with it" in result.messages and "not empty" in result.messages
     after = "if not config.cuda_graph_modules or CudaGraphModule.attn in config.cuda_graph_modules:\n    f()\n"
     check_fixed(before, after, header=BOTH, after_header=MODULE, unsafe=True)
 
@@ -208,4 +208,4 @@ def test_self_in_another_class_is_a_copy(base: str) -> None:
     )
     result = check_noop(IN_A_CLASS.format(base=base), header=header)
     assert result.rules == ["CG603"]
-    assert "`self.cuda_graph_scope` is a copy of it" in result.told
+    assert "`self.cuda_graph_scope` is a copy of it" in result.messages

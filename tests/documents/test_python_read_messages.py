@@ -23,12 +23,12 @@ def examined(code: str, head: str = HEAD) -> FilePlan:
 
 
 def said(code: str, head: str = HEAD) -> str:
-    found = examined(code, head).diagnostics
-    return "\n".join(f"{f.rule}: {f.message} [{f.blocked_by}] [{f.help}]" for f in found)
+    diagnostics = examined(code, head).diagnostics
+    return "\n".join(f"{f.rule}: {f.message} [{f.blocked_by}] [{f.help}]" for f in diagnostics)
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         ("if args.enable_cuda_graph: pass\n", "deletes `enable_cuda_graph` from `args`"),
         ("if args.cuda_graph_scope != 'full': pass\n", "reading it there is an AttributeError"),
@@ -49,8 +49,8 @@ def said(code: str, head: str = HEAD) -> str:
         ("Scopes = list['CudaGraphScope | str']\n", "a type names `CudaGraphScope`"),
     ],
 )
-def test_what_a_read_gives(code: str, told: str) -> None:
-    assert told in said(code)
+def test_what_a_read_gives(code: str, message: str) -> None:
+    assert message in said(code)
 
 
 def test_an_argument_is_not_said_to_be_false_or_none() -> None:
@@ -113,8 +113,8 @@ def test_a_scope_of_none_beside_modules_is_deleted() -> None:
     ],
 )
 def test_the_configuration_of_a_built_model_is_not_validated_again(code: str, reported: bool) -> None:
-    found = examined(code, BRIDGE).diagnostics
-    assert [diagnostic.rule for diagnostic in found] == (["CG501"] if reported else [])
+    diagnostics = examined(code, BRIDGE).diagnostics
+    assert [diagnostic.rule for diagnostic in diagnostics] == (["CG501"] if reported else [])
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_a_file_without_megatron_has_no_diagnostics(text: str) -> None:
     assert result.examined.skipped
 
 
-def test_an_unknown_callee_is_told() -> None:
+def test_an_unknown_callee_is_reported() -> None:
     result = check_noop('base = WorkloadBaseConfig(cuda_graph_impl="none", cuda_graph_scope=["full_iteration"])')
     assert set(result.rules) == {"CG006"}
 
@@ -113,7 +113,7 @@ def test_a_package_named_megatron_inside_another_is_not_megatrons(tmp_path: Path
     assert PythonDocument(text, str(path)).top_level == []
 
 
-def test_computed_values_are_told() -> None:
+def test_computed_values_are_reported() -> None:
     result = check_noop("config = TransformerConfig(enable_cuda_graph=flag, cuda_graph_scope=args.scope)")
     assert result.rules.count("CG003") == 2
 
@@ -127,10 +127,10 @@ def test_computed_values_are_told() -> None:
         'c = TransformerConfig(cuda_graph_scope="attn") if is_mcore_min_version("0.18") else None\n',
     ],
 )
-def test_code_for_several_releases_is_left_and_told(text: str) -> None:
+def test_code_for_several_releases_is_left_and_reported(text: str) -> None:
     result = check_noop(text)
     assert result.examined.diagnostics
-    assert "several releases" in result.told or "another release" in result.told
+    assert "several releases" in result.messages or "another release" in result.messages
 
 
 def test_targets_before_the_split_change_nothing() -> None:
@@ -267,7 +267,7 @@ def test_a_dict_that_is_only_ever_spread_into_a_config() -> None:
     )
 
 
-def test_a_dict_of_nobody_known_is_told() -> None:
+def test_a_dict_without_a_known_owner_is_reported() -> None:
     assert check_noop('options = {"enable_cuda_graph": True}').rules == ["CG006"]
     assert check_noop('options = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}').rules == ["CG006"]
 
@@ -340,9 +340,9 @@ def test_a_statement_that_goes_leaves_pass() -> None:
 
 
 def test_half_of_a_pair_is_not_guessed() -> None:
-    assert "elsewhere" in check_noop('cfg.model.cuda_graph_scope = "full"', header=BRIDGE).told
-    assert "elsewhere" in check_noop('cfg.model.cuda_graph_scope = ["full_iteration"]', header=BRIDGE).told
-    assert "elsewhere" in check_noop("cfg.model.enable_cuda_graph = False", header=BRIDGE).told
+    assert "elsewhere" in check_noop('cfg.model.cuda_graph_scope = "full"', header=BRIDGE).messages
+    assert "elsewhere" in check_noop('cfg.model.cuda_graph_scope = ["full_iteration"]', header=BRIDGE).messages
+    assert "elsewhere" in check_noop("cfg.model.enable_cuda_graph = False", header=BRIDGE).messages
 
 
 def test_modules_alone_are_renamed() -> None:
@@ -452,13 +452,13 @@ def test_a_branch_that_returns_changes_nothing_behind_it() -> None:
     )
 
 
-def test_a_setting_assigned_twice_is_told() -> None:
+def test_a_setting_assigned_twice_is_reported() -> None:
     result = check_noop(
         'cfg.model.cuda_graph_impl = "transformer_engine"\n'
         'cfg.model.cuda_graph_scope = "full"\ncfg.model.cuda_graph_scope = ["attn"]\n',
         header=BRIDGE,
     )
-    assert "assigned twice" in result.told
+    assert "assigned twice" in result.messages
 
 
 def test_one_undecided_statement_holds_all_of_its_object() -> None:
@@ -486,9 +486,9 @@ def test_a_built_object_is_not_changed_silently() -> None:
     result = check_noop(
         'config = TransformerConfig(hidden_size=8)\nconfig.cuda_graph_scope = ["attn"]\n',
     )
-    assert "silently ignored" in result.told
+    assert "silently ignored" in result.messages
     result = check_noop("config = TransformerConfig(hidden_size=8)\nconfig.enable_cuda_graph = True\n")
-    assert "built" in result.told
+    assert "built" in result.messages
 
 
 def test_a_built_object_gets_enum_members() -> None:
@@ -508,7 +508,7 @@ def test_a_built_object_gets_enum_members() -> None:
         "if CudaGraphScope.attn in cfg.model.cuda_graph_scope:",
     ],
 )
-def test_what_is_read_back_is_held(read: str) -> None:
+def test_a_setting_that_is_read_back_is_not_rewritten(read: str) -> None:
     result = check_noop(
         f"""\
         def f(cfg):
@@ -519,7 +519,7 @@ def test_what_is_read_back_is_held(read: str) -> None:
         """,
         header=BRIDGE + ENUMS,
     )
-    assert "change together" in result.told
+    assert "change together" in result.messages
 
 
 def test_what_is_read_before_or_elsewhere_is_not() -> None:
@@ -555,7 +555,7 @@ def test_a_class_of_the_file_may_have_defaults_of_its_own() -> None:
         config = Mine(cuda_graph_scope="full")
         """
     )
-    assert "elsewhere" in result.told
+    assert "elsewhere" in result.messages
 
 
 def test_a_name_that_is_bound_again_is_nobodys() -> None:
@@ -686,7 +686,7 @@ def test_flags() -> None:
     )
 
 
-def test_flags_with_computed_words_are_told() -> None:
+def test_flags_with_computed_words_are_reported() -> None:
     assert "CG003" in check_noop('argv = ["--cuda-graph-scope", scope]', header="").rules
 
 

@@ -38,18 +38,18 @@ def own(source: str) -> dict[str, object]:
     return {name: UNDECIDED if isinstance(value, Undecided) else value for name, value in site.own.items()}
 
 
-def rewritten(text: str, wanted: dict[int, Settings]) -> str:
+def rewritten(text: str, rewrites: dict[int, Settings]) -> str:
     document = YamlDocument(text)
-    result = apply(text, document.edits(wanted))
-    assert document.check(result, wanted) == ""
+    result = apply(text, document.edits(rewrites))
+    assert document.check(result, rewrites) == ""
     again = YamlDocument(result)
     assert again.edits({}) == []
     return result
 
 
-def assert_rewritten(before: str, after: str, *wanted: Settings) -> None:
+def assert_rewritten(before: str, after: str, *settings: Settings) -> None:
     """The sites of a text, in order, get these settings of their own."""
-    assert rewritten(text_of(before), dict(enumerate(wanted))) == text_of(after)
+    assert rewritten(text_of(before), dict(enumerate(settings))) == text_of(after)
 
 
 def without(name: str, site: Site) -> Settings:
@@ -58,13 +58,12 @@ def without(name: str, site: Site) -> Settings:
 
 def assert_removed(name: str, before: str, after: str) -> None:
     """A setting goes from every site that has it."""
-    found = sites(before)
-    assert_rewritten(before, after, *(without(name, site) for site in found))
+    assert_rewritten(before, after, *(without(name, site) for site in sites(before)))
 
 
-def assert_refused(source: str, wanted: Settings, reason: str) -> None:
+def assert_refused(source: str, settings: Settings, reason: str) -> None:
     with pytest.raises(CannotEditError, match=reason):
-        YamlDocument(text_of(source)).edits({0: wanted})
+        YamlDocument(text_of(source)).edits({0: settings})
 
 
 # --- reading ----------------------------------------------------------------------------------------
@@ -255,11 +254,11 @@ class TestValues:
         text = "t: &t yes\nl: &l [attn, *n]\n".replace("[attn, *n]", "[attn]")
         assert own(text + "m: {enable_cuda_graph: *t, cuda_graph_scope: *l}\n") == {ENABLE: True, SCOPE: ["attn"]}
 
-    def test_an_alias_of_what_holds_it_is_undecided(self) -> None:
+    def test_an_alias_of_its_own_parent_is_undecided(self) -> None:
         assert own("m: &m {cuda_graph_scope: *m}") == {SCOPE: UNDECIDED}
         assert own("cuda_graph_scope: &s [attn, *s]") == {SCOPE: UNDECIDED}
 
-    def test_a_setting_written_twice_is_told_and_not_edited(self) -> None:
+    def test_a_setting_written_twice_is_reported_and_not_edited(self) -> None:
         document = YamlDocument("m:\n  cuda_graph_scope: attn\n  cuda_graph_scope: mlp\n")
         assert [problem.rule for problem in document.problems] == ["CG005"]
         assert "line 2; YAML keeps the last" in document.problems[0].message
@@ -307,9 +306,9 @@ class TestMerging:
 
     @pytest.mark.parametrize("text", ["m: &m {cuda_graph_scope: attn, <<: {<<: *m}}", "m: &m {x: &x {<<: *m}, <<: *x}"])
     def test_a_mapping_that_merges_itself_ends(self, text: str) -> None:
-        found = sites(text)
-        assert any(site.blocked_by == "it merges a mapping that holds it" for site in found)
-        indices = {site.index: site.inherits for site in found}
+        read = sites(text)
+        assert any(site.blocked_by == "it merges a mapping that holds it" for site in read)
+        indices = {site.index: site.inherits for site in read}
         assert not any(index in indices[source] for index, sources in indices.items() for source in sources)
 
     def test_paths_of_aliases_in_what_is_aliased(self) -> None:
@@ -673,7 +672,7 @@ class TestAdd:
 
 class TestRefusals:
     @pytest.mark.parametrize(
-        ("text", "wanted", "reason"),
+        ("text", "settings", "reason"),
         [
             ("enable_cuda_graph: &t true\nx: *t", {IMPL: "local"}, "&t is part of"),
             ("cuda_graph_modules: [&a attn, mlp]\nx: *a", {MODULES: ["mlp"]}, "&a is part of"),
@@ -692,8 +691,8 @@ class TestRefusals:
             ("a: &a {x: 1}\nm: {<<: *a}", {IMPL: "local"}, "only merges others"),
         ],
     )
-    def test_say_why(self, text: str, wanted: Settings, reason: str) -> None:
-        assert_refused(text, wanted, reason)
+    def test_say_why(self, text: str, settings: Settings, reason: str) -> None:
+        assert_refused(text, settings, reason)
 
 
 class TestBytes:
@@ -703,11 +702,11 @@ class TestBytes:
     def test_are_those_of_the_fixture(self, case: str) -> None:
         text, bom = decode((CASES / case / "before.yaml").read_bytes())
         document = YamlDocument(text)
-        wanted = {
+        rewrites = {
             site.index: {IMPL: "local", MODULES: ["attn"], INFERENCE: "block"} if IMPL in site.own else {}
             for site in document.sites
         }
-        assert encode(rewritten(text, wanted), bom) == (CASES / case / "after.yaml").read_bytes()
+        assert encode(rewritten(text, rewrites), bom) == (CASES / case / "after.yaml").read_bytes()
 
     @pytest.mark.parametrize(
         "text",
@@ -722,7 +721,7 @@ class TestBytes:
             "? {a: b}\n: c\n? [x]\n",
         ],
     )
-    def test_stay_when_nothing_is_wanted_or_wanted_already(self, text: str) -> None:
+    def test_stay_when_no_rewrite_changes_them(self, text: str) -> None:
         document = YamlDocument(text)
         assert document.edits({}) == []
         assert document.edits({site.index: site.own for site in document.sites}) == []
@@ -735,10 +734,10 @@ class TestManySites:
         text = "{\n" + "".join(line.replace("N", str(number)) for number in range(count)) + "}\n"
         started = time.process_time()
         document = YamlDocument(text)
-        wanted = {site.index: without(SCOPE, site) for site in document.sites}
-        assert len(wanted) == count
-        edited = apply(text, document.edits(wanted))
-        assert document.check(edited, wanted) == ""
+        rewrites = {site.index: without(SCOPE, site) for site in document.sites}
+        assert len(rewrites) == count
+        edited = apply(text, document.edits(rewrites))
+        assert document.check(edited, rewrites) == ""
         assert SCOPE not in edited
         return time.process_time() - started
 
@@ -776,12 +775,12 @@ GUARDED = text_of(
 
 
 class TestCheck:
-    WANTED = {0: {IMPL: "local", MODULES: "attn"}}  # noqa: RUF012
+    REWRITES = {0: {IMPL: "local", MODULES: "attn"}}  # noqa: RUF012
 
     def edited(self) -> tuple[YamlDocument, str]:
         document = YamlDocument(GUARDED)
         assert document.sites[0].path == ("m",)
-        return document, apply(GUARDED, document.edits(self.WANTED))
+        return document, apply(GUARDED, document.edits(self.REWRITES))
 
     @pytest.mark.parametrize(
         ("old", "new"),
@@ -830,8 +829,8 @@ class TestCheck:
     def test_notices_damage(self, old: str, new: str) -> None:
         document, edited = self.edited()
         assert edited.count(old) == 1
-        assert document.check(edited, self.WANTED) == ""
-        assert document.check(edited.replace(old, new), self.WANTED) != ""
+        assert document.check(edited, self.REWRITES) == ""
+        assert document.check(edited.replace(old, new), self.REWRITES) != ""
 
     @pytest.mark.parametrize(
         ("old", "new"),
@@ -845,10 +844,10 @@ class TestCheck:
     )
     def test_lets_pass_what_reads_the_same(self, old: str, new: str) -> None:
         document, edited = self.edited()
-        assert document.check(edited.replace(old, new), self.WANTED) == ""
+        assert document.check(edited.replace(old, new), self.REWRITES) == ""
 
     def test_notices_that_a_setting_was_not_changed(self) -> None:
-        assert YamlDocument(GUARDED).check(GUARDED, self.WANTED) != ""
+        assert YamlDocument(GUARDED).check(GUARDED, self.REWRITES) != ""
 
     @pytest.mark.parametrize(
         ("value", "other"),
@@ -864,11 +863,11 @@ class TestCheck:
         text = f"m:\n  cuda_graph_scope: {value}\n"
         document = YamlDocument(text)
         assert isinstance(document.sites[0].own[SCOPE], Undecided)
-        wanted = {0: {MODULES: document.sites[0].own[SCOPE]}}
-        edited = apply(text, document.edits(wanted))
+        rewrites = {0: {MODULES: document.sites[0].own[SCOPE]}}
+        edited = apply(text, document.edits(rewrites))
         assert edited == f"m:\n  cuda_graph_modules: {value}\n"
-        assert document.check(edited, wanted) == ""
-        assert document.check(edited.replace(value, other), wanted) != ""
+        assert document.check(edited, rewrites) == ""
+        assert document.check(edited.replace(value, other), rewrites) != ""
 
     def test_notices_new_input_error_in_a_file_that_had_some(self) -> None:
         text = "a: {cuda_graph_scope: x, cuda_graph_scope: y}\nb: {cuda_graph_scope: x}\n"
@@ -879,7 +878,7 @@ class TestCheck:
 
     def test_says_on_which_line(self) -> None:
         document, edited = self.edited()
-        assert document.check(edited.replace("12", "13"), self.WANTED).endswith("(line 5)")
+        assert document.check(edited.replace("12", "13"), self.REWRITES).endswith("(line 5)")
 
 
 # --- values that are blocks of text, comments on the first line -----------------------------------------------

@@ -1,4 +1,4 @@
-"""A gate on old code: what is known is not reported, what is new is, and what is fixed is told."""
+"""A gate on old code: what is known is not reported, what is new is, and what is fixed is listed."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def test_a_repository_with_1000_legacy_diagnostics(project: Path, cgmigrate) -> 
     files[0].write_text("clean: true\n")
     files[1].unlink()
     files[2].write_text(files[2].read_text().replace("external_cuda_graph: true", "x: 1", 2))
-    told = cgmigrate("check", ".")
-    assert told.exit_code == 0
-    assert "note: known.json contains diagnostics that are fixed (remove them with --prune-baseline):" in told.stderr
-    assert "  conf/d0/000.yaml: 4 CG102\n  conf/d0/010.yaml: 4 CG102\n  conf/d0/020.yaml: 2 CG102\n" in told.stderr
+    result = cgmigrate("check", ".")
+    assert result.exit_code == 0
+    assert "note: known.json contains diagnostics that are fixed (remove them with --prune-baseline):" in result.stderr
+    assert "  conf/d0/000.yaml: 4 CG102\n  conf/d0/010.yaml: 4 CG102\n  conf/d0/020.yaml: 2 CG102\n" in result.stderr
 
     pruned = cgmigrate("check", "--prune-baseline", ".")
     assert pruned.exit_code == 0
@@ -143,7 +143,7 @@ def test_what_is_known_gets_no_comment(project: Path, cgmigrate) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (None, "known.json: there is no such baseline; --write-baseline makes it"),
         ("<<<<<<< ours\n{}\n", "not valid JSON (Expecting value: line 1 column 1 (char 0)); after a merge conflict"),
@@ -154,12 +154,14 @@ def test_what_is_known_gets_no_comment(project: Path, cgmigrate) -> None:
         ('{"version": 1, "findings": {"a.yaml": {"CG102": -1}}}', "numbers above 0"),
     ],
 )
-def test_a_baseline_that_cannot_be_used_is_an_error(project: Path, cgmigrate, content: str | None, told: str) -> None:
+def test_a_baseline_that_cannot_be_used_is_an_error(
+    project: Path, cgmigrate, content: str | None, message: str
+) -> None:
     write(project / "a.yaml", LEGACY)
     if content is not None:
         write(project / "known.json", content)
     result = cgmigrate("check", *KNOWN, ".")
-    assert (result.exit_code, result.stdout, told in result.stderr) == (2, "", True), result.stderr
+    assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True), result.stderr
 
 
 def test_usage(project: Path, cgmigrate) -> None:

@@ -75,11 +75,11 @@ def test_such_a_link_is_named_with_what_to_do(project: Path, victim: Path, cgmig
     assert diagnostic["fix"] is None
 
 
-@pytest.mark.parametrize("given", ["a.yaml", "VICTIM", "FOLDER", "link"])
-def test_a_path_of_the_command_line_is_written(project: Path, victim: Path, cgmigrate: Command, given: str) -> None:
+@pytest.mark.parametrize("name", ["a.yaml", "VICTIM", "FOLDER", "link"])
+def test_a_path_of_the_command_line_is_written(project: Path, victim: Path, cgmigrate: Command, name: str) -> None:
     lead_to(victim, project, "link")
     (project / "link").symlink_to(victim.parent)
-    words = [{"VICTIM": str(victim), "FOLDER": str(victim.parent)}.get(given, given)]
+    words = [{"VICTIM": str(victim), "FOLDER": str(victim.parent)}.get(name, name)]
     done = cgmigrate("fix", *words)
     assert (done.exit_code, victim.read_text()) == (0, MIGRATED), done.output
 

@@ -80,12 +80,12 @@ def test_every_rejection_code_has_a_rule() -> None:
 
     source = "".join(path.read_text() for path in (ROOT / "cgmigrate/megatron").glob("*.py"))
     codes = set(re.findall(r'Rejected(?:Error)?\(\s*"([a-z-]+)"', source)) | {"bad-impl", "bad-value"}
-    told: set[str] = set()
+    shown: set[str] = set()
     for rule in RULES.values():
         for case in rule.cases:
-            wanted = case.when.get("rejected", [])
-            told |= {wanted} if isinstance(wanted, str) else set(wanted)
-    assert codes == told
+            rejected = case.when.get("rejected", [])
+            shown |= {rejected} if isinstance(rejected, str) else set(rejected)
+    assert codes == shown
 
 
 def test_conditions_and_fixes_name_settings_only() -> None:
@@ -121,7 +121,7 @@ def test_a_team_adds_its_own_rules(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right", "line", "told"),
+    ("wrong", "right", "line", "expected"),
     [
         (
             "fields: [inference_cuda_graph_scope]",
@@ -141,22 +141,22 @@ def test_a_team_adds_its_own_rules(tmp_path: Path) -> None:
         ("message: our", "severity: fatal\nmessage: our", 7, "'fatal' is not one of error, warning"),
     ],
 )
-def test_a_wrong_rule_is_told_with_file_line_and_what_is_expected(
-    tmp_path: Path, wrong: str, right: str, line: int, told: str
+def test_a_wrong_rule_is_reported_with_file_line_and_what_is_expected(
+    tmp_path: Path, wrong: str, right: str, line: int, expected: str
 ) -> None:
     assert wrong in GOOD
     with pytest.raises(RuleError) as error:
         load_text(tmp_path, GOOD.replace(wrong, right, 1))
     message = str(error.value)
     assert message.startswith(f"{tmp_path / 'rule.yaml'}:{line}: "), message
-    assert told in message
+    assert expected in message
 
 
-def test_an_id_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_an_id_that_is_taken_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="CG101 is already defined in"):
         load_text(tmp_path, GOOD.replace("TEAM001", "CG101"))
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="not a folder of rules"):
         load([tmp_path / "nowhere"])

@@ -41,8 +41,8 @@ FLAGS = {name: "--" + name.replace("_", "-") for name in LEGACY}
 
 def product() -> list[dict[str, object]]:
     rows = itertools.product(*LEGACY.values())
-    found = [{k: v for k, v in zip(LEGACY, row, strict=True) if v is not ABSENT} for row in rows]
-    return [settings for settings in found if settings]
+    combinations = [{k: v for k, v in zip(LEGACY, row, strict=True) if v is not ABSENT} for row in rows]
+    return [settings for settings in combinations if settings]
 
 
 def as_yaml(settings: dict[str, object], reader: Reader) -> str:
@@ -112,7 +112,7 @@ def rows_of_017() -> dict[str, dict]:
     return {json.dumps(row["in"], sort_keys=True): row for row in rows if "ctx" not in row}
 
 
-def test_what_is_written_is_what_the_installed_megatron_core_makes_of_it(capsys) -> None:
+def test_the_installed_megatron_core_captures_what_the_rewrite_claims(capsys) -> None:
     """Judged without our own model of 0.19: the installed TransformerConfig, and the executed table of 0.17."""
     config = pytest.importorskip("megatron.core.transformer.transformer_config", reason="no megatron-core")
     executed, compared = rows_of_017(), 0
@@ -162,9 +162,9 @@ def test_the_trap_is_not_sprung() -> None:
     document = YamlDocument(as_yaml(settings, Reader.CONFIG))
     result = examine(document, Context(Release(0, 17), NEWEST, RULES, OWNERS))
     assert list(result.safe.values()) == [{"cuda_graph_impl": "none"}]
-    asked = examine(document, Context(Release(0, 19), NEWEST, RULES, OWNERS))
-    assert not asked.safe
-    assert "which is meant?" in asked.diagnostics[0].because or "would capture" in asked.diagnostics[0].because
+    from_019 = examine(document, Context(Release(0, 19), NEWEST, RULES, OWNERS))
+    assert not from_019.safe
+    assert "which is meant?" in from_019.diagnostics[0].because or "would capture" in from_019.diagnostics[0].because
 
 
 def test_a_rule_that_changes_what_is_captured_cannot_be_applied_silently(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Comments that leave diagnostics out: where they count, what is told of those that do nothing, and writing them."""
+"""Comments that suppress diagnostics: where they count, how those without effect are reported, and writing them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.support.reports import places_in
 HEAD = "from megatron.core.transformer import TransformerConfig\n"
 
 
-def found(result) -> list[tuple[int, str]]:
-    """(line, rule) of every diagnostic printed."""
+def reported(result) -> list[tuple[int, str]]:
+    """Return (line, rule) of every diagnostic printed."""
     return [(int(place.split(":")[1]), place.split(": ")[1]) for place in places_in(result.stdout)]
 
 
@@ -105,16 +105,16 @@ def test_in_python(project: Path, cgmigrate, text: str) -> None:
         ('m: {x: "\n  # cgmigrate: ignore[CG102]\n  ", external_cuda_graph: true}\n', 3),
     ],
 )
-def test_what_is_no_comment_or_stands_elsewhere_does_not_count(project: Path, cgmigrate, text: str, line: int) -> None:
+def test_what_is_no_comment_or_on_another_line_does_not_count(project: Path, cgmigrate, text: str, line: int) -> None:
     write(project / "a.yaml", text)
-    assert (line, "CG102") in found(cgmigrate("check", "a.yaml"))
+    assert (line, "CG102") in reported(cgmigrate("check", "a.yaml"))
 
 
 def test_a_string_in_python_is_no_comment(project: Path, cgmigrate) -> None:
     call = 'TransformerConfig(external_cuda_graph=True, s="# cgmigrate: ignore[CG1]")\n'
     text = 'x = """\n# cgmigrate: ignore-file\n"""\n' + call
     write(project / "a.py", HEAD + text)
-    assert found(cgmigrate("check", "a.py")) == [(5, "CG102")]
+    assert reported(cgmigrate("check", "a.py")) == [(5, "CG102")]
 
 
 # --- fixes ----------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_what_is_rewritten_together_stays_together(project: Path, cgmigrate) -> 
     assert path.read_text() == text.replace(
         "two:\n  external_cuda_graph: true", "two:\n  cuda_graph_impl: transformer_engine"
     )
-    assert found(result) == [(3, "CG106")]
+    assert reported(result) == [(3, "CG106")]
     assert (
         "blocked by: CG102 on line 2, which a comment suppresses and which has to change together with it"
         in result.stdout
@@ -143,7 +143,7 @@ def test_sites_that_share_an_anchor_stay_together(project: Path, cgmigrate) -> N
     assert (cgmigrate("fix", "a.yaml").exit_code, path.read_text()) == (1, text)
 
 
-def test_an_override_stays_with_what_it_is_laid_over(project: Path, cgmigrate) -> None:
+def test_an_override_stays_with_the_settings_that_it_overrides(project: Path, cgmigrate) -> None:
     text = (
         "trainer: {}\nexp_manager: {}\nmodel:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n"
         "  overwritten_attributes:\n    external_cuda_graph: false\n"
@@ -152,7 +152,7 @@ def test_an_override_stays_with_what_it_is_laid_over(project: Path, cgmigrate) -
     assert (cgmigrate("fix", "--unsafe-fixes", "a.yaml").exit_code, path.read_text()) == (1, text)
 
 
-def test_values_with_conditions_are_held_back_too(project: Path, cgmigrate) -> None:
+def test_a_suppressed_value_with_a_condition_is_not_rewritten(project: Path, cgmigrate) -> None:
     call = "TransformerConfig(enable_cuda_graph=True if x else False){}\n"
     text = HEAD + call.format("  # cgmigrate: ignore[CG101]") + call.format("")
     path = write(project / "a.py", text)
@@ -165,15 +165,15 @@ def test_values_with_conditions_are_held_back_too(project: Path, cgmigrate) -> N
 def test_a_remark_that_is_ignored_does_not_hold_a_fix_back(project: Path, cgmigrate) -> None:
     text = "m:\n  cuda_graph_impl: none\n  cuda_graph_scope: [attn]  # cgmigrate: ignore[CG303]\n"
     path = write(project / "a.yaml", text)
-    assert {rule for _, rule in found(cgmigrate("check", "a.yaml"))} == {"CG106"}
+    assert {rule for _, rule in reported(cgmigrate("check", "a.yaml"))} == {"CG106"}
     cgmigrate("fix", "a.yaml")
     assert path.read_text() == text.replace("cuda_graph_scope", "cuda_graph_modules")
 
 
 def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> None:
     head = HEAD + "from megatron.core.transformer.enums import CudaGraphScope\n"
-    asked = 'cfg.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in cfg.cuda_graph_scope'
-    text = head + f"if {asked}:{{}}\n    pass\n"
+    condition = 'cfg.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in cfg.cuda_graph_scope'
+    text = head + f"if {condition}:{{}}\n    pass\n"
     path = write(project / "a.py", text.format(""))
     assert cgmigrate("fix", "--unsafe-fixes", "--diff", "a.py").stdout
     write(path, text.format("  # cgmigrate: ignore[CG601]"))
@@ -187,7 +187,7 @@ def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> No
 
 
 @pytest.mark.parametrize(
-    ("comment", "told"),
+    ("comment", "message"),
     [
         ("ignore[CG301]", "CG301 in this comment suppresses nothing: there is no such diagnostic at this line"),
         ("ignore[CG102, CG301]", "CG301 in this comment suppresses nothing"),
@@ -199,26 +199,26 @@ def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> No
         ("ignore-file[CG2]", "CG2 in this comment suppresses nothing: there is no such diagnostic in the file"),
     ],
 )
-def test_a_comment_without_effect_is_told(project: Path, cgmigrate, comment: str, told: str) -> None:
+def test_a_comment_without_effect_is_reported(project: Path, cgmigrate, comment: str, message: str) -> None:
     write(project / "a.yaml", f"m:\n  external_cuda_graph: true  # cgmigrate: {comment}\n")
     result = cgmigrate("check", "a.yaml")
-    assert (2, "CG012") in found(result)
-    assert told in result.stdout
+    assert (2, "CG012") in reported(result)
+    assert message in result.stdout
 
 
-def test_a_clean_file_is_told_too_and_the_report_can_be_left_out(project: Path, cgmigrate) -> None:
+def test_a_clean_file_is_reported_too_and_the_report_can_be_suppressed(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", "m:\n  cuda_graph_impl: local  # cgmigrate: ignore[CG101]\n")
     write(project / "b.yaml", "# cgmigrate: ignore-file\nm:\n  hidden_size: 8\n")
-    assert found(cgmigrate("check", ".")) == [(2, "CG012"), (1, "CG012")]
+    assert reported(cgmigrate("check", ".")) == [(2, "CG012"), (1, "CG012")]
     assert cgmigrate("check", "--ignore", "CG012", ".").exit_code == 0
     write(project / "a.yaml", "m:\n  cuda_graph_impl: local  # cgmigrate: ignore[CG101, CG012]\n")
-    assert found(cgmigrate("check", "a.yaml")) == []
+    assert reported(cgmigrate("check", "a.yaml")) == []
 
 
-def test_codes_that_are_not_looked_for_are_not_told(project: Path, cgmigrate) -> None:
+def test_codes_that_are_not_selected_are_not_reported(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", "m:\n  cuda_graph_impl: local  # cgmigrate: ignore[CG101, CG3]\n")
-    assert len(found(cgmigrate("check", "--select", "CG1", "--select", "CG012", "."))) == 1
-    assert found(cgmigrate("check", "--ignore", "CG101", "--ignore", "CG303", ".")) == []
+    assert len(reported(cgmigrate("check", "--select", "CG1", "--select", "CG012", "."))) == 1
+    assert reported(cgmigrate("check", "--ignore", "CG101", "--ignore", "CG303", ".")) == []
 
 
 # --- writing them ---------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def test_what_cannot_be_read_gets_no_comment_and_stays_a_diagnostic(project: Pat
     path = write(project / "a.yaml", "a: [1\nenable_cuda_graph: true\n")
     result = cgmigrate("check", "--add-ignore", ".")
     assert (result.exit_code, path.read_text()) == (1, "a: [1\nenable_cuda_graph: true\n")
-    assert found(result) == [(2, "CG001")]
+    assert reported(result) == [(2, "CG001")]
 
 
 def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpus: Path) -> None:
@@ -306,7 +306,7 @@ def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpu
 
 
 def _examined(path: str, text: str) -> list[str]:
-    """The rules of what is found in a text that stands at a path."""
+    """Return the rules of the diagnostics in a text, as if it were the file at a path."""
 
     run = Run([], Options(rewrite=False))
     checked = run.checker([]).check(Source(path, Syntax.YAML, text.encode()))
@@ -360,7 +360,7 @@ def _without_requests(text: str) -> str:
     return re.sub(r"[ \t]*(?:# cgmigrate: ignore\[[^\]]*\])?(?=\r?\n)", "", text)
 
 
-def test_readers_are_not_needed_where_nothing_is_asked(project: Path) -> None:
+def test_modules_of_other_features_are_not_imported(project: Path) -> None:
     import subprocess
     import sys
 

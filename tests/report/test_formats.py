@@ -103,16 +103,16 @@ def test_every_line_of_concise_is_a_place_that_an_editor_jumps_to(examples: Path
     lines = cgmigrate("check", "--format", "concise", ".").stdout.splitlines()
     assert len(lines) == 32
     for line in lines:
-        found = re.fullmatch(r"(conf/[^:]+):(\d+):(\d+): (CG\d{3}) (\[\*\] )?\S.*", line)
-        assert found, line
-        assert Path(found[1]).read_text().splitlines()[int(found[2]) - 1][int(found[3]) - 1].strip()
+        place = re.fullmatch(r"(conf/[^:]+):(\d+):(\d+): (CG\d{3}) (\[\*\] )?\S.*", line)
+        assert place, line
+        assert Path(place[1]).read_text().splitlines()[int(place[2]) - 1][int(place[3]) - 1].strip()
 
 
 # --- json, jsonlines ------------------------------------------------------------------------------------
 
 
 def edited(text: str, edits: list[dict[str, Any]]) -> str:
-    """What a program makes of a diagnostic's edits: last first, so that places stay right."""
+    """Return a text with a diagnostic's edits applied: the last first, so that places stay right."""
     starts = [0]
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -164,15 +164,15 @@ def test_json_holds_the_run_the_diagnostics_and_the_edits(project: Path, cgmigra
 
 @pytest.mark.parametrize("unsafe", [False, True])
 def test_all_edits_together_are_what_fix_writes(examples: Path, cgmigrate: Run, unsafe: bool) -> None:
-    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
-    before = {f["path"]: Path(f["path"]).read_bytes().decode() for f in found}
-    wanted = ("safe", "unsafe") if unsafe else ("safe",)
+    diagnostics = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    before = {f["path"]: Path(f["path"]).read_bytes().decode() for f in diagnostics}
+    applied = ("safe", "unsafe") if unsafe else ("safe",)
     after = dict(before)
     for path, text in before.items():
         edits = [
             e
-            for f in found
-            if f["path"] == path and f["fix"] and f["fix"]["safety"] in wanted
+            for f in diagnostics
+            if f["path"] == path and f["fix"] and f["fix"]["safety"] in applied
             for e in f["fix"]["edits"]
         ]
         unique = list({json.dumps(edit): edit for edit in edits}.values())
@@ -194,9 +194,9 @@ two = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScop
 def test_each_fix_is_whole_by_itself(examples: Path, cgmigrate: Run) -> None:
     """Applied alone, it settles its diagnostic, adds none, and leaves code that compiles."""
     write("conf/a.py", PYTHON)
-    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    diagnostics = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
     tried = 0
-    for diagnostic in found:
+    for diagnostic in diagnostics:
         if not diagnostic["fix"] or diagnostic["fix"]["safety"] != "safe":
             continue
         path = Path(diagnostic["path"])
@@ -205,10 +205,10 @@ def test_each_fix_is_whole_by_itself(examples: Path, cgmigrate: Run) -> None:
         left = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
         path.write_bytes(before)
         # Its fingerprint may go to a later diagnostic with the same words, so the set only shrinks.
-        assert {f["fingerprint"] for f in left} < {f["fingerprint"] for f in found}, diagnostic
+        assert {f["fingerprint"] for f in left} < {f["fingerprint"] for f in diagnostics}, diagnostic
         tried += 1
     assert tried == 21
-    one = next(f for f in found if f["path"].endswith("a.py") and f["line"] == 4)
+    one = next(f for f in diagnostics if f["path"].endswith("a.py") and f["line"] == 4)
     assert edited(PYTHON, one["fix"]["edits"]) == PYTHON.replace(
         "import CudaGraphScope", "import CudaGraphModule, CudaGraphScope"
     ).replace("cuda_graph_scope=[CudaGraphScope.attn]", "cuda_graph_modules=[CudaGraphModule.attn]")
@@ -240,8 +240,8 @@ def test_jsonlines_are_the_diagnostics_of_json(examples: Path, cgmigrate: Run) -
 
 
 def fingerprints(cgmigrate: Run) -> list[str]:
-    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
-    return [diagnostic["fingerprint"] for diagnostic in found]
+    diagnostics = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    return [diagnostic["fingerprint"] for diagnostic in diagnostics]
 
 
 def test_fingerprints_stay_when_lines_move_and_none_is_shared(project: Path, cgmigrate: Run) -> None:
@@ -267,7 +267,7 @@ def test_fingerprints_stay_when_the_like_of_a_diagnostic_is_suppressed(
     assert fingerprints(cgmigrate) == [before[1 - where]]
 
 
-def test_fingerprints_do_not_depend_on_where_one_stands(project: Path, cgmigrate: Run, monkeypatch) -> None:
+def test_fingerprints_do_not_depend_on_the_working_directory(project: Path, cgmigrate: Run, monkeypatch) -> None:
     write("sub/a.yaml", TWO)
     above = fingerprints(cgmigrate)
     monkeypatch.chdir("sub")
@@ -334,18 +334,18 @@ def test_sarif_paths_are_the_repositorys(project: Path, cgmigrate: Run, monkeypa
     assert outside == {"uri": other.as_uri()}
 
 
-def test_sarif_tells_rules_places_fixes_and_fingerprints(examples: Path, cgmigrate: Run) -> None:
+def test_sarif_has_rules_places_fixes_and_fingerprints(examples: Path, cgmigrate: Run) -> None:
     run = sarif(cgmigrate, ".")
-    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    diagnostics = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
     rules = run["tool"]["driver"]["rules"]
     assert run["columnKind"] == "unicodeCodePoints"
-    assert [rule["id"] for rule in rules] == sorted({f["rule"] for f in found})
+    assert [rule["id"] for rule in rules] == sorted({f["rule"] for f in diagnostics})
     for rule in rules:
-        told = cgmigrate("explain", rule["id"]).stdout
-        assert rule["help"]["text"] == told
-        for line in told.splitlines():
+        explanation = cgmigrate("explain", rule["id"]).stdout
+        assert rule["help"]["text"] == explanation
+        for line in explanation.splitlines():
             assert line.strip().removeprefix("- ") in rule["help"]["markdown"] or line.startswith(("Severity", "CG"))
-    for result, diagnostic in zip(run["results"], found, strict=True):
+    for result, diagnostic in zip(run["results"], diagnostics, strict=True):
         region = result["locations"][0]["physicalLocation"]["region"]
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == diagnostic["rule"]
         assert (result["level"], region["startLine"], region["endLine"]) == (
@@ -387,7 +387,7 @@ def test_sarif_says_when_something_was_not_looked_at(project: Path, cgmigrate: R
 
 def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
     """Workflow commands, read as the runner does (actions/runner: ActionCommand.TryParseV2)."""
-    found = []
+    parsed = []
     for line in text.splitlines():
         whole = re.fullmatch(r"::(\w+)(?: ([^:]*(?:[^:]|:(?!:))*?))?::(.*)", line)
         assert whole, line
@@ -400,8 +400,8 @@ def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
             return value.replace("%25", "%")
 
         read = {name: plain(value, ("%3A", "%2C")) for name, value in properties.items()}
-        found.append((whole[1], read, plain(whole[3])))
-    return found
+        parsed.append((whole[1], read, plain(whole[3])))
+    return parsed
 
 
 def test_github_annotations_are_read_back_as_they_were_meant(project: Path, cgmigrate: Run, monkeypatch) -> None:
@@ -442,13 +442,13 @@ def test_github_levels_are_those_of_the_rules(project: Path, cgmigrate: Run) -> 
     ]
 
 
-def test_github_is_told_of_its_own_limit(project: Path, cgmigrate: Run) -> None:
+def test_a_notice_names_the_limit_of_github(project: Path, cgmigrate: Run) -> None:
     write("a.yaml", "".join(TWO.replace("model", f"model{n}") for n in range(5)))
-    told = "GitHub shows 10 errors and 10 warnings of a step"
-    assert told not in cgmigrate("check", "--format", "github", ".").stdout
+    notice = "GitHub shows 10 errors and 10 warnings of a step"
+    assert notice not in cgmigrate("check", "--format", "github", ".").stdout
     write("b.yaml", TWO)
     first = cgmigrate("check", "--format", "github", ".").stdout.splitlines()[0]
-    assert first.startswith("::notice title=cgmigrate::Found 12 diagnostics in 2 of 2 files") and told in first
+    assert first.startswith("::notice title=cgmigrate::Found 12 diagnostics in 2 of 2 files") and notice in first
 
 
 # --- GitLab ---------------------------------------------------------------------------------------------
@@ -485,11 +485,11 @@ def junit(cgmigrate: Run, *words: str) -> Any:
 
 def test_junit_has_a_suite_a_file_and_a_failure_a_diagnostic(examples: Path, cgmigrate: Run) -> None:
     report = junit(cgmigrate, ".")
-    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
-    assert [suite.name for suite in report] == list(dict.fromkeys(f["path"] for f in found))
-    assert (report.tests, report.failures, report.errors) == (len(found), len(found), 0)
+    diagnostics = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    assert [suite.name for suite in report] == list(dict.fromkeys(f["path"] for f in diagnostics))
+    assert (report.tests, report.failures, report.errors) == (len(diagnostics), len(diagnostics), 0)
     cases = [case for suite in report for case in suite]
-    for case, diagnostic in zip(cases, found, strict=True):
+    for case, diagnostic in zip(cases, diagnostics, strict=True):
         (failure,) = case.result
         assert case.name.split(" ")[0] == f"org.cgmigrate.{diagnostic['rule']}"
         assert case.classname == diagnostic["path"].removesuffix(".yaml")
@@ -548,14 +548,14 @@ def _no_job(monkeypatch) -> None:
 
 @pytest.mark.usefixtures("_no_job")
 def test_markdown_is_a_table_with_every_diagnostic(examples: Path, cgmigrate: Run) -> None:
-    found = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    diagnostics = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
     rows = rendered(cgmigrate("check", "--format", "markdown", ".").stdout)
-    assert [len(row) for row in rows] == [5] * len(found)
+    assert [len(row) for row in rows] == [5] * len(diagnostics)
 
     def words(text: str) -> str:
         return " ".join(text.replace("`", " ").split())
 
-    for (sign, where, rule, what, then), diagnostic in zip(rows, found, strict=True):
+    for (sign, where, rule, what, then), diagnostic in zip(rows, diagnostics, strict=True):
         assert sign == {"error": "❌", "warning": "⚠️"}[diagnostic["severity"]]
         assert (where, rule) == (f"{diagnostic['path']}:{diagnostic['line']}", diagnostic["rule"])
         assert words(what) == words(diagnostic["message"])
@@ -575,23 +575,23 @@ def test_markdown_links_to_the_lines_in_a_github_job(project: Path, cgmigrate: R
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.example")
     monkeypatch.setenv("GITHUB_REPOSITORY", "team/recipes")
     monkeypatch.setenv("GITHUB_SHA", "abc123")
-    told = cgmigrate("check", "--format", "markdown", ".").stdout
-    assert "[`a b.yaml:3`](https://github.example/team/recipes/blob/abc123/a%20b.yaml#L3)" in told
+    markdown = cgmigrate("check", "--format", "markdown", ".").stdout
+    assert "[`a b.yaml:3`](https://github.example/team/recipes/blob/abc123/a%20b.yaml#L3)" in markdown
 
 
 @pytest.mark.usefixtures("_no_job")
-def test_markdown_fits_a_comment_and_counts_what_it_leaves_out(project: Path, cgmigrate: Run) -> None:
+def test_markdown_fits_a_comment_and_counts_what_it_omits(project: Path, cgmigrate: Run) -> None:
     write("a.yaml", "".join(TWO.replace("model", f"model{n}") for n in range(400)))
-    told = cgmigrate("check", "--format", "markdown", ".").stdout
-    assert 55_000 < len(told) < 65_536
-    left = re.search(r"… and (\d+) more\.\n$", told)
-    assert left and len(rendered(told)) + int(left[1]) == 800
+    markdown = cgmigrate("check", "--format", "markdown", ".").stdout
+    assert 55_000 < len(markdown) < 65_536
+    left = re.search(r"… and (\d+) more\.\n$", markdown)
+    assert left and len(rendered(markdown)) + int(left[1]) == 800
 
 
 def test_markdown_of_a_clean_run_is_a_sentence(project: Path, cgmigrate: Run) -> None:
     write("a.yaml", "x: 1\n")
-    told = cgmigrate("check", "--format", "markdown", ".").stdout
-    assert told == "### cgmigrate\n\nChecked 1 file: nothing found.\n"
+    markdown = cgmigrate("check", "--format", "markdown", ".").stdout
+    assert markdown == "### cgmigrate\n\nChecked 1 file: nothing found.\n"
 
 
 # --- fix ------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class Recorder:
         return sys.monitoring.DISABLE
 
     def _take(self, name: str, seconds: float) -> None:
-        lines = {os.path.relpath(path, Path(PACKAGE).parent): sorted(found) for path, found in self.lines.items()}
+        lines = {os.path.relpath(path, Path(PACKAGE).parent): sorted(numbers) for path, numbers in self.lines.items()}
         self.tests[name] = {"seconds": seconds, "lines": lines}
         self.lines.clear()
         sys.monitoring.restart_events()

@@ -30,7 +30,7 @@ class Result:
         return [diagnostic.rule for diagnostic in self.examined.diagnostics]
 
     @property
-    def told(self) -> str:
+    def messages(self) -> str:
         return "\n".join(
             " ".join(
                 (
@@ -61,10 +61,10 @@ def run(
     document = PythonDocument(text, path)
     context = _context(*(Release(*map(int, release.split("."))) for release in (source, target)))
     examined = examine(document, context)
-    wanted = rewrites(document, examined) if exposed else dict(examined.safe)
-    wanted |= examined.unsafe if unsafe else {}
-    after = apply(text, document.edits(wanted)) if wanted else text
-    assert not wanted or document.check(after, wanted) == ""
+    settings = rewrites(document, examined) if exposed else dict(examined.safe)
+    settings |= examined.unsafe if unsafe else {}
+    after = apply(text, document.edits(settings)) if settings else text
+    assert not settings or document.check(after, settings) == ""
     return Result(text, after, examined)
 
 

@@ -29,7 +29,7 @@ class Fixed(NamedTuple):
 
     text: str
     before: YamlDocument
-    wanted: dict[int, Settings]
+    rewrites: dict[int, Settings]
     safe: str = ""
 
 
@@ -45,10 +45,10 @@ def context() -> Context:
 def fix(text: str) -> Fixed:
     document = YamlDocument(text)
     examined = examine(document, context())
-    wanted = {**examined.safe, **examined.unsafe}
-    after = apply(text, document.edits(wanted))
-    assert document.check(after, wanted) == ""
-    return Fixed(after, document, wanted, apply(text, document.edits(examined.safe)))
+    rewrites = {**examined.safe, **examined.unsafe}
+    after = apply(text, document.edits(rewrites))
+    assert document.check(after, rewrites) == ""
+    return Fixed(after, document, rewrites, apply(text, document.edits(examined.safe)))
 
 
 # --- the judges -------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def assert_idempotent(fixed: Fixed) -> None:
 
 def assert_lossless(text: str, fixed: Fixed) -> None:
     """Every line that holds no setting and no comment on one is there, in order, with its line break."""
-    if not fixed.wanted:
+    if not fixed.rewrites:
         assert fixed.text == text
         return
     before = lines_of(text)
@@ -87,11 +87,11 @@ def assert_lossless(text: str, fixed: Fixed) -> None:
 def lines_of(text: str) -> list[tuple[str, str]]:
     """The lines that are not blank, and their line breaks."""
     breaks = list(BREAK.finditer(text))
-    starts = [0, *(found.end() for found in breaks)]
-    ends = [*(found.start() for found in breaks), len(text)]
-    endings = [*(found.group() for found in breaks), ""]
-    found = zip(starts, ends, endings, strict=True)
-    return [(essential(text[at:end]), ending) for at, end, ending in found if text[at:end].strip()]
+    starts = [0, *(match.end() for match in breaks)]
+    ends = [*(match.start() for match in breaks), len(text)]
+    endings = [*(match.group() for match in breaks), ""]
+    lines = zip(starts, ends, endings, strict=True)
+    return [(essential(text[at:end]), ending) for at, end, ending in lines if text[at:end].strip()]
 
 
 def essential(line: str) -> str:
@@ -102,14 +102,14 @@ def essential(line: str) -> str:
     """
     code, hash_, comment = line.rstrip().partition(" #")
     code = re.sub(r"[\s,{}\[\]]+$", "", code)
-    code = re.sub(r"[{\[]\s+|\s+(?=[}\]])", lambda found: found.group().strip(), code)
+    code = re.sub(r"[{\[]\s+|\s+(?=[}\]])", lambda match: match.group().strip(), code)
     return re.sub(r"^[\s\-]+", "", code) + hash_ + comment
 
 
 def lines_with_settings(text: str, document: YamlDocument) -> set[int]:
-    """Numbers, among the lines that are not blank, of those a setting stands on."""
+    """Return the numbers, among the lines that are not blank, of the lines with a setting."""
     numbers: list[int] = []
-    number, at, starts = -1, 0, [0, *(found.end() for found in BREAK.finditer(text))]
+    number, at, starts = -1, 0, [0, *(match.end() for match in BREAK.finditer(text))]
     for at, end in zip(starts, [*starts[1:], len(text)], strict=True):
         number += bool(text[at:end].strip())
         numbers.append(number)
@@ -159,7 +159,7 @@ def assert_ruamel_agrees(text: str, fixed: Fixed) -> None:
     assert_captures_agree(before, ruamel(fixed.safe), fixed.before)
     settled: dict[int, Settings] = {}
     for component in components(fixed.before.sites):
-        settled |= effective_in(fixed.before.sites, component, fixed.wanted)
+        settled |= effective_in(fixed.before.sites, component, fixed.rewrites)
     for site in fixed.before.sites:
         mapping = at_path(after, site.path) if len(after) == 1 and site.path else None
         decided = settled[site.index]
@@ -199,7 +199,7 @@ def at_path(documents: list[Any], path: tuple[str, ...]) -> dict[str, Any] | Non
 
 
 def settings_in(mapping: dict[str, Any]) -> dict[str, Any]:
-    found = {}
+    settings = {}
     for key, value in mapping.items():
         name = str(key).lstrip("-").replace("-", "_") if str(key).startswith("--") else str(key)
         if name in FIELDS:
@@ -207,5 +207,5 @@ def settings_in(mapping: dict[str, Any]) -> dict[str, Any]:
             flag = str(key).startswith("--")
             # ruamel.yaml reads YAML 1.2, where `yes` and `no` are words.
             value = {"yes": True, "on": True, "no": False, "off": False}.get(str(value).lower(), value)
-            found[name] = (flag if value is None else bool(value)) if boolean else value
-    return found
+            settings[name] = (flag if value is None else bool(value)) if boolean else value
+    return settings

@@ -121,7 +121,7 @@ def flow_lines(draw: st.DrawFn) -> list[str]:
     lines = ["{"]
     for at, part in enumerate(parts):
         lines += draw(
-            st.lists(st.one_of(NEUTRAL, ABOUT), max_size=1).map(lambda found: ["  " + line for line in found])
+            st.lists(st.one_of(NEUTRAL, ABOUT), max_size=1).map(lambda extra: ["  " + line for line in extra])
         )
         last = at == len(parts) - 1
         lines.append("  " + part + (comma if last else ",") + draw(st.sampled_from(["", "", "  # why"])))

@@ -473,7 +473,7 @@ class TestFailures:
 
 
 def git_apply(folder: Path, name: str, before: str, diff: str) -> bytes:
-    """What git makes of a file with a diff."""
+    """Return what `git apply` writes when it applies a diff to a file."""
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     if not (folder / ".git").exists():
         subprocess.run(["git", "init", "--quiet", str(folder)], check=True, env=environment)
