@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from cgmigrate.report.style import Style
 
 
+LINES_AT_ONCE, BYTES_AT_ONCE = 50, 8192
+"""How much of a report one write takes: Python drops the error of a large one whose reader has gone away."""
 WITH_EDITS = ("json", "jsonlines", "sarif")
 """The formats that contain the edits of a fix."""
 
@@ -105,7 +107,10 @@ class Output:
         return RuleName(rule.id, rule.name, page_of(rule.id))
 
     def _write(self, text: str) -> None:
-        click.echo(text, nl=False, err=self.to_stderr, color=self.colour)
+        lines = text.splitlines(keepends=True)
+        for start in range(0, len(lines), LINES_AT_ONCE):
+            piece = "".join(lines[start : start + LINES_AT_ONCE])
+            click.echo(piece, nl=False, err=self.to_stderr, color=self.colour)
 
     def finish(self) -> None:
         """Write the report if it is written as a whole. Raises CommandError if its file cannot be written."""
@@ -122,7 +127,8 @@ class Output:
         # Always UTF-8, whatever the terminal's encoding: programs read this.
         data = render(self.report()).encode("utf-8", "replace")
         if file is None:
-            click.echo(data, nl=False, err=self.to_stderr)
+            for start in range(0, len(data), BYTES_AT_ONCE):
+                click.echo(data[start : start + BYTES_AT_ONCE], nl=False, err=self.to_stderr)
             return
         from cgmigrate.project.output_files import write_file
 

@@ -192,7 +192,12 @@ def test_the_action_installs_itself(runner: Runner, tmp_path: Path) -> None:
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     program = runner.folder / "temp/cgmigrate/bin/cgmigrate"
     found = subprocess.run(
-        [program, "check", "."], cwd=runner.repo, env=env, capture_output=True, text=True, check=False
+        [program, "check", "--output-format", "concise", "."],
+        cwd=runner.repo,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert found.returncode == 1 and "train.yaml:3:3: CG101" in found.stdout
 

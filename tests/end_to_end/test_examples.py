@@ -84,7 +84,7 @@ def test_every_example_is_listed_here() -> None:
 
 
 def test_check_reports_these_lines_and_rules(configs: Path) -> None:
-    result = cgmigrate("check", "configs")
+    result = cgmigrate("check", "--output-format", "concise", "configs")
 
     assert diagnostics_in(result.output) == {name: found for name, found in DIAGNOSTICS.items() if any(found)}
     assert result.exit_code == 1
@@ -101,7 +101,7 @@ def test_fix_writes_the_expected_bytes_and_nothing_else(configs: Path) -> None:
 
 def test_a_second_run_finds_only_what_was_left(configs: Path) -> None:
     cgmigrate("fix", "configs")
-    result = cgmigrate("check", "configs")
+    result = cgmigrate("check", "--output-format", "concise", "configs")
 
     # Lines move up where something above them was deleted.
     codes = {
@@ -144,12 +144,12 @@ def test_the_generation_engine_keeps_its_own_key(configs: Path) -> None:
 
 
 def test_on_0_18_and_later_a_scope_under_none_is_asked_about(configs: Path) -> None:
-    result = cgmigrate("check", "--from", "0.19", "configs/omegaconf/verl-actor.yaml")
+    result = cgmigrate("check", "--output-format", "concise", "--from", "0.19", "configs/omegaconf/verl-actor.yaml")
 
     assert diagnostics_in(result.output)["omegaconf/verl-actor.yaml"] == Diagnostics([], ["13 CG301", "23 CG207"])
 
 
 def test_the_pin_beside_the_examples_is_read(configs: Path) -> None:
-    result = cgmigrate("check", "configs")
+    result = cgmigrate("check", "--output-format", "concise", "configs")
 
     assert "requirements.txt:2 (megatron-core>=0.17,<0.20) still admits 0.17" in result.output

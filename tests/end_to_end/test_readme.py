@@ -208,7 +208,7 @@ def test_command_lines_in_yaml_are_reported_and_left(recipe: Path) -> None:
     result = cgmigrate("fix", str(recipe))
 
     assert result.exit_code == 1
-    assert result.output.count(" CG011 ") == 2
+    assert result.output.count("[CG011]") == 2
     assert recipe.read_text(encoding="utf-8") == text
 
 

@@ -130,6 +130,6 @@ def test_a_file_that_another_one_extends_is_no_safe_fix(project: Path, cgmigrate
     write(project / "runs/a.yaml", "extends: ../base.yaml\nmodel:\n  transformer_config:\n    cuda_graph_impl: none\n")
     if tracked:
         checkout(project)
-    result = cgmigrate("fix", "base.yaml" if tracked else ".")
+    result = cgmigrate("fix", "--output-format", "concise", "base.yaml" if tracked else ".")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
     assert "base.yaml:3:5: CG010 the file is merged into `runs/a.yaml`" in result.stdout

@@ -515,7 +515,7 @@ def test_options_that_need_others_are_kept_with_them_only() -> None:
     assert "sequence_parallel" not in proxy_of({"tensor_model_parallel_size": 2}, 2).fields
     fp8 = {"fp8": "hybrid", "fp8_recipe": "tensorwise"}
     assert proxy_of(fp8).fields.items() >= fp8.items()
-    assert proxy_of({"context_parallel_size": 2, "hidden_size": 8}).notes == ("context parallelism is left out",)
+    assert proxy_of({"context_parallel_size": 2, "hidden_size": 8}).notes == ("context parallelism is omitted",)
     assert proxy_of({"context_parallel_size": 1, "hidden_size": 8}).notes == ()
     assert (proxy_of({"transformer_impl": "local"}).spec, proxy_of({}).spec) == ("local", "te")
 
