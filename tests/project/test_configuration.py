@@ -289,9 +289,8 @@ def test_toml_is_parsed_only_where_there_is_a_configuration(project: Path) -> No
 
 def test_the_reference_names_every_key_and_its_example_is_valid(project: Path, cgmigrate) -> None:
     text = DOCS.read_text(encoding="utf-8")
-    assert re.findall(r"^### `([a-z-]+)`$", text, re.MULTILINE) == [
-        key for key in KEYS if key != "format"
-    ]  # an older name of output-format
+    described = re.findall(r"^### `([a-z-]+)`$", text, re.MULTILINE)
+    assert described == [key for key in KEYS if key != "format"], "format is an older name of output-format"
     (project / "team-rules").mkdir()
     write(project / "cgmigrate-baseline.json", '{"version": 1, "findings": {}}\n')
     for block in re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
