@@ -72,10 +72,10 @@ def _reason(case: Case) -> str:
 
 
 def _plain(message: str) -> str:
-    """A message without a file: settings by their plain names, without the reader's own words."""
+    """A message without a file: settings by their plain names, without a release and the reader's own words."""
     for name in FIELDS:
         message = message.replace("{" + name + "}", name)
-    return message.replace(" {refuser}", "").replace("{reason}", "…")
+    return message.replace(" for megatron-core {refuser}", "").replace(" {refuser}", "").replace("{reason}", "…")
 
 
 def _bullets(lines: Iterable[str]) -> str:

@@ -22,6 +22,17 @@ def refusal_of(case: SiteCase, context: Context) -> tuple[Rejected, Release] | N
     return None
 
 
+def refusal_note(case: SiteCase, context: Context) -> str:
+    """Return who refuses a site's current settings and in which words; empty if both releases accept them."""
+    refused = refusal_of(case, context)
+    if refused is None:
+        return ""
+    refusal, release = refused
+    # The releases of a run are megatron-core's; that of Megatron-Bridge is not known.
+    program = "Megatron-Bridge" if refusal.code == "bridge-local" else f"megatron-core {release}"
+    return f'{program} refuses it: "{refusal.reason}"'
+
+
 def help_for(refusal: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
     """Return what to write instead of refused settings: the help of the rule about this refusal."""
     state = State(settings, reader_name(case.reader), case.source, context.target, refusal.code)

@@ -14,7 +14,8 @@ from cgmigrate.lint.fix_text import fix_text
 from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_repetition
 from cgmigrate.lint.messages import message, notes_of
 from cgmigrate.lint.reasons import SiteReasons, with_applicability
-from cgmigrate.lint.rules import Rule
+from cgmigrate.lint.refusals import refusal_note
+from cgmigrate.lint.rules import Case, Rule
 from cgmigrate.text.spans import Span
 
 
@@ -69,11 +70,12 @@ class _SiteReport:
     def _migration(self, match: Match, reasons: SiteReasons, is_main: bool) -> Diagnostic:
         """Return the diagnostic of a rule that rewrites the site; the main one carries the notes of the site."""
         case, quotes = self.case, self.plan.quotes.get(self.case.site.index, {})
+        diagnostic = self._diagnostic(match)
         diagnostic = replace(
-            self._diagnostic(match),
+            diagnostic,
             fix=fix_text(case.document, case.site, match.written, self.changes, quotes),
             applicability=self.applicability,
-            notes=notes_of(case, self.applicability, self.context) if is_main else (),
+            notes=(*diagnostic.notes, *(notes_of(case, self.applicability, self.context) if is_main else ())),
         )
         if self.applicability is not Applicability.SAFE:
             diagnostic = reasons.explain(diagnostic)
@@ -83,7 +85,15 @@ class _SiteReport:
 
     def _diagnostic(self, match: Match) -> Diagnostic:
         text = message(match.case.message, self.case, self.context)
-        return Diagnostic(match.rule.id, match.rule.severity, match.written.span, text)
+        return Diagnostic(
+            match.rule.id, match.rule.severity, match.written.span, text, notes=self._quotation(match.case)
+        )
+
+    def _quotation(self, case: Case) -> tuple[str, ...]:
+        """Return a note with the refusal that a case is about, unless its message quotes it."""
+        if not case.about_refusal or "{reason}" in case.message:
+            return ()
+        return tuple(filter(None, [refusal_note(self.case, self.context)]))
 
     def _reasons(self, raised: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -> SiteReasons:
         spans = [(match.rule.id, match.written.span) for match in self.matches]
