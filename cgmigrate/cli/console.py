@@ -160,6 +160,7 @@ class Output:
             return
         from cgmigrate.cli.next_command import explain_command
         from cgmigrate.report import overview
+        from cgmigrate.report.concise import MARK
         from cgmigrate.report.folding import folded
 
         report, shown = self.report(), folded(self.reported)
@@ -168,7 +169,8 @@ class Output:
         if explain != report.next_command:
             lines.append(f"`{explain}` says more.")
         style = style_of(sys.stderr, self.coloured(err=True))
-        for line in [*lines, *overview.last_lines(report, shown, style)]:
+        mark = MARK if self.reporting.statistics or self.format in ("concise", "grouped") else ""
+        for line in [*lines, *overview.last_lines(report, shown, style, mark)]:
             click.echo(line, err=True, color=self.colour)
 
     def _print_releases(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -86,6 +86,8 @@ class Reported:
     labels: tuple[Label, ...] = ()
     proof: str = ""
     edits: tuple[Edit, ...] = ()
+    fixed_with: Place | None = None
+    """Where an earlier diagnostic of the file is that has the same edits and shows them."""
 
     @property
     def named(self) -> str:
@@ -134,16 +136,17 @@ class Report:
         return sum(reported.diagnostic.severity == severity for reported in self.diagnostics)
 
     def summary(self, by_place: bool = False) -> str:
-        """The run in a sentence; ``by_place`` counts several codes for one fix of one setting once."""
+        """Return the run in a sentence; ``by_place`` counts several codes for one fix of one setting once."""
         from cgmigrate.report.folding import folded
 
         diagnostics = folded(self.diagnostics) if by_place else self.diagnostics
         seen = counted(self.files, "file")
         if not diagnostics:
             return f"Checked {seen}: nothing found."
-        fixable = sum(reported.applied for reported in diagnostics)
-        fixes = f", {fixable} of them ([*]) fixed by `cgmigrate fix`" if fixable else ""
-        return f"Found {counted(len(diagnostics), 'diagnostic')} in {self.files_with_diagnostics} of {seen}{fixes}."
+        severities = Counter(reported.diagnostic.severity for reported in diagnostics)
+        kinds = ", ".join(counted(severities[name], name) for name in ("error", "warning") if severities[name])
+        number = counted(len(diagnostics), "diagnostic")
+        return f"Found {number} ({kinds}) in {self.files_with_diagnostics} of {seen}."
 
 
 def renderer(name: str) -> Callable[..., str]:
@@ -199,7 +202,8 @@ def reported(
     if checked.details is None:
         return tuple(result)
     explanations = checked.details.of(diagnostics)
-    return tuple(_explained(one, more, edits) for one, more in zip(result, explanations, strict=True))
+    explained = [_explained(one, more, edits) for one, more in zip(result, explanations, strict=True)]
+    return tuple(_with_edits_once(explained))
 
 
 def _places(text: str, span: Span, edits: Sequence[Edit]) -> tuple[Place, Place]:
@@ -221,6 +225,15 @@ def _explained(reported: Reported, explanation: Explanation, edits: Sequence[Edi
         proof=explanation.proof,
         edits=moved_edits(explanation.edits, edits),
     )
+
+
+def _with_edits_once(diagnostics: Sequence[Reported]) -> Iterator[Reported]:
+    """Yield the diagnostics of a file, where only the first of those with the same edits keeps them."""
+    first: dict[tuple[Edit, ...], Reported] = {}
+    for one in diagnostics:
+        owner = first.setdefault(one.edits, one) if one.edits else one
+        same_place = owner.start == one.start
+        yield one if same_place else replace(one, edits=(), fixed_with=owner.start)
 
 
 def _identities(checked: Checked) -> dict[int, tuple[str, str, str]]:

@@ -8,6 +8,9 @@ from cgmigrate.report.folding import folded
 from cgmigrate.report.style import PLAIN, Style
 from cgmigrate.text.escaping import in_line, in_text
 
+MARK = "[*]"
+"""What marks a diagnostic that `cgmigrate fix` resolves."""
+
 
 def render(report: Report, style: Style = PLAIN) -> str:
     """Return all diagnostics, a line each."""
@@ -30,5 +33,5 @@ def rule_and_message(reported: Reported, style: Style = PLAIN) -> str:
     """Return the codes, the mark of a safe fix, and what is wrong."""
     diagnostic = reported.diagnostic
     codes = ", ".join(style.link(rule.code, rule.page) for rule in reported.rules)
-    mark = " [*]" if diagnostic.applicability is Applicability.SAFE else ""
+    mark = f" {MARK}" if diagnostic.applicability is Applicability.SAFE else ""
     return f"{style.paint(codes, diagnostic.severity)}{mark} {in_text(diagnostic.message)}"

@@ -68,9 +68,15 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
     if not diagnostic.fix:
         return
     safe = diagnostic.applicability is Applicability.SAFE
-    proof = f"{'safe' if safe else 'unsafe'}{f': {reported.proof}' if reported.proof else ''}"
-    option = "" if safe else ", use --unsafe-fixes"
-    yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix)} ({proof}{option})"
+    parts = ["safe" if safe else "unsafe"]
+    if other := reported.fixed_with:
+        same_line = other.line == reported.start.line
+        parts.append(f"fixed together with {f'column {other.column}' if same_line else f'line {other.line}'}")
+    elif reported.proof:
+        parts[0] += f": {reported.proof}"
+    if not safe:
+        parts.append("use --unsafe-fixes")
+    yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix)} ({', '.join(parts)})"
     yield from diff(hunks, gutter)
 
 

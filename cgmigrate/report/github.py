@@ -7,7 +7,8 @@ ten annotations of each level in a step, so the first line says how many there a
 from __future__ import annotations
 
 from cgmigrate.report import Report, Reported
-from cgmigrate.report.concise import headline
+from cgmigrate.report.concise import MARK, headline
+from cgmigrate.report.overview import fixes
 from cgmigrate.text.escaping import in_line, in_text
 
 SHOWN = 10
@@ -18,7 +19,7 @@ def render(report: Report) -> str:
     """Return the summary and a command for each diagnostic; empty without diagnostics."""
     if not report.diagnostics:
         return ""
-    summary = report.summary()
+    summary = f"{report.summary()} Fixes: {fixes(report.diagnostics, MARK)}."
     if max(report.count("error"), report.count("warning")) > SHOWN:
         summary += f" GitHub shows {SHOWN} errors and {SHOWN} warnings of a step; the log has them all."
     first = f"::notice title=cgmigrate::{_data(summary)}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from cgmigrate.report import Report, Reported
-from cgmigrate.report.concise import rule_and_message
+from cgmigrate.report.concise import MARK, rule_and_message
 from cgmigrate.report.folding import folded
 from cgmigrate.report.overview import overview
 from cgmigrate.report.style import PLAIN, Style
@@ -17,7 +17,7 @@ def render(report: Report, style: Style = PLAIN) -> str:
     if not report.diagnostics:
         return ""
     by_file = groupby(folded(report.diagnostics), lambda reported: reported.path)
-    return overview(report, style) + "\n".join(_file(path, list(group), style) for path, group in by_file)
+    return overview(report, style, MARK) + "\n".join(_file(path, list(group), style) for path, group in by_file)
 
 
 def _file(path: str, group: list[Reported], style: Style) -> str:

@@ -7,18 +7,22 @@ import re
 from urllib.parse import quote
 
 from cgmigrate.report import Report, Reported
+from cgmigrate.report.overview import fixes
 from cgmigrate.text.escaping import in_line
 
 LONGEST = 60_000
 """The most characters of the report. GitHub refuses comments with more than 65,536."""
 
 _HEAD = "| | where | rule | what | then |\n|---|---|---|---|---|\n"
+_MARK = "🔧"
+"""What marks a diagnostic that `cgmigrate fix` resolves."""
 _SIGN = {"error": "❌", "warning": "⚠️"}
 
 
 def render(report: Report) -> str:
     """Return a heading, the summary, and a row for each diagnostic."""
-    head = f"### cgmigrate\n\n{report.summary().replace('[*]', '🔧')}\n"
+    available = f" Fixes: {fixes(report.diagnostics, _MARK)}." if report.diagnostics else ""
+    head = f"### cgmigrate\n\n{report.summary()}{available}\n"
     head += "".join(f"\n- could not read {_code(t.path)}: {_cell(t.reason)}" for t in report.input_errors if t.missing)
     head = head.rstrip("\n") + "\n"
     if not report.diagnostics:
@@ -41,7 +45,7 @@ def _row(reported: Reported) -> str:
     if diagnostic.fix:
         then.append(diagnostic.fix if reported.applied else f"with `--unsafe-fixes`: {diagnostic.fix}")
     then += [f"{label}: {text}" for label, text in diagnostic.reasons]
-    mark = "🔧 " if reported.applied else ""
+    mark = f"{_MARK} " if reported.applied else ""
     cells = [
         _SIGN[diagnostic.severity],
         _place(reported),

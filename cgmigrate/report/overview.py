@@ -26,8 +26,8 @@ _KINDS = {Applicability.SAFE: "safe", Applicability.UNSAFE: "unsafe", None: "to 
 """Applicability of a fix in words; None is also that of a fix that only a person applies."""
 
 
-def overview(report: Report, style: Style = PLAIN) -> str:
-    """Return the run in one screen, with an empty line at the end."""
+def overview(report: Report, style: Style = PLAIN, mark: str = "") -> str:
+    """Return the run in one screen, with an empty line at the end; ``mark`` is that of a safe fix."""
     diagnostics = folded(report.diagnostics)
     files = f"{report.files_with_diagnostics} of {counted(report.files, 'file')}"
     lines = [
@@ -39,16 +39,16 @@ def overview(report: Report, style: Style = PLAIN) -> str:
         "By folder:",
         *_rows(_by_folder(diagnostics), "folder"),
         "",
-        *last_lines(report, diagnostics, style),
+        *last_lines(report, diagnostics, style, mark),
     ]
     return "\n".join(lines) + "\n\n"
 
 
-def last_lines(report: Report, diagnostics: Sequence[Reported], style: Style = PLAIN) -> list[str]:
+def last_lines(report: Report, diagnostics: Sequence[Reported], style: Style = PLAIN, mark: str = "") -> list[str]:
     """Return the releases, the fixes that are available, and the command to run next."""
     lines = releases(report.resolutions)
     if diagnostics:
-        lines.append(f"Fixes: {fixes(diagnostics)}")
+        lines.append(f"Fixes: {fixes(diagnostics, mark)}")
     if report.next_command:
         lines.append(f"Next: {style.paint(in_line(report.next_command), 'help')}")
     return lines
@@ -61,11 +61,14 @@ def releases(resolutions: Sequence[Resolution]) -> list[str]:
     return lines if more <= 0 else [*lines[:MOST_ROWS], f"  and {counted(more, 'more pair')} of releases"]
 
 
-def fixes(diagnostics: Iterable[Reported]) -> str:
-    """Return how many diagnostics have a safe fix, an unsafe one, and none."""
+def fixes(diagnostics: Iterable[Reported], mark: str = "") -> str:
+    """Return how many diagnostics have a safe fix, an unsafe one, and none.
+
+    ``mark`` is what the report shows beside a safe fix, empty if it shows nothing.
+    """
     counts = Counter(map(_applicability, diagnostics))
     words = {
-        Applicability.SAFE: "safe",
+        Applicability.SAFE: f"safe ({mark})" if mark else "safe",
         Applicability.UNSAFE: "unsafe (--unsafe-fixes)",
         None: "for you to decide",
     }

@@ -37,7 +37,7 @@ def test_check_shows_place_rule_reason_line_and_fix(project: Path, cgmigrate) ->
         " 3 +   --cuda-graph-impl: local\n\n"
     )
     assert result.stderr == (
-        "Found 1 diagnostic in 1 of 1 file, 1 of them ([*]) fixed by `cgmigrate fix`.\n"
+        "Found 1 diagnostic (1 warning) in 1 of 1 file.\n"
         f"`cgmigrate explain CG101` says more.\n{RELEASES}Fixes: 1 safe\nNext: cgmigrate fix a.yaml\n"
     )
     assert result.exit_code == 1

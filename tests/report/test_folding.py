@@ -24,7 +24,7 @@ def test_a_pair_is_one_place(project: Path, cgmigrate, format: str, file: tuple[
     assert START[format] in shown
     assert "`cuda_graph_modules`" in shown
     assert shown.count("3:3") == 1
-    assert "Found 1 diagnostic in 1 of 1 file, 1 of them" in result.stderr
+    assert "Found 1 diagnostic (1 warning) in 1 of 1 file.\n" in result.stderr
 
 
 def test_programs_get_each_code(project: Path, cgmigrate) -> None:

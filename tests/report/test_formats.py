@@ -29,6 +29,22 @@ Run = Callable[..., Result]
 TWO = "model:\n  hidden_size: 8\n  external_cuda_graph: true\n  cuda_graph_scope: attn\n"
 REFUSED = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
 """An error that a person has to decide."""
+QUOTING = """\
+id: AA001
+name: quoting
+summary: A value that the setting does not have
+fields: [cuda_graph_impl]
+when: {rejected: bad-impl}
+message: "not a value ({reason})"
+explanation: The message of this rule quotes the refusal itself, so no note has to.
+sources: [a test]
+examples:
+  - syntax: yaml
+    before: |
+      model:
+        cuda_graph_impl: unknown
+"""
+"""A team's own rule, which takes precedence over cgmigrate's."""
 SPREAD = "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  cuda_graph_scope:\n    - attn\n    - mlp\n"
 """A diagnostic over three lines."""
 
@@ -45,8 +61,9 @@ def test_diagnostics_alone_are_on_stdout_and_the_status_is_the_same(project: Pat
     write("a.yaml", TWO)
     result = cgmigrate("check", "--format", name, "a.yaml")
     assert result.exit_code == 1
-    summary = "Found 2 diagnostics in 1 of 1 file, 2 of them ([*]) fixed by `cgmigrate fix`.\n"
-    last = f"`cgmigrate explain CG102` says more.\n{RELEASES}Fixes: 2 safe\nNext: cgmigrate fix a.yaml\n"
+    summary = "Found 2 diagnostics (2 warnings) in 1 of 1 file.\n"
+    mark = " ([*])" if name in ("concise", "grouped") else ""
+    last = f"`cgmigrate explain CG102` says more.\n{RELEASES}Fixes: 2 safe{mark}\nNext: cgmigrate fix a.yaml\n"
     assert result.stderr == summary + (last if name in ("full", "concise", "grouped") else "")
     assert result.stdout.count("external_cuda_graph") >= 1
 
@@ -409,7 +426,7 @@ def test_github_annotations_are_read_back_as_they_were_meant(project: Path, cgmi
     monkeypatch.chdir("conf")
     result = cgmigrate("check", "--format", "github", ".")
     summary, first, second = commands(result.stdout)
-    assert summary == ("notice", {"title": "cgmigrate"}, result.stderr.rstrip("\n"))
+    assert summary == ("notice", {"title": "cgmigrate"}, result.stderr.rstrip("\n") + " Fixes: 2 safe ([*]).")
     level, properties, message = first
     assert level == "warning"
     assert properties == {
@@ -442,13 +459,47 @@ def test_github_levels_are_those_of_the_rules(project: Path, cgmigrate: Run) -> 
     ]
 
 
+REFUSAL = (
+    'megatron-core 0.19 refuses it: "AssertionError: '
+    'enable_cuda_graph and external_cuda_graph cannot be enabled at the same time."'
+)
+
+
+def test_a_refusal_is_quoted_in_a_note_and_not_in_the_message(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", REFUSED)
+    (error, deprecation) = json.loads(cgmigrate("check", "--format", "json", "a.yaml").stdout)["findings"]
+    assert (error["rule"], error["notes"], deprecation["notes"]) == ("CG202", [REFUSAL], [])
+    assert "Error" not in error["message"] and "0.19" in error["message"]
+    sarif = json.loads(cgmigrate("check", "--format", "sarif", "a.yaml").stdout)["runs"][0]["results"][0]
+    assert sarif["message"]["text"].endswith(f"\nNote: {REFUSAL}")
+    assert cgmigrate("check", "a.yaml").stdout.count(f"\nnote: {REFUSAL}\n") == 1
+
+
+def test_the_refusal_of_megatron_bridge_names_it(project: Path, cgmigrate: Run) -> None:
+    bridge = "train:\n  train_iters: 1\nddp: {overlap_grad_reduce: true}\ncheckpoint: {save: x}\n"
+    write("a.yaml", "model:\n  cuda_graph_impl: local\n  cuda_graph_modules: [mlp]\n" + bridge)
+    (diagnostic,) = json.loads(cgmigrate("check", "--format", "json", "a.yaml").stdout)["findings"]
+    (note,) = diagnostic["notes"]
+    assert diagnostic["rule"] == "CG501"
+    assert note.startswith('Megatron-Bridge refuses it: "ValueError: Megatron Bridge supports model.cuda_graph_impl')
+
+
+def test_a_message_that_quotes_a_refusal_has_no_note_of_it(project: Path, cgmigrate: Run) -> None:
+    write("team/AA001-quoting.yaml", QUOTING)
+    write("a.yaml", "model:\n  hidden_size: 1\n  cuda_graph_impl: unknown\n")
+    (diagnostic,) = json.loads(cgmigrate("check", "--rules", "team", "--format", "json", "a.yaml").stdout)["findings"]
+    assert diagnostic["message"] == "not a value (AssertionError: Invalid cuda graph implementation: unknown)"
+    assert (diagnostic["rule"], diagnostic["notes"]) == ("AA001", [])
+
+
 def test_a_notice_names_the_limit_of_github(project: Path, cgmigrate: Run) -> None:
     write("a.yaml", "".join(TWO.replace("model", f"model{n}") for n in range(5)))
     notice = "GitHub shows 10 errors and 10 warnings of a step"
     assert notice not in cgmigrate("check", "--format", "github", ".").stdout
     write("b.yaml", TWO)
     first = cgmigrate("check", "--format", "github", ".").stdout.splitlines()[0]
-    assert first.startswith("::notice title=cgmigrate::Found 12 diagnostics in 2 of 2 files") and notice in first
+    assert first.startswith("::notice title=cgmigrate::Found 12 diagnostics (12 warnings) in 2 of 2 files")
+    assert notice in first
 
 
 # --- GitLab ---------------------------------------------------------------------------------------------
@@ -564,8 +615,10 @@ def test_markdown_is_a_table_with_every_diagnostic(examples: Path, cgmigrate: Ru
 
 @pytest.mark.usefixtures("_no_job")
 def test_markdown_shows_names_and_values_as_they_are(project: Path, cgmigrate: Run) -> None:
+    write("team/AA001-quoting.yaml", QUOTING)
     write("a|b`c`_d_.yaml", "model:\n  hidden_size: 1\n  cuda_graph_impl: <b>a|b*c*\n")
-    ((_, where, _, what, _),) = rendered(cgmigrate("check", "--format", "markdown", ".").stdout)
+    words = ("--rules", "team", "--exclude", "team", "--format", "markdown")
+    ((_, where, _, what, _),) = rendered(cgmigrate("check", *words, ".").stdout)
     assert where == "a|b`c`_d_.yaml:3"
     assert "<b>a|b*c*" in what
 

@@ -22,6 +22,7 @@ UNSAFE = "model:\n  cuda_graph_scope: full_iteration\n  hidden_size: 4096\n"
 BLOCKED = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
 FAR = "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  a: 1\n  b: 2\n  c: 3\n  cuda_graph_scope: [attn]\n"
 BLOCK_LIST = "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  cuda_graph_scope:\n    - attn\n    - mlp\n"
+TOGETHER = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  cuda_graph_scope: attn\n"
 PYTHON = """\
 from megatron.core.transformer import TransformerConfig
 
@@ -49,6 +50,11 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "blocked": ({"a.yaml": BLOCKED}, ("check", ".")),
     "pair": ({"conf/model.yaml": PAIR}, ("check", ".")),
     "pair-in-colour": ({"conf/model.yaml": PAIR}, ("check", "--color", "always", ".")),
+    "together": ({"a.yaml": TOGETHER}, ("check", ".")),
+    "together-in-a-line": (
+        {"a.yaml": "model: {hidden_size: 8, enable_cuda_graph: true, cuda_graph_scope: attn}\n"},
+        ("check", "."),
+    ),
     "far": ({"a.yaml": FAR}, ("check", ".")),
     "block-list": ({"a.yaml": BLOCK_LIST}, ("check", ".")),
     "python": ({"a.py": PYTHON}, ("check", ".")),
