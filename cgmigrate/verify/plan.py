@@ -259,7 +259,7 @@ def undecided(before: Settings, after: Settings) -> str:
     for settings in (before, after):
         for name in FIELDS:
             if isinstance(value := settings.get(name), (Undecided, Choice)):
-                return f"`{name}` is {getattr(value, 'reason', 'chosen by a condition')}, so nobody can know what runs"
+                return f"`{name}` is {getattr(value, 'reason', 'chosen by a condition')}, so what runs is not known"
     return ""
 
 
