@@ -69,7 +69,7 @@ def test_the_diff_is_a_patch(project: Path, cgmigrate) -> None:
     assert path.read_bytes() == by_patch
 
 
-def test_what_needs_a_decision_stays_and_is_told(project: Path, cgmigrate) -> None:
+def test_what_needs_a_decision_stays_and_is_reported(project: Path, cgmigrate) -> None:
     text = "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
     path = write(project / "a.yaml", text)
     result = cgmigrate("fix", "--from", "0.16", "a.yaml")
@@ -105,7 +105,7 @@ def test_pins_decide_the_releases(project: Path, cgmigrate) -> None:
     assert path.read_text() == CLEAN + "  --cuda-graph-modules: attn\n"
 
 
-def test_a_project_on_019_is_asked_where_readings_differ(project: Path, cgmigrate) -> None:
+def test_on_019_settings_with_two_readings_are_reported(project: Path, cgmigrate) -> None:
     write(project / "requirements.txt", "megatron-core==0.19.2\n")
     path = write(
         project / "a.yaml", "transformer_config:\n  cuda_graph_impl: none\n  cuda_graph_scope: full_iteration\n"
@@ -128,18 +128,18 @@ def test_explain_and_rules(project: Path, cgmigrate) -> None:
     listed = cgmigrate("rules").stdout
     assert "CG101  enable-cuda-graph" in listed
     for line in listed.splitlines():
-        told = cgmigrate("explain", line.split()[0])
-        assert told.exit_code == 0 and line.split()[1] in told.stdout
+        explanation = cgmigrate("explain", line.split()[0])
+        assert explanation.exit_code == 0 and line.split()[1] in explanation.stdout
     assert cgmigrate("explain", "cuda-graph-scope").stdout.startswith("CG106 cuda-graph-scope")
     wrong = cgmigrate("explain", "CG10")
     assert wrong.exit_code == 2 and "did you mean CG101, CG102, CG103" in wrong.stderr
 
 
-# --- bad input: each is told, the others are still handled, nothing is half written -------------------
+# --- bad input: each is reported, the others are still handled, nothing is half written -------------------
 
 
 @pytest.mark.parametrize(
-    ("content", "rule", "line", "told"),
+    ("content", "rule", "line", "message"),
     [
         ("a: [1\nenable_cuda_graph: true\n", "CG001", 2, "not valid YAML"),
         ("a:\n\t- b\nenable_cuda_graph: true\n", "CG001", 2, "not valid YAML"),
@@ -156,7 +156,7 @@ def test_explain_and_rules(project: Path, cgmigrate) -> None:
         ),
     ],
 )
-def test_a_file_that_cannot_be_read_is_a_diagnostic(project: Path, cgmigrate, content, rule, line, told) -> None:
+def test_a_file_that_cannot_be_read_is_a_diagnostic(project: Path, cgmigrate, content, rule, line, message) -> None:
     bad = write(project / "bad.yaml", content)
     good = write(project / "good.yaml", LEGACY)
     before = bad.read_bytes()
@@ -164,18 +164,18 @@ def test_a_file_that_cannot_be_read_is_a_diagnostic(project: Path, cgmigrate, co
     assert (bad.read_bytes(), good.read_text()) == (before, CLEAN)
     places = places_in(result.stdout)
     assert any(re.match(rf"bad.yaml:{line}:\d+: {rule}$", place) for place in places), result.stdout
-    assert told in result.stdout
+    assert message in result.stdout
     assert result.exit_code == 1
 
 
-def test_an_empty_file_and_one_of_comments_are_nothing_to_tell(project: Path, cgmigrate) -> None:
+def test_an_empty_file_and_one_of_comments_have_no_diagnostic(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", "")
     write(project / "b.yaml", "# enable_cuda_graph is gone\n")
     result = cgmigrate("check", ".")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"Checked 2 files: nothing found.\n{RELEASES}")
 
 
-def test_a_file_of_50_mb_is_told_and_not_parsed(project: Path, cgmigrate) -> None:
+def test_a_file_of_50_mb_is_reported_and_not_parsed(project: Path, cgmigrate) -> None:
     path = project / "big.yaml"
     with path.open("wb") as file:
         for _ in range(50):
@@ -202,7 +202,7 @@ def test_a_missing_path_is_an_error_and_the_rest_is_done(project: Path, cgmigrat
     assert path.read_text() == CLEAN
 
 
-def test_links_that_lead_nowhere_or_round_are_told(project: Path, cgmigrate) -> None:
+def test_links_that_lead_nowhere_or_round_are_reported(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", LEGACY)
     (project / "dead.yaml").symlink_to("gone.yaml")
     (project / "loop.yaml").symlink_to("loop.yaml")
@@ -219,7 +219,7 @@ def test_a_linked_file_is_rewritten_and_stays_a_link(project: Path, cgmigrate) -
     assert (project / "link.yaml").is_symlink() and real.read_text() == CLEAN
 
 
-def test_a_read_only_file_is_told_and_left(project: Path, cgmigrate) -> None:
+def test_a_read_only_file_is_reported_and_left(project: Path, cgmigrate) -> None:
     path = write(project / "a.yaml", LEGACY)
     path.chmod(0o444)
     other = write(project / "b.yaml", LEGACY)
@@ -245,7 +245,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path, cgmigra
     assert path.read_text() == LEGACY + "  --new: 1\n"
 
 
-def test_a_folder_without_permission_is_told(project: Path, tmp_path: Path) -> None:
+def test_a_folder_without_permission_is_reported(project: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root to become somebody without permission")
     write(project / "a.yaml", LEGACY)
@@ -292,7 +292,7 @@ def test_a_named_file_of_a_syntax_that_is_not_read_yet_says_so(project: Path, cg
         assert cgmigrate("verify", name).exit_code == 2
 
 
-def test_an_unknown_kind_of_file_is_told(project: Path, cgmigrate) -> None:
+def test_an_unknown_kind_of_file_is_reported(project: Path, cgmigrate) -> None:
     write(project / "a.toml", "enable_cuda_graph = true\n")
     result = cgmigrate("check", "a.toml")
     assert "not a kind of file" in result.stderr

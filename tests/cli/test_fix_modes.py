@@ -1,4 +1,4 @@
-"""``cgmigrate undo`` and ``fix --interactive``: what is restored, and what is asked."""
+"""``cgmigrate undo`` and ``fix --interactive``: what is restored, and which changes are offered."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_a_damaged_journal_is_one_line_and_the_rest_of_it_is_restored(project: P
     entry.write_bytes(line + entry.read_bytes())
     result = cgmigrate("undo")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
-    (said,) = [told for told in result.stderr.splitlines() if told.startswith("error:")]
+    (said,) = [message for message in result.stderr.splitlines() if message.startswith("error:")]
     assert "is damaged (" in said and said.endswith("1 entry cannot be read")
 
     cgmigrate("fix", ".")
@@ -273,7 +273,7 @@ def ask(answers: str, *words: str) -> Result:
     return CliRunner().invoke(main, ["fix", "--interactive", *words, "."], input=answers)
 
 
-def test_each_site_is_shown_and_asked_about(project: Path) -> None:
+def test_each_site_is_shown_with_a_question(project: Path) -> None:
     path = write(project / "a.yaml", TWO)
     result = ask("n\ny\n")
     assert path.read_text() == "a:\n  external_cuda_graph: true\nb:\n  cuda_graph_impl: transformer_engine\n"
@@ -312,7 +312,7 @@ def test_all_and_quit(project: Path, answers: str, written: list[int], code: int
     assert (f"; {skipped} skipped." in result.stderr) is (skipped > 0)
 
 
-def test_what_nobody_was_asked_about_is_reported_and_left_to_decide(project: Path) -> None:
+def test_what_is_not_offered_is_reported_and_left_to_decide(project: Path) -> None:
     unsafe = "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
     write(project / "a.yaml", LEGACY)
     write(project / "b.yaml", unsafe)
@@ -371,7 +371,7 @@ def test_what_shares_settings_is_one_question(project: Path) -> None:
     assert result.exit_code == 0
 
 
-def test_code_is_asked_about_too_and_imports_follow(project: Path) -> None:
+def test_code_is_offered_too_and_imports_follow(project: Path) -> None:
     head = (
         "from megatron.core.transformer import TransformerConfig\n"
         "from megatron.core.transformer.enums import CudaGraphScope\n"
@@ -384,7 +384,7 @@ def test_code_is_asked_about_too_and_imports_follow(project: Path) -> None:
     assert "CudaGraphScope" not in path.read_text()
 
 
-def test_unsafe_fixes_are_asked_about_where_they_are_wanted(project: Path) -> None:
+def test_unsafe_fixes_are_offered_with_unsafe_fixes(project: Path) -> None:
     text = "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
     path = write(project / "a.yaml", text)
     assert "Write this change" not in ask("y\n", "--from", "0.16").stdout

@@ -127,8 +127,8 @@ def test_quiet_says_diagnostics_and_errors_only(project: Path, cgmigrate: Run) -
     loud, quiet = cgmigrate("check", "nowhere", "."), cgmigrate("check", "-q", "nowhere", ".")
     assert quiet.stdout == loud.stdout != ""
     assert quiet.stderr == "error: nowhere: no such file or directory\n"
-    for told in ("warning: dead.yaml", "note: 1 command line file", "Found 2 diagnostics"):
-        assert told in loud.stderr
+    for message in ("warning: dead.yaml", "note: 1 command line file", "Found 2 diagnostics"):
+        assert message in loud.stderr
     assert cgmigrate("fix", "-q", "a.yaml").stderr == ""
 
 
@@ -138,10 +138,10 @@ def test_verbose_says_what_was_looked_at_and_why_these_releases(project: Path, c
     write("requirements.txt", "megatron-core==0.18.1\n")
     others = "policy:\n  generation:\n    mcore_generation_config:\n      enable_cuda_graph: true\n"
     write("d.yaml", "---\n".join([others] * 9))
-    told = cgmigrate("check", "--verbose", "--from", "0.16", ".").stderr
-    assert "Searched 3 of 3 files; with CUDA-graph settings: 2 YAML.\n" in told
-    assert "Releases: from 0.16 (--from) to 0.18 (requirements.txt:1 (megatron-core==0.18.1))\n" in told
-    assert told.count("d.yaml:") == 9
+    stderr = cgmigrate("check", "--verbose", "--from", "0.16", ".").stderr
+    assert "Searched 3 of 3 files; with CUDA-graph settings: 2 YAML.\n" in stderr
+    assert "Releases: from 0.16 (--from) to 0.18 (requirements.txt:1 (megatron-core==0.18.1))\n" in stderr
+    assert stderr.count("d.yaml:") == 9
     assert "and 4 more (--verbose shows all)" in cgmigrate("check", ".").stderr
 
 
@@ -187,7 +187,7 @@ def test_check_reads_stdin_under_the_name_that_is_given(project: Path) -> None:
     result = piped("check", "-", "--stdin-filename", "conf/new.yaml", text=WARNINGS)
     assert result.exit_code == 1
     assert places_in(result.stdout) == ["conf/new.yaml:3:3: CG102"]
-    # The pins beside it decide, as if it stood there: 0.17 does not know the new name of the scope.
+    # The pins beside it decide, as if it were a file: 0.17 does not know the new name of the scope.
     assert "CG106" not in result.stdout and "conf/requirements.txt:1 pins megatron-core==0.17.1" in result.stderr
     assert not Path("conf/new.yaml").exists()
     assert piped("check", "-", "--stdin-filename", "a.yaml", text="x: 1\n").stderr == "Checked 1 file: nothing found.\n"
@@ -269,7 +269,7 @@ def test_settings_are_shown_for_the_name_of_stdin(project: Path) -> None:
     assert result.stdout.startswith("# for conf/new.yaml\n")
 
 
-def test_no_comment_is_written_to_a_file_for_what_stdin_held(project: Path) -> None:
+def test_no_comment_is_written_to_a_file_for_a_diagnostic_of_stdin(project: Path) -> None:
     write("a.yaml", WARNINGS)
     result = piped("check", "--add-ignore", "-", "--stdin-filename", "a.yaml", text=WARNINGS)
     assert (result.exit_code, Path("a.yaml").read_text()) == (2, WARNINGS)
@@ -277,16 +277,16 @@ def test_no_comment_is_written_to_a_file_for_what_stdin_held(project: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["-"], "give --stdin-filename"),
         (["-", "a.yaml", "--stdin-filename", "b.yaml"], "must be the only path"),
         (["a.yaml", "--stdin-filename", "b.yaml"], "give - as the only path"),
     ],
 )
-def test_stdin_is_used_as_it_is_meant(project: Path, words: list[str], told: str) -> None:
+def test_stdin_is_used_as_it_is_meant(project: Path, words: list[str], message: str) -> None:
     result = piped("check", *words, text=WARNINGS)
-    assert result.exit_code == 2 and told in result.stderr
+    assert result.exit_code == 2 and message in result.stderr
 
 
 # --- completion -----------------------------------------------------------------------------------------
@@ -521,19 +521,19 @@ BASELINE = '{"version": 1, "findings": {"sub/a.yaml": {"CG101": 1}}}'
         ({"known.toml": 'baseline = "known.json"\n', "known.json": BASELINE}, ("--config", "known.toml")),
     ],
 )
-@pytest.mark.parametrize("here", [".", "sub"])
+@pytest.mark.parametrize("directory", [".", "sub"])
 def test_strict_passes_over_what_suppresses(
     project: Path,
     cgmigrate: Run,
     monkeypatch: pytest.MonkeyPatch,
     files: dict[str, str],
     words: tuple[str, ...],
-    here: str,
+    directory: str,
 ) -> None:
     for name, text in ({"sub/a.yaml": LEFT} | files).items():
         write(name, text)
-    if here == "sub" and words == () and "cgmigrate.toml" not in files and "sub/.git/HEAD" not in files:
-        monkeypatch.chdir(here)
+    if directory == "sub" and words == () and "cgmigrate.toml" not in files and "sub/.git/HEAD" not in files:
+        monkeypatch.chdir(directory)
     assert cgmigrate("check", *words, ".").exit_code == 0
     done = cgmigrate("check", "--strict", *words, ".")
     assert (done.exit_code, "CG101" in done.stdout) == (1, True), done.output

@@ -33,9 +33,9 @@ def valid(schema: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def snippet(start: str) -> str:
-    """The block of the README that begins so."""
-    (found,) = [block for block in re.findall(r"^```yaml\n(.*?)^```$", README, re.M | re.S) if block.startswith(start)]
-    return found
+    """The block of the README that begins with a text."""
+    (match,) = [block for block in re.findall(r"^```yaml\n(.*?)^```$", README, re.M | re.S) if block.startswith(start)]
+    return match
 
 
 def test_the_action_is_one_for_github(tmp_path: Path) -> None:
@@ -66,12 +66,12 @@ def test_what_the_readme_gives_to_copy_is_valid(tmp_path: Path) -> None:
     (job,) = yaml.safe_load(workflow.read_text())["jobs"].values()
     assert job["steps"][-1]["uses"].endswith(f"/cgmigrate@v{__version__}")
     assert job["permissions"] == {"contents": "read", "security-events": "write"}
-    given = yaml.safe_load(include.read_text())
-    assert given["include"][0]["remote"].endswith(f"/v{__version__}/ci/gitlab.yml")
-    assert given["variables"]["CGMIGRATE"].endswith(f"@v{__version__}")
+    pipeline = yaml.safe_load(include.read_text())
+    assert pipeline["include"][0]["remote"].endswith(f"/v{__version__}/ci/gitlab.yml")
+    assert pipeline["variables"]["CGMIGRATE"].endswith(f"@v{__version__}")
 
 
-def test_every_input_of_the_action_is_used_and_no_expression_stands_in_a_script() -> None:
+def test_every_input_of_the_action_is_used_and_no_script_contains_an_expression() -> None:
     steps = ACTION["runs"]["steps"]
     used = set(re.findall(r"inputs\.([\w-]+)", json.dumps(steps)))
     assert used == set(ACTION["inputs"])
@@ -118,9 +118,11 @@ class Runner:
         """Run one step as GitHub does: inputs in its environment, bash with -e and pipefail."""
         (step,) = [step for step in ACTION["runs"]["steps"] if step["name"] == name]
         inputs = {key: entry["default"] for key, entry in ACTION["inputs"].items()} | self.inputs
-        given = {key: re.sub(r"\${{ inputs\.([\w-]+) }}", lambda m: inputs[m[1]], v) for key, v in step["env"].items()}
+        variables = {
+            key: re.sub(r"\${{ inputs\.([\w-]+) }}", lambda m: inputs[m[1]], v) for key, v in step["env"].items()
+        }
         files = {"GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "summary", "RUNNER_TEMP": "temp"}
-        env = os.environ | {key: str(self.folder / file) for key, file in files.items()} | given
+        env = os.environ | {key: str(self.folder / file) for key, file in files.items()} | variables
         return subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=self.repo,
@@ -191,7 +193,7 @@ def test_the_action_installs_itself(runner: Runner, tmp_path: Path) -> None:
     (runner.repo / "train.yaml").write_text(LEGACY)
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     program = runner.folder / "temp/cgmigrate/bin/cgmigrate"
-    found = subprocess.run(
+    result = subprocess.run(
         [program, "check", "--output-format", "concise", "."],
         cwd=runner.repo,
         env=env,
@@ -199,7 +201,7 @@ def test_the_action_installs_itself(runner: Runner, tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert found.returncode == 1 and "train.yaml:3:3: CG101" in found.stdout
+    assert result.returncode == 1 and "train.yaml:3:3: CG101" in result.stdout
 
 
 # --- a checkout that is hostile -------------------------------------------------------------------
@@ -268,7 +270,7 @@ def test_actions_of_others_are_pinned_by_commit() -> None:
 
 
 def job(folder: Path, cgmigrate: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the job's script as GitLab's runner does, with a `pip` that only says what it was asked for."""
+    """Run the job's script as GitLab's runner does, with a `pip` that only prints its arguments."""
     (folder / "bin").mkdir(exist_ok=True)
     for name, script in (("pip", 'echo "pip $*"'), ("cgmigrate", cgmigrate)):
         (folder / "bin" / name).write_text(f"#!/usr/bin/env bash\n{script}\n")

@@ -126,10 +126,10 @@ def test_a_plain_fix_breaks_no_recipe(traps: Path, cgmigrate: Callable[..., Any]
     cgmigrate("fix", "--unsafe-fixes", *(str(path) for path in alone.rglob("recipes/*.py") if path.stem != "helpers"))
 
     before, plain, partly = results_of(traps, after, alone)
-    found, broken = compare(before, plain), compare(before, partly)
+    comparison, broken = compare(before, plain), compare(before, partly)
 
-    assert found.executed >= len(TRAPS) - 1
-    assert not found.raises and not found.differs, str(found)
+    assert comparison.executed >= len(TRAPS) - 1
+    assert not comparison.raises and not comparison.differs, str(comparison)
     changed = {
         path.stem for path in after.rglob("*.py") if path.read_text() != (traps / path.relative_to(after)).read_text()
     }
@@ -143,6 +143,6 @@ def test_the_recipes_of_a_release_run_as_before(tmp_path: Path, cgmigrate: Calla
         pytest.skip(f"{RELEASED} is not there (.ci/run fetches it)")
     after = Path(shutil.copytree(RELEASED, tmp_path / "after"))
     cgmigrate("fix", str(after))
-    found = compare(*results_of(RELEASED, after))
-    assert found.executed > 300 and found.capturing > 50
-    assert not found.raises and not found.differs, str(found)
+    comparison = compare(*results_of(RELEASED, after))
+    assert comparison.executed > 300 and comparison.capturing > 50
+    assert not comparison.raises and not comparison.differs, str(comparison)

@@ -30,15 +30,15 @@ LEGACY = re.compile(r"(?<![\w-])(--)?(enable|external)[_-]cuda[_-]graph\b|(?<![\
 
 
 def checked(path: Path) -> Checked | None:
-    (found,) = list(Run([str(path)], Options())) or [None]
-    assert found is None or isinstance(found, Checked)
-    return found
+    (result,) = list(Run([str(path)], Options())) or [None]
+    assert result is None or isinstance(result, Checked)
+    return result
 
 
 def after(path: Path) -> str:
-    found = checked(path)
+    result = checked(path)
     text = path.read_bytes().decode()
-    return text if found is None or found.after is None else found.after
+    return text if result is None or result.after is None else result.after
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -58,8 +58,8 @@ def test_all_pairs_are_there(corpus: Path) -> None:
 
 def test_a_migrated_tree_has_no_diagnostic_and_no_change(corpus: Path) -> None:
     run = Run([str(corpus / "yaml/nemo-rl")], Options())
-    found = [item for item in run if not isinstance(item, Checked) or item.diagnostics or item.after is not None]
-    assert found == []
+    unexpected = [item for item in run if not isinstance(item, Checked) or item.diagnostics or item.after is not None]
+    assert unexpected == []
     assert run.discovery.files_seen == 295
 
 
@@ -69,23 +69,23 @@ def test_every_legacy_line_has_a_diagnostic_or_a_stated_owner(corpus: Path) -> N
         text = path.read_text()
         if "yaml/nemo-rl/" in str(path) or not LEGACY.search(text):
             continue
-        found = checked(path)
-        assert found is not None
-        told = {text.count("\n", 0, diagnostic.span.start) + 1 for diagnostic in found.diagnostics}
-        told |= {line for line, _, _ in found.skipped}
+        result = checked(path)
+        assert result is not None
+        reported = {text.count("\n", 0, diagnostic.span.start) + 1 for diagnostic in result.diagnostics}
+        reported |= {line for line, _, _ in result.skipped}
         for number, line in enumerate(text.split("\n"), 1):
             if LEGACY.search(line.partition("#")[0]):
                 lines += 1
-                assert number in told, f"{path}:{number}: {line}"
+                assert number in reported, f"{path}:{number}: {line}"
     assert lines >= 25
 
 
 def test_the_generation_engines_own_key_is_left_alone(corpus: Path) -> None:
-    found = checked(corpus / "yaml/nemo-rl-pr1967/grpo_math_1B_megatron.yaml")
-    assert found is not None
-    assert found.skipped == ((161, "enable_cuda_graph", "NeMo-RL's generation engine"),)
+    result = checked(corpus / "yaml/nemo-rl-pr1967/grpo_math_1B_megatron.yaml")
+    assert result is not None
+    assert result.skipped == ((161, "enable_cuda_graph", "NeMo-RL's generation engine"),)
     # Its parent may hold the other half of the pair.
-    refused, merged, diagnostic = found.diagnostics
+    refused, merged, diagnostic = result.diagnostics
     assert (refused.rule, merged.rule, diagnostic.rule, diagnostic.applicability) == ("CG501", "CG004", "CG106", None)
     assert "grpo_math_1B.yaml" in merged.message
     assert diagnostic.blocked_by == "CG501 on line 101"
@@ -93,11 +93,11 @@ def test_the_generation_engines_own_key_is_left_alone(corpus: Path) -> None:
 
 def test_interpolated_values_are_reported_and_left(corpus: Path) -> None:
     for name in ("llama31_405b/custom.yaml", "llama2_70b_lora/megatron_gpt_peft_tuning_config.yaml"):
-        found = checked(corpus / "yaml/mlperf-5.0" / name)
-        assert found is not None
-        assert {diagnostic.rule for diagnostic in found.diagnostics} == {"CG003"}
-        assert len(found.diagnostics) == 2
-        assert found.after is None
+        result = checked(corpus / "yaml/mlperf-5.0" / name)
+        assert result is not None
+        assert {diagnostic.rule for diagnostic in result.diagnostics} == {"CG003"}
+        assert len(result.diagnostics) == 2
+        assert result.after is None
 
 
 def test_a_serialised_tree_loses_its_false_booleans(corpus: Path) -> None:
@@ -116,12 +116,12 @@ def test_a_second_fix_changes_nothing(corpus: Path, tmp_path: Path) -> None:
         assert after(copy) == first, path
 
 
-def test_releases_before_the_split_are_asked_for_by_their_own_meaning(corpus: Path) -> None:
+def test_from_selects_the_meaning_in_a_release_before_the_split(corpus: Path) -> None:
     """From 0.16, scoped local graphs also served inference; 0.19 cannot capture that, so nothing is written."""
     path = corpus / "pairs/nemotron3_super_release_gb200/before.yaml"
-    (found,) = Run([str(path)], Options(source=LAST_OLD._replace(minor=16)))
-    assert isinstance(found, Checked)
-    assert found.after is None
+    (result,) = Run([str(path)], Options(source=LAST_OLD._replace(minor=16)))
+    assert isinstance(result, Checked)
+    assert result.after is None
     assert (
-        "captures whole layers (local) in training, whole layers (local) in inference" in found.diagnostics[0].because
+        "captures whole layers (local) in training, whole layers (local) in inference" in result.diagnostics[0].because
     )

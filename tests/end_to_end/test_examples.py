@@ -1,6 +1,6 @@
-"""What `cgmigrate check` and `cgmigrate fix` make of examples/configs, to the byte.
+"""The diagnostics and the fixes of examples/configs, to the byte.
 
-The files that are rewritten stand, as they should be afterwards, under tests/fixtures/examples.
+The expected contents of the files that are rewritten are under tests/fixtures/examples.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ def cgmigrate(*arguments: str) -> Result:
 
 def diagnostics_in(output: str) -> dict[str, Diagnostics]:
     """What `check` printed: by file, the diagnostics marked as fixable and the others."""
-    found: dict[str, Diagnostics] = {}
+    diagnostics: dict[str, Diagnostics] = {}
     for path, line, code, mark in re.findall(r"^configs/(\S+):(\d+):\d+: (CG\d+)( \[\*\])?", output, re.MULTILINE):
-        of_file = found.setdefault(path, Diagnostics([], []))
+        of_file = diagnostics.setdefault(path, Diagnostics([], []))
         (of_file.fixed if mark else of_file.left).append(f"{line} {code}")
-    return found
+    return diagnostics
 
 
-def test_every_example_is_listed_here() -> None:
+def test_every_example_is_in_the_lists() -> None:
     assert {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.yaml")} == set(DIAGNOSTICS)
     assert {path.relative_to(EXPECTED).as_posix() for path in EXPECTED.rglob("*.yaml")} == REWRITTEN
 
@@ -86,7 +86,9 @@ def test_every_example_is_listed_here() -> None:
 def test_check_reports_these_lines_and_rules(configs: Path) -> None:
     result = cgmigrate("check", "--output-format", "concise", "configs")
 
-    assert diagnostics_in(result.output) == {name: found for name, found in DIAGNOSTICS.items() if any(found)}
+    assert diagnostics_in(result.output) == {
+        name: diagnostics for name, diagnostics in DIAGNOSTICS.items() if any(diagnostics)
+    }
     assert result.exit_code == 1
 
 
@@ -105,11 +107,15 @@ def test_a_second_run_finds_only_what_was_left(configs: Path) -> None:
 
     # Lines move up where something above them was deleted.
     codes = {
-        name: [diagnostic.split()[1] for diagnostic in found.left] for name, found in DIAGNOSTICS.items() if found.left
+        name: [diagnostic.split()[1] for diagnostic in diagnostics.left]
+        for name, diagnostics in DIAGNOSTICS.items()
+        if diagnostics.left
     }
     again = diagnostics_in(result.output)
-    assert {name: [diagnostic.split()[1] for diagnostic in found.left] for name, found in again.items()} == codes
-    assert not any(found.fixed for found in again.values())
+    assert {
+        name: [diagnostic.split()[1] for diagnostic in diagnostics.left] for name, diagnostics in again.items()
+    } == codes
+    assert not any(diagnostics.fixed for diagnostics in again.values())
     before = {path: path.read_bytes() for path in configs.rglob("*") if path.is_file()}
     cgmigrate("fix", "configs")
     assert {path: path.read_bytes() for path in before} == before
@@ -143,7 +149,7 @@ def test_the_generation_engine_keeps_its_own_key(configs: Path) -> None:
     assert result.exit_code == 0
 
 
-def test_on_0_18_and_later_a_scope_under_none_is_asked_about(configs: Path) -> None:
+def test_on_0_18_and_later_a_scope_under_none_needs_a_decision(configs: Path) -> None:
     result = cgmigrate("check", "--output-format", "concise", "--from", "0.19", "configs/omegaconf/verl-actor.yaml")
 
     assert diagnostics_in(result.output)["omegaconf/verl-actor.yaml"] == Diagnostics([], ["13 CG301", "23 CG207"])

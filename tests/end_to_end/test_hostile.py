@@ -17,7 +17,7 @@ from cgmigrate.lint import file_check
 from cgmigrate.project.options import FORMATS
 
 Command = Callable[..., Result]
-FOUND = "megatron_cfg:\n  enable_cuda_graph: true\n"
+REWRITABLE = "megatron_cfg:\n  enable_cuda_graph: true\n"
 UNFINISHED = "x = (\ncuda_graph_scope = 1\n"
 
 
@@ -65,7 +65,7 @@ DEEP_PYTHON = {
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_python_that_is_too_deep_is_one_diagnostic(project: Path, name: str, format: str) -> None:
     Path("deep.py").write_text(DEEP_PYTHON[name])
-    Path("ok.yaml").write_text(FOUND)
+    Path("ok.yaml").write_text(REWRITABLE)
     result = program("check", "--format", format, ".")
     assert (result.returncode, "Traceback" in result.stderr) == (1, False)
     assert "CG013" in result.stdout or "CG009" in result.stdout or "CG6" in result.stdout
@@ -88,7 +88,7 @@ def test_an_internal_error_concerns_one_file(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     for name in ("a.yaml", "b.yaml"):
-        Path(name).write_text(FOUND)
+        Path(name).write_text(REWRITABLE)
     good = file_check.document_of
 
     def broken(path: str, text: str, syntax: object) -> object:
@@ -109,7 +109,7 @@ def test_an_internal_error_concerns_one_file(
 def test_an_internal_error_in_a_report_is_one_line(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("a.yaml").write_text(FOUND)
+    Path("a.yaml").write_text(REWRITABLE)
     monkeypatch.setattr("cgmigrate.report.json.render", lambda report: {}["x"])
     result = cgmigrate("check", "--format", "json", "a.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -151,7 +151,7 @@ teacher:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_a_full_device_is_one_line_and_an_error(project: Path, format: str) -> None:
-    Path("ok.yaml").write_text(FOUND)
+    Path("ok.yaml").write_text(REWRITABLE)
     with open("/dev/full", "w") as full:
         result = program("check", "--format", format, "ok.yaml", capture_output=False, stdout=full, stderr=-1)
     assert result.returncode == 2
@@ -162,7 +162,7 @@ def test_a_full_device_is_one_line_and_an_error(project: Path, format: str) -> N
 @pytest.mark.skipif(os.name == "nt", reason="a shell closes the streams")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_do_not_change_the_exit_status(project: Path, closed: str) -> None:
-    Path("ok.yaml").write_text(FOUND)
+    Path("ok.yaml").write_text(REWRITABLE)
     command = f'"{sys.executable}" -c "from cgmigrate.cli.commands import main; main()" check ok.yaml {closed}'
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
     assert (result.returncode, "Traceback" in result.stderr) == (1, False)
@@ -170,7 +170,7 @@ def test_closed_streams_do_not_change_the_exit_status(project: Path, closed: str
 
 def test_a_reader_that_goes_away_ends_the_run_quietly(project: Path) -> None:
     for number in range(300):
-        Path(f"{number}.yaml").write_text(FOUND)
+        Path(f"{number}.yaml").write_text(REWRITABLE)
     command = [sys.executable, "-c", "from cgmigrate.cli.commands import main; main()", "check", "."]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
@@ -229,9 +229,9 @@ def make(kind: str, path: Path) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_no_regular_file_is_not_opened(project: Path, cgmigrate: Command, place: str, kind: str) -> None:
     name, words = PLACES[place]
-    Path("ok.yaml").write_text(FOUND)
+    Path("ok.yaml").write_text(REWRITABLE)
     if place == "ignore file":
-        # Git is not asked about a folder without a checkout.
+        # Git does not run for a folder without a checkout.
         (project / ".git/HEAD").unlink()
         (project / ".git").rmdir()
     make(kind, Path(name))
@@ -247,7 +247,7 @@ def test_what_is_no_regular_file_is_not_opened(project: Path, cgmigrate: Command
 
 
 def test_a_file_that_is_too_large_for_its_kind_is_not_read(project: Path, cgmigrate: Command) -> None:
-    Path("ok.yaml").write_text(FOUND)
+    Path("ok.yaml").write_text(REWRITABLE)
     Path("own.toml").write_text("#" * (4 * 1024 * 1024 + 1))
     result = cgmigrate("check", "--config", "own.toml", "ok.yaml")
     assert result.exit_code == 2
@@ -271,7 +271,7 @@ DEEP_RULES = {
 
 @pytest.mark.parametrize("name", DEEP_RULES)
 def test_a_rule_that_cannot_be_read_is_one_line(project: Path, name: str) -> None:
-    Path("ok.yaml").write_text(FOUND)
+    Path("ok.yaml").write_text(REWRITABLE)
     Path("team").mkdir()
     Path("team/x.yaml").write_text(DEEP_RULES[name])
     result = program("check", "--rules", "team", "ok.yaml")
@@ -283,7 +283,7 @@ def test_a_rule_that_cannot_be_read_is_one_line(project: Path, name: str) -> Non
 @pytest.mark.parametrize("depth", [5_000, 200_000])
 @pytest.mark.parametrize("pieces", [("[", "]"), ("{x = ", "}")])
 def test_a_configuration_that_is_too_deep_is_one_line(project: Path, depth: int, pieces: tuple[str, str]) -> None:
-    Path("ok.yaml").write_text(FOUND)
+    Path("ok.yaml").write_text(REWRITABLE)
     Path("own.toml").write_text("x = " + pieces[0] * depth + "1" + pieces[1] * depth)
     result = program("check", "--config", "own.toml", "ok.yaml")
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
@@ -291,7 +291,7 @@ def test_a_configuration_that_is_too_deep_is_one_line(project: Path, depth: int,
 
 
 def test_a_baseline_that_is_too_deep_is_one_line(project: Path, cgmigrate: Command) -> None:
-    Path("ok.yaml").write_text(FOUND)
+    Path("ok.yaml").write_text(REWRITABLE)
     Path("known.json").write_text("[" * 200_000)
     result = cgmigrate("check", "--baseline", "known.json", "ok.yaml")
     assert result.exit_code == 2
@@ -323,9 +323,9 @@ def count_parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     parsed: list[str] = []
     parse = ast.parse
 
-    def counted(text: str, *given: object, **named: object) -> ast.AST:
+    def counted(text: str, *arguments: object, **named: object) -> ast.AST:
         parsed.append(text)
-        return parse(text, *given, **named)  # type: ignore[call-overload,no-any-return]
+        return parse(text, *arguments, **named)  # type: ignore[call-overload,no-any-return]
 
     monkeypatch.setattr(ast, "parse", counted)
     return parsed
@@ -366,7 +366,7 @@ def test_comments_are_read_once_for_each_trial(
     assert 1 <= len(read) <= 6
 
 
-def test_owners_along_a_merge_chain_are_asked_once_for_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_owners_along_a_merge_chain_are_evaluated_once_for_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
     from cgmigrate.documents.yaml import YamlDocument
     from cgmigrate.linking import ecosystems, owner_conditions
     from cgmigrate.linking.ownership import Owners
@@ -446,7 +446,7 @@ def test_a_pin_file_that_is_too_deep_is_a_note(
 
     monkeypatch.setattr(pyproject, "load_toml", refuse)
     Path("pyproject.toml").write_text("[project]\ndependencies = ['megatron-core==0.17']\n")
-    Path("a.yaml").write_text(FOUND)
+    Path("a.yaml").write_text(REWRITABLE)
     result = cgmigrate("check", "a.yaml")
     assert result.exit_code == 1
     assert "pyproject.toml: cannot be parsed" in result.stderr

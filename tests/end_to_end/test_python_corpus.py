@@ -59,9 +59,9 @@ def outcomes(package: str) -> Table:
         document = PythonDocument(text, str(path))
         examined = examine(document, run.context(str(path)))
         # No recipe is rewritten by a plain `fix`: its callers see the object. The rewrites themselves are judged.
-        wanted = rewrites(document, examined)
-        after = apply(text, document.edits(wanted)) if wanted else text
-        table.outcomes.append(Outcome(path, text, after, examined, frozenset(wanted)))
+        settings = rewrites(document, examined)
+        after = apply(text, document.edits(settings)) if settings else text
+        table.outcomes.append(Outcome(path, text, after, examined, frozenset(settings)))
         table.counts += count(table.outcomes[-1])
     return table
 
@@ -69,20 +69,22 @@ def outcomes(package: str) -> Table:
 def count(outcome: Outcome) -> Counter[str]:
     """What became of each line that holds an old name; a line counts once."""
     lines: dict[int, str] = {}
-    for found in LEGACY.finditer(outcome.text):
-        line = outcome.text.count("\n", 0, found.start())
-        kind = _fate(outcome.examined, found.start(), outcome.rewritten)
+    for match in LEGACY.finditer(outcome.text):
+        line = outcome.text.count("\n", 0, match.start())
+        kind = _fate(outcome.examined, match.start(), outcome.rewritten)
         if line not in lines or lines[line].startswith("left"):
             lines[line] = kind
     return Counter(lines.values())
 
 
 def _fate(examined: FilePlan, at: int, rewritten: frozenset[int]) -> str:
-    told = [diagnostic for diagnostic in examined.diagnostics if diagnostic.span.start <= at < diagnostic.span.end]
-    if any(diagnostic.applicability and diagnostic.site in rewritten for diagnostic in told):
+    diagnostics = [
+        diagnostic for diagnostic in examined.diagnostics if diagnostic.span.start <= at < diagnostic.span.end
+    ]
+    if any(diagnostic.applicability and diagnostic.site in rewritten for diagnostic in diagnostics):
         return "rewritten"
-    if told:
-        return f"reported {sorted(diagnostic.rule for diagnostic in told)[0]}"
+    if diagnostics:
+        return f"reported {sorted(diagnostic.rule for diagnostic in diagnostics)[0]}"
     left = [owner for written, owner in examined.skipped if written.span.start <= at < written.span.end]
     return f"left: {left[0]}" if left else "UNSAID"
 

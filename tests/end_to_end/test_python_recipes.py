@@ -67,17 +67,17 @@ class World:
     def __init__(self, truth: bool) -> None:
         self.truth = truth
         self.stubs: list[Stub] = []
-        self.asked = 0
+        self.evaluations = 0
 
-    def make(self, path: str, **given: Any) -> Stub:
+    def make(self, path: str, **attributes: Any) -> Stub:
         stub = Stub.__new__(Stub)
-        vars(stub).update(_world=self, _path=path, _items={}, **given)
+        vars(stub).update(_world=self, _path=path, _items={}, **attributes)
         self.stubs.append(stub)
         return stub
 
     def settings(self) -> Recorded:
         kept = [(stub._path, {k: v for k, v in vars(stub).items() if k in FIELDS}) for stub in self.stubs]
-        return [(path, found) for path, found in kept if found]
+        return [(path, fields) for path, fields in kept if fields]
 
 
 class Stub:
@@ -93,9 +93,9 @@ class Stub:
         made = vars(self)[name] = self._world.make(f"{self._path}.{name}")
         return made
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        if len(given) == 1 and not named and isinstance(given[0], (types.FunctionType, type)):
-            return given[0]  # used as a decorator
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if len(arguments) == 1 and not named and isinstance(arguments[0], (types.FunctionType, type)):
+            return arguments[0]  # used as a decorator
         return self._world.make(f"{self._path}()", **named)
 
     def __getitem__(self, key: Any) -> Any:
@@ -111,8 +111,8 @@ class Stub:
         yield self._world.make(f"{self._path}[*]")
 
     def __bool__(self) -> bool:
-        self._world.asked += 1
-        if self._world.asked > 10_000:
+        self._world.evaluations += 1
+        if self._world.evaluations > 10_000:
             raise RuntimeError("a loop that only a real object ends")
         return self._world.truth
 
@@ -179,11 +179,11 @@ def _enums(old: bool) -> dict[str, Any]:
 def _importer(world: World, old: bool) -> Callable[..., Any]:
     modules: dict[str, Stub] = {}
 
-    def import_(name: str, space: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
+    def import_(name: str, space: Any = None, local: Any = None, names: Any = (), level: int = 0) -> Any:
         if level == 0 and name.split(".")[0] in REAL:
-            return builtins.__import__(name, space, local, wanted, level)
+            return builtins.__import__(name, space, local, names, level)
         # `import a.b` binds `a`; `from a.b import c` asks the module itself.
-        path = name if wanted else name.split(".")[0]
+        path = name if names else name.split(".")[0]
         if path not in modules:
             modules[path] = world.make(path, **_enums(old))
         return modules[path]
@@ -211,7 +211,7 @@ def _assigns(node: ast.AST) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "setattr"
-        and any(isinstance(given, ast.Constant) and given.value in FIELDS for given in node.args)
+        and any(isinstance(argument, ast.Constant) and argument.value in FIELDS for argument in node.args)
     )
 
 
@@ -229,18 +229,18 @@ def execute(text: str, name: str, truth: bool, old: bool) -> Recorded:
     keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     named = {n: world.make(n) for n in keywords if n not in (function.__kwdefaults__ or {})}
     function(*(world.make(n) for n in needed), **named)
-    return [(path, {key: _plain(value) for key, value in found.items()}) for path, found in world.settings()]
+    return [(path, {key: _plain(value) for key, value in fields.items()}) for path, fields in world.settings()]
 
 
 @cache
 def _compiled(text: str) -> types.CodeType:
-    # Annotations are not evaluated: a recipe's types are nobody's concern here.
+    # Annotations are not evaluated: the types of a recipe do not matter for its settings.
     tree = ast.fix_missing_locations(_Unpacking().visit(ast.parse(text)))
     return compile(tree, "recipe", "exec", flags=__future__.annotations.compiler_flag)
 
 
 class _Unpacking(ast.NodeTransformer):
-    """``a, b = call()`` becomes ``a, b = _parts(call(), 2)``: a stub cannot know how many are wanted."""
+    """``a, b = call()`` becomes ``a, b = _parts(call(), 2)``: a stub cannot know how many items are expected."""
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         target = node.targets[0]
@@ -265,7 +265,7 @@ def _plain(value: Any) -> Any:
 # --- judging ----------------------------------------------------------------------------------------
 
 
-def validated(given: Settings) -> Settings | str:
+def validated(settings: Settings) -> Settings | str:
     """The settings as the installed megatron-core leaves them, or why it refuses them."""
     from megatron.core.transformer import TransformerConfig
 
@@ -283,7 +283,7 @@ def validated(given: Settings) -> Settings | str:
                 moe_pad_expert_input_to_capacity=True,
                 moe_token_dispatcher_type="alltoall",
                 add_bias_linear=False,
-                **given,
+                **settings,
             )
         except (AssertionError, KeyError, ValueError, TypeError) as error:
             return f"refused: {error!r}"
@@ -314,28 +314,28 @@ def differences(before: Recorded, after: Recorded) -> list[str]:
     """What the two executions of a function do not have in common; nothing if the rewrite was right."""
     if [path for path, _ in before] != [path for path, _ in after]:
         return [f"other objects: {[path for path, _ in before]} before, {[path for path, _ in after]} after"]
-    told = []
+    problems = []
     for (path, old), (_, new) in zip(before, after, strict=True):
-        for launch, (laid_over, reader) in LAUNCHES.items():
-            if laid_over and "full_iteration" in names_in(old.get(SCOPE)):
+        for launch, (overrides, reader) in LAUNCHES.items():
+            if overrides and "full_iteration" in names_in(old.get(SCOPE)):
                 continue  # the implementation is part of what was migrated, so that no launcher may replace it alone
-            told += [f"{path}, {launch}: {problem}" for problem in _differ(old, new, laid_over, reader)]
-    return told
+            problems += [f"{path}, {launch}: {problem}" for problem in _differ(old, new, overrides, reader)]
+    return problems
 
 
-def _differ(before: Settings, after: Settings, laid_over: Settings, reader: Reader) -> Iterator[str]:
-    old, new = {**before, **laid_over}, {**after, **laid_over}
+def _differ(before: Settings, after: Settings, overrides: Settings, reader: Reader) -> Iterator[str]:
+    old, new = {**before, **overrides}, {**after, **overrides}
     was, will = capture_of(old, LAST_OLD, reader), capture_of(new, NEWEST, reader)
     if isinstance(was, Rejected):
-        # What was never accepted tells nothing, except that it must not become a job that runs by itself.
-        if not laid_over and not isinstance(will, Rejected):
+        # There is no capture to compare with; but what was refused must not become a job that runs.
+        if not overrides and not isinstance(will, Rejected):
             yield f"was refused ({was.reason}), will capture {will}"
         return
     if was != will:
         yield f"captured {was}, will capture {will}"
     kept = validated(new)
-    if kept != (wanted := expected(old)):
-        yield f"the installed release keeps {kept}, wanted {wanted}"
+    if kept != (required := expected(old)):
+        yield f"the installed release keeps {kept}, expected {required}"
     elif isinstance(kept, dict) and capture_of(kept, NEWEST, reader) != was:
         yield f"captured {was}, the installed release captures {capture_of(kept, NEWEST, reader)}"
 
@@ -369,9 +369,9 @@ def judge(where: str, text: str, after: str, into: Judged) -> None:
                 continue
             ran = True
             into.objects += len(before)
-            for _, found in before:
+            for _, settings in before:
                 with suppress(ValueError):
-                    into.captures[str(capture_of(found, LAST_OLD, Reader.BRIDGE))] += 1
+                    into.captures[str(capture_of(settings, LAST_OLD, Reader.BRIDGE))] += 1
             try:
                 problems = differences(before, execute(after, name, truth, old=False))
             except Exception as error:
@@ -394,15 +394,15 @@ def recipes() -> tuple[Checked, ...]:
     if not RECIPES.is_dir():
         pytest.skip(f"{RECIPES} is not there; run shared/corpus/fetch.sh")
     run = Run([str(RECIPES)], Options(target=Release(0, 19), rewrite=False))
-    found = [item for item in run if isinstance(item, Checked)]
-    changed = [(item, _after(item, run.context(item.path))) for item in found if item.path.endswith(".py")]
+    checked = [item for item in run if isinstance(item, Checked)]
+    changed = [(item, _after(item, run.context(item.path))) for item in checked if item.path.endswith(".py")]
     return tuple(replace(item, after=after) for item, after in changed if after != item.text)
 
 
 def _after(checked: Checked, context: Context) -> str:
     document = PythonDocument(checked.text, str(Path(checked.path).absolute()))
-    wanted = rewrites(document, examine(document, context))
-    return apply(checked.text, document.edits(wanted)) if wanted else checked.text
+    settings = rewrites(document, examine(document, context))
+    return apply(checked.text, document.edits(settings)) if settings else checked.text
 
 
 @cache
@@ -425,17 +425,17 @@ def test_recipes_capture_what_they_did() -> None:
 
 
 def test_most_recipes_are_judged() -> None:
-    found = judged()
-    print(f"\n{len(recipes())} modules rewritten; of {found.functions} functions that assign to a setting, ", end="")
-    print(f"{found.rewritten} are rewritten and {found.executed} executed, giving settings to {found.objects} objects")
-    for what, number in [*found.captures.most_common(), *found.not_executed.most_common()]:
+    total = judged()
+    print(f"\n{len(recipes())} modules rewritten; of {total.functions} functions that assign to a setting, ", end="")
+    print(f"{total.rewritten} are rewritten and {total.executed} executed, giving settings to {total.objects} objects")
+    for what, number in [*total.captures.most_common(), *total.not_executed.most_common()]:
         print(f"  {number:4}  {what}")
     assert len(recipes()) >= 25
-    assert found.functions >= 150 and found.rewritten >= 0.8 * found.functions
-    assert found.executed >= 0.95 * found.functions
-    assert found.objects >= found.executed
+    assert total.functions >= 150 and total.rewritten >= 0.8 * total.functions
+    assert total.executed >= 0.95 * total.functions
+    assert total.objects >= total.executed
     # Not all are off: one at least captures something.
-    assert set(found.captures) > {str(Capture())}
+    assert set(total.captures) > {str(Capture())}
 
 
 NONE = ("deepseek/deepseek_v3.py", "    cfg.model.cuda_graph_modules = []\n")
@@ -444,7 +444,7 @@ IMPLEMENTATION = 'cuda_graph_impl = "none"'
 
 
 @pytest.mark.parametrize(
-    ("name", "right", "wrong", "told"),
+    ("name", "right", "wrong", "message"),
     [
         (*NONE, '    cfg.model.cuda_graph_modules = ["attn"]\n', "will capture attn of each layer"),
         (*NONE, '    cfg.model.cuda_graph_modules = ["full"]\n    cfg.model.cuda_graph_scope = "mlp"\n', "refused: "),
@@ -459,12 +459,12 @@ IMPLEMENTATION = 'cuda_graph_impl = "none"'
         (PARTS[0], 'cuda_graph_impl = "transformer_engine"', 'cuda_graph_impl = "local"', "bridge-local"),
     ],
 )
-def test_a_wrong_rewrite_is_caught(name: str, right: str, wrong: str, told: str) -> None:
+def test_a_wrong_rewrite_is_caught(name: str, right: str, wrong: str, message: str) -> None:
     checked = _recipe(name)
     assert checked.after and right in checked.after
     result = Judged()
     judge(name, checked.text, checked.after.replace(right, wrong), result)
-    assert result.problems and told in "\n".join(result.problems), result.problems
+    assert result.problems and message in "\n".join(result.problems), result.problems
 
 
 def test_no_rewrite_at_all_is_not_counted_as_one() -> None:

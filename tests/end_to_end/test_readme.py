@@ -41,7 +41,7 @@ def blocks(language: str) -> list[str]:
 
 
 def table(heading: str) -> list[list[str]]:
-    """The body rows of the first table below a heading; ``|`` stands in no cell."""
+    """Return the body rows of the first table below a heading; no cell may contain ``|``."""
     section = re.split(r"^## ", README.split(f"\n## {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
     rows = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
@@ -52,7 +52,7 @@ def cgmigrate(*arguments: str, stdin: str = "") -> Result:
 
 
 def model(cell: str) -> str:
-    """A mapping that megatron-core's settings stand in, with the code spans of a table's cell as its first pairs."""
+    """Return a mapping of megatron-core's settings, with the code spans of a table's cell as its first pairs."""
     pairs = [*re.findall(r"`([^`]+)`", cell), "tensor_model_parallel_size: 2"]
     return "model:\n" + "".join(f"  {pair}\n" for pair in pairs)
 
@@ -109,7 +109,7 @@ def test_other_commands_run(command: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_ci_runs_the_two_commands() -> None:
-    """It takes them from here, by how their lines end."""
+    """The script takes them from the README, by the ends of their lines."""
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
     for end in (".venv/bin/pytest", "cgmigrate fix examples/configs --diff"):
@@ -118,12 +118,14 @@ def test_ci_runs_the_two_commands() -> None:
 
 
 def test_inline_commands_and_options_exist() -> None:
-    for name, *arguments in (shlex.split(found) for found in re.findall(r"`cgmigrate ([^`]+)`", README)):
+    for name, *arguments in (shlex.split(words) for words in re.findall(r"`cgmigrate ([^`]+)`", README)):
         if name == "explain":
             assert cgmigrate(name, *arguments).exit_code == 0
         else:
             assert name in main.commands
-    options = {option for command in main.commands.values() for found in command.params for option in found.opts}
+    options = {
+        option for command in main.commands.values() for parameter in command.params for option in parameter.opts
+    }
     named = set(re.findall(r"`(--[a-z-]+)(?: \w+)?`", README)) - {"--cuda-graph-scope:"}
     assert named <= options
 
