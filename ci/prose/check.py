@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,6 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = Path(__file__).with_name("words.yaml")
-ALLOWANCE = Path(__file__).with_name("allowance.yaml")
 
 # Generated, recorded or quoted text, and data of tests.
 EXEMPT = re.compile(
@@ -137,27 +135,12 @@ def files(paths: list[str]) -> list[str]:
     return [path for path in listed.stdout.split("\0") if path and not EXEMPT.match(path) and (ROOT / path).is_file()]
 
 
-def package_of(path: str) -> str:
-    """Return the folder that an allowance is for: two levels of code and tests, one of all else."""
-    parts = path.split("/")
-    if len(parts) == 1:
-        return path
-    return "/".join(parts[:2]) if parts[0] in ("cgmigrate", "tests") else parts[0]
-
-
 def main() -> int:
-    """List the uses of packages that have more of them than their allowance."""
+    """List the uses, with what to write instead; return the exit status."""
     matches = [match for path in files(sys.argv[1:]) for match in matches_of(path, (ROOT / path).read_text())]
-    counts = Counter(package_of(match.path) for match in matches)
-    allowance = (yaml.safe_load(ALLOWANCE.read_text()) if ALLOWANCE.exists() and not sys.argv[1:] else None) or {}
-    over = {package for package, count in counts.items() if count > allowance.get(package, 0)}
     for match in sorted(matches, key=lambda match: (match.path, match.line)):
-        if package_of(match.path) in over:
-            print(f"{match.path}:{match.line}: {match.use!r}: write {match.instead}")
-    for package in sorted(counts.keys() | allowance.keys()):
-        if counts[package] or allowance.get(package):
-            print(f"{package}: {counts[package]} (allowed: {allowance.get(package, 0)})")
-    return 1 if over else 0
+        print(f"{match.path}:{match.line}: {match.use!r}: write {match.instead}")
+    return 1 if matches else 0
 
 
 if __name__ == "__main__":
