@@ -42,10 +42,10 @@ class Accepted:
     @classmethod
     def of(cls, row: Row) -> Accepted:
         """Return the entry of a row of the tables."""
-        default = row.get("default")
+        default: Any = row.get("default")
         expression = row.get("expression", row.get("factory", ""))
         if isinstance(default, Mapping) and set(default) == {"expression"}:
-            default, expression = None, default["expression"]
+            default, expression = None, str(default["expression"])
         known = {"default", "expression", "factory", "init"} & set(row)
         return cls(
             type=row.get("type", ""),
@@ -72,8 +72,9 @@ class Tables:
 
     def fields(self, owner: str, release: Release) -> dict[str, Accepted]:
         """Return the fields of a class in a release, those of its bases first; empty if there is no such class."""
-        entry = self.classes.get(owner)
-        if entry is None or (bases := at(entry["bases"], release)) is None:
+        entry = self.classes.get(owner, {"bases": {}})
+        bases = at(entry["bases"], release)
+        if bases is None:
             return {}
         fields: dict[str, Accepted] = {}
         for base in reversed(bases["names"]):
