@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cgmigrate.documents.sites import Site
+from cgmigrate.documents.sites import Document, Site
 from cgmigrate.lint.checked import Checked
-from cgmigrate.lint.diagnostics import UNREADABLE
+from cgmigrate.lint.diagnostics import UNREADABLE, Context
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, validation_input
 from cgmigrate.megatron.releases import Release
@@ -174,73 +174,115 @@ def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]
     return plain, {path: numbers for path, numbers in lines.items() if path not in whole}
 
 
+_Read = Mapping[int, tuple[Reader, Settings]]
+"""The sites of a document that have a reader, by index: the reader and the settings in effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """A file before and after its edits, both read; ``after_file`` is the path of a form written by hand, or empty."""
+
+    before: str
+    after: str
+    documents: tuple[Document, Document]
+    diff: str
+    after_file: str
+    changes: tuple[str, ...]
+
+
 def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
     """The cases of one file, each with the first and last line of its site."""
-    from cgmigrate.documents.syntax import document_of, syntax_of
     from cgmigrate.lint.plan import settings_of
+
+    if not checked.text or (texts := _texts(checked, after_file)) is None:
+        return
+    context = run.context(checked.path)
+    before, after = (settings_of(document, context) for document in texts.documents)
+    yield from _cases_at_sites(checked.path, texts, context, before, after)
+    if after_file:
+        yield from _cases_of_new_sites(texts, context, before, after)
+
+
+def _texts(checked: Checked, after_file: str) -> _Texts | None:
+    """Read both texts; return None if the syntax is not read."""
+    from cgmigrate.documents.syntax import document_of, syntax_of
     from cgmigrate.text.diff import unified_diff
     from cgmigrate.text.encoding import decode
 
-    if not checked.text or (syntax := syntax_of(checked.path)) is None:
-        return
-
+    if (syntax := syntax_of(checked.path)) is None:
+        return None
     if after_file:
-        after_text, _ = decode(read_bytes(after_file))
+        after, _ = decode(read_bytes(after_file))
     else:
-        after_text = checked.after if checked.after is not None else checked.text
-    context = run.context(checked.path)
-    before = document_of(checked.path, checked.text, syntax)
-    after = document_of(after_file or checked.path, after_text, syntax)
-    diff = unified_diff(checked.path, checked.text, after_text) if after_text != checked.text else ""
-    changes = other_changes(checked.text, after_text, syntax) if after_file else ()
-    read_after = settings_of(after, context)
-    read_before = settings_of(before, context)
+        after = checked.after if checked.after is not None else checked.text
+    return _Texts(
+        before=checked.text,
+        after=after,
+        documents=(
+            document_of(checked.path, checked.text, syntax),
+            document_of(after_file or checked.path, after, syntax),
+        ),
+        diff=unified_diff(checked.path, checked.text, after) if after != checked.text else "",
+        after_file=after_file,
+        changes=other_changes(checked.text, after, syntax) if after_file else (),
+    )
+
+
+def _cases_at_sites(
+    path: str, texts: _Texts, context: Context, read_before: _Read, read_after: _Read
+) -> Iterator[tuple[Case, int, int]]:
+    """The cases at the sites of the old text whose settings change or are deprecated."""
+    before, after = texts.documents
     for index, (reader, settings) in read_before.items():
         site = before.sites[index]
         twin = _twin(site, before.sites, after.sites)
         migrated = read_after.get(twin, (reader, {}))[1] if twin is not None else {}
         if not site.written or (dict(settings) == dict(migrated) and not DEPRECATED & settings.keys()):
             continue
-        first = checked.text.count("\n", 0, site.written[0].span.start) + 1
+        first = _line_of(texts.before, site.written[0].span.start)
         case = Case(
-            name=f"{checked.path}:{first}",
+            name=f"{path}:{first}",
             reader=reader,
             before=settings,
             after=migrated,
             source=context.source,
             target=context.target,
-            fields=_beside(site, checked.text),
-            diff=diff,
+            fields=_beside(site, texts.before),
+            diff=texts.diff,
             unclear=_unclear(settings, migrated),
-            fields_after=_beside(after.sites[twin], after_text) if after_file and twin is not None else None,
-            changes=changes,
+            fields_after=_beside(after.sites[twin], texts.after) if texts.after_file and twin is not None else None,
+            changes=texts.changes,
         )
-        start = checked.text.count("\n", 0, site.span.start) + 1
-        yield case, min(start, first), checked.text.count("\n", 0, max(site.span.end - 1, 0)) + 1
-    if not after_file:
-        return
+        start, end = _line_of(texts.before, site.span.start), _line_of(texts.before, max(site.span.end - 1, 0))
+        yield case, min(start, first), end
+
+
+def _cases_of_new_sites(
+    texts: _Texts, context: Context, read_before: _Read, read_after: _Read
+) -> Iterator[tuple[Case, int, int]]:
+    """The cases at places that only the form written by hand has: nothing is captured there before."""
+    before, after = texts.documents
     for index, (reader, settings) in read_after.items():
         site = after.sites[index]
         if not site.written or _twin(site, after.sites, before.sites) in read_before:
             continue
-        # A place that only the hand's form has: nothing is captured there before.
-        line = after_text.count("\n", 0, site.written[0].span.start) + 1
-        yield (
-            Case(
-                name=f"{after_file}:{line}",
-                reader=reader,
-                before={},
-                after=settings,
-                source=context.source,
-                target=context.target,
-                fields=_beside(site, after_text),
-                diff=diff,
-                unclear=_unclear({}, settings),
-                changes=changes,
-            ),
-            0,
-            0,
+        case = Case(
+            name=f"{texts.after_file}:{_line_of(texts.after, site.written[0].span.start)}",
+            reader=reader,
+            before={},
+            after=settings,
+            source=context.source,
+            target=context.target,
+            fields=_beside(site, texts.after),
+            diff=texts.diff,
+            unclear=_unclear({}, settings),
+            changes=texts.changes,
         )
+        yield case, 0, 0
+
+
+def _line_of(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
 
 
 def _twin(site: Site, before: Sequence[Site], after: Sequence[Site]) -> int | None:
