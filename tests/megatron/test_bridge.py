@@ -95,7 +95,7 @@ def test_a_boolean_beside_none_is_no_safe_fix(boolean: str) -> None:
 def test_nemo_rl_is_read_as_megatron_bridge_reads_it() -> None:
     result = examined("policy:\n  megatron_cfg:\n    cuda_graph_impl: local\n    cuda_graph_modules: [attn]\n")
     (diagnostic,) = result.diagnostics
-    assert diagnostic.rule == "CG501" and "Megatron Bridge supports" in diagnostic.message
+    assert diagnostic.rule == "CG501" and "Megatron Bridge supports" in diagnostic.notes[0]
 
 
 def test_nemo_rl_drops_an_inference_scope_without_an_implementation() -> None:
