@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from cgmigrate import megatron
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
@@ -17,7 +18,6 @@ from cgmigrate.lint.rules import load, read
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.settings import FIELDS
-from tests.support.paths import ROOT
 
 RULES = load()
 OWNERS = ecosystems.load()
@@ -78,7 +78,7 @@ def test_a_command_reports_nothing_of_an_example_that_no_rule_rewrites(project: 
 def test_every_rejection_code_has_a_rule() -> None:
     import re
 
-    source = "".join(path.read_text() for path in (ROOT / "cgmigrate/megatron").glob("*.py"))
+    source = "".join(path.read_text() for path in Path(megatron.__file__).parent.glob("*.py"))
     codes = set(re.findall(r'Rejected(?:Error)?\(\s*"([a-z-]+)"', source)) | {"bad-impl", "bad-value"}
     shown: set[str] = set()
     for rule in RULES.values():
