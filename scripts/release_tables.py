@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cgmigrate.megatron.tables import at, release_of
+
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = ROOT / "rules/releases.json"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_24_x86_64", "manylinux2014_x86_64", "any")
@@ -252,27 +254,17 @@ def table_of(release: str) -> Row:
 def split(document: Row, minor: str) -> Row:
     """Return the table of one release out of all (what ``table_of`` returned for it)."""
 
+    release = release_of(minor)
+
     def rows(entries: Row) -> Row:
-        return {name: row for name, history in entries.items() if (row := _at(history, minor)) is not None}
+        return {name: row for name, history in entries.items() if (row := at(history, release)) is not None}
 
     classes = {
         name: {"bases": bases["names"], "fields": rows(entry["fields"])}
         for name, entry in document["classes"].items()
-        if (bases := _at(entry["bases"], minor)) is not None
+        if (bases := at(entry["bases"], release)) is not None
     }
     return {"classes": classes, "flags": rows(document["flags"])}
-
-
-def _at(history: Row, minor: str) -> Any:
-    row = None
-    for since, form in history.items():
-        if _number(since) <= _number(minor):
-            row = form
-    return row
-
-
-def _number(minor: str) -> tuple[int, ...]:
-    return tuple(map(int, minor.split(".")))
 
 
 def joined(tables: Mapping[str, Row]) -> Row:
@@ -336,7 +328,7 @@ def add(releases: Sequence[str]) -> None:
     for release in releases:
         minor = release.rpartition(".")[0]
         tables[minor], patches[minor] = table_of(release), release
-    order = sorted(tables, key=_number)
+    order = sorted(tables, key=release_of)
     since = next(minor for minor in order if tables[minor]["flags"])
     merged = joined({minor: tables[minor] for minor in order})
     head = {"releases": {minor: patches[minor] for minor in order}, "flags-since": since}
