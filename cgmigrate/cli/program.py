@@ -31,16 +31,10 @@ class Command(click.Command):
         return rest
 
 
-class Group(click.Group):
-    """A group of commands that refuse options and paths that are empty."""
+class Group(Command, click.Group):
+    """A group of commands that refuse options and paths that are empty, as the group itself does."""
 
     command_class = Command
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options of the group itself. Raises click.BadParameter for one whose value is empty."""
-        rest = super().parse_args(ctx, args)
-        _refuse_empty(ctx)
-        return rest
 
 
 class Program(Group):
