@@ -121,7 +121,7 @@ class Problem:
 
     ``rule`` is the code of the rule that explains it. ``replacement`` is the text to write instead, if it is known,
     and the document writes it when ``index`` is among the rewrites. The indices of problems follow those of the sites;
-    -1 stands for a problem that is never rewritten.
+    -1 is a problem that is never rewritten.
     ``fix`` describes a fix that does more than write the replacement. ``risk`` says why the fix may change what the
     code does, ``blocked_by`` what prevents a fix, ``advice`` what to write by hand.
     """

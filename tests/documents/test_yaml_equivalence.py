@@ -165,7 +165,7 @@ def test_an_alias_of_a_setting_that_goes_may_not_lead_to_another_node() -> None:
 
 
 def test_an_alias_may_not_read_the_new_value_of_a_setting() -> None:
-    """Its text is the same, and so are all anchors; but what it stands for was text, and is a list now."""
+    """Its text is the same, and so are all anchors; but what it refers to was text, and is a list now."""
     document = YamlDocument("model:\n  cuda_graph_impl: local\n  cuda_graph_scope: &x attn\nc: *x\n")
     after = "model:\n  cuda_graph_impl: local\n  cuda_graph_modules: &x [attn]\nc: *x\n"
     assert document.check(after, {0: {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn"]}}) != ""
