@@ -13,7 +13,7 @@ from typing import Any
 
 from follow import follow
 
-from cgmigrate.lint.rules import Case, Rule, load
+from cgmigrate.lint.rules import Case, Rule, RuleKind, load
 from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
 from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.report.explain import fix_in_words, since_in_words
@@ -23,12 +23,13 @@ PAGES = DOCS / "rules"
 WORKED = (DOCS / "migrate.md", DOCS / "writing-rules.md")
 """Pages that are written by hand and show commands with what they print."""
 FAMILIES = {
-    "CG0": "Files and values that cannot be read",
-    "CG1": "Deprecated names and values",
-    "CG2": "Combinations that megatron-core rejects",
-    "CG3": "Settings that do nothing, or not what they seem",
-    "CG5": "One ecosystem's own constraints",
-    "CG6": "Code that reads the old names",
+    RuleKind.FILE: "Files and values that cannot be read",
+    RuleKind.DEPRECATED: "Deprecated names and values",
+    RuleKind.REJECTED: "Combinations that megatron-core rejects",
+    RuleKind.NO_EFFECT: "Settings that do nothing, or not what they seem",
+    RuleKind.COMPANION: "Settings that need or exclude others",
+    RuleKind.ECOSYSTEM: "One ecosystem's own constraints",
+    RuleKind.READER: "Code that reads the old names",
 }
 GENERATED = "Generated from the rule's file by `docs/build.py`; change it there."
 
@@ -108,8 +109,9 @@ def _code(example: Mapping[str, Any], text: str) -> str:
 def index(rules: Mapping[str, Rule]) -> str:
     """The table of contents, by family."""
     parts = ["# Rules", "By what they are about; there is also an [index by release](by-release.md)."]
-    for prefix, title in FAMILIES.items():
-        parts += [f"## {title}", _table(rule for rule in rules.values() if rule.id.startswith(prefix))]
+    for kind, title in FAMILIES.items():
+        if of_kind := [rule for rule in rules.values() if rule.kind is kind]:
+            parts += [f"## {title}", _table(of_kind)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -8,7 +8,7 @@ from cgmigrate.lint.conditions import State, matching_case
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase, reader_name
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.reasons import OR_UNSAFE
-from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.lint.rules import Case, Rule, RuleKind
 from cgmigrate.lint.unknown_values import unknown_value_diagnostics
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import (
@@ -151,7 +151,9 @@ def _matches_of_names(case: SiteCase, context: Context) -> list[tuple[Rule, Case
     """Return the matches of the deprecated names of a site that cannot be evaluated, so that each is reported."""
     decided = {name: value for name, value in case.before.items() if not isinstance(value, Undecided)}
     state = State(decided, reader_name(case.reader), case.source, context.target)
-    matches = [(rule, matching_case(rule, state)) for rule in context.rules.values() if rule.id.startswith("CG1")]
+    matches = [
+        (rule, matching_case(rule, state)) for rule in context.rules.values() if rule.kind is RuleKind.DEPRECATED
+    ]
     return [(rule, match) for rule, match in matches if match is not None]
 
 

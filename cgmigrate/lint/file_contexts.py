@@ -101,12 +101,13 @@ class FileContexts:
     def _context(self, path: str, file: FileOptions, resolution: Resolution) -> Context:
         from cgmigrate.linking import ecosystems
         from cgmigrate.lint.diagnostics import Context
+        from cgmigrate.lint.rules import RuleKind
 
         rules = self.rules(file.options)
         return Context(
             resolution.source,
             resolution.target,
-            {name: rule for name, rule in rules.items() if name.startswith("CG0") or self.selects(path, name)},
+            {name: rule for name, rule in rules.items() if rule.kind is RuleKind.FILE or self.selects(path, name)},
             ecosystems.only(file.ecosystem) if file.ecosystem else ecosystems.load(),
             assumed_source=resolution.source_from == "the default",
         )

@@ -10,7 +10,7 @@ from cgmigrate.documents.sites import Site, Written
 from cgmigrate.lint.conditions import State, matching_case
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase, reader_name
 from cgmigrate.lint.refusals import refusal_of
-from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.lint.rules import Case, Rule, RuleKind
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Settings, Undecided
 from cgmigrate.megatron.types import Rejected
 
@@ -97,14 +97,13 @@ def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, conte
 def without_repetition(matches: Sequence[Match], remarks: Sequence[Match]) -> tuple[list[Match], list[Match]]:
     """Return matches and remarks with one diagnostic a setting, for a site that is not rewritten.
 
-    A rule about a specific trap (CG3) takes precedence over a refusal (CG2), and a refusal over the plain
-    deprecation (CG1).
+    A rule about a specific trap takes precedence over a refusal, and a refusal over the plain deprecation.
     """
-    specific = {match.written.field for match in matches if not match.rule.id.startswith("CG1")}
+    specific = {match.written.field for match in matches if match.rule.kind is not RuleKind.DEPRECATED}
     remarks = [remark for remark in remarks if not specific & set(remark.refused)]
     covered = specific.union(*(remark.refused for remark in remarks))
     return [
-        match for match in matches if not match.rule.id.startswith("CG1") or match.written.field not in covered
+        match for match in matches if match.rule.kind is not RuleKind.DEPRECATED or match.written.field not in covered
     ], remarks
 
 

@@ -11,7 +11,8 @@ from cgmigrate.documents.sites import CannotEditError, Document
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Applicability, Context, FilePlan
 from cgmigrate.lint.plan import examine
-from cgmigrate.lint.rules import Rule, line_of, load, read, text_of
+from cgmigrate.lint.rule_schema import line_of
+from cgmigrate.lint.rules import Rule, load, read, text_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import Settings

@@ -7,33 +7,41 @@ loaded, with file, line and what is expected.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
-from cgmigrate.megatron.settings import FIELDS, without_name
+from cgmigrate.megatron.settings import without_name
 from cgmigrate.text.files import read_text
-
-_PLACEHOLDER = re.compile(r"{(\w+)}")
-
-
-_FILLED_IN = (*FIELDS, "source", "target", "reason", "refuser")
-
 
 ABSENT = "absent"
 """In a condition: the setting is not written."""
 
 
-_MAX_DEPTH = 100
-"""Collections in one another in a rule; the C loader of PyYAML ends the process where there are too many."""
+class RuleKind(str, Enum):
+    """What a rule is about; it decides which of several rules about one setting is reported."""
 
+    DEPRECATED = "deprecated"
+    """A name or value that a release deprecates."""
+    REJECTED = "rejected"
+    """Settings that a reader refuses."""
+    NO_EFFECT = "no-effect"
+    """Settings that do nothing, or something else than they seem to."""
+    COMPANION = "companion"
+    """A setting that another one needs or excludes."""
+    ECOSYSTEM = "ecosystem"
+    """A constraint of one program only."""
+    READER = "reader"
+    """Code that reads or defines a setting."""
+    FILE = "file"
+    """A file or value that cannot be read or examined. Its diagnostics are needed by other rules."""
 
-_MAX_NODES = 100_000
-"""Values in a rule, those behind aliases counted at each use."""
+    def __str__(self) -> str:
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,7 @@ class Rule:
 
     id: str
     name: str
+    kind: RuleKind
     summary: str
     severity: str
     fields: tuple[str, ...]
@@ -145,13 +154,15 @@ def text_of(path: Path) -> str:
 
 
 def _read(path: Path, checked: bool) -> Rule:
+    from cgmigrate.lint.rule_schema import check_form, check_messages, check_size
+
     text = text_of(path)
     if checked:
-        _check_size(text, str(path))
+        check_size(text, str(path))
     data = load_yaml(text, str(path))
     if checked:
-        check(data, text, str(path))
-        _check_messages(data, text, str(path))
+        check_form(data, text, str(path))
+        check_messages(data, text, str(path))
     cases = data.get("cases")
     if cases is None:
         cases = [data] if "when" in data else []
@@ -159,6 +170,7 @@ def _read(path: Path, checked: bool) -> Rule:
     return Rule(
         id=data["id"],
         name=data["name"],
+        kind=RuleKind(data.get("kind", RuleKind.COMPANION)),
         summary=data["summary"],
         severity=data.get("severity", "warning"),
         fields=fields,
@@ -190,96 +202,6 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
         decide=case.get("decide", "").strip(),
         help=case.get("help", rule.get("help", "")).strip(),
     )
-
-
-def _check_size(text: str, path: str) -> None:
-    """Refuse YAML that is nested too deeply for the C loader, or that aliases make too large. Raises RuleError."""
-    import yaml
-
-    sizes, named = [0], dict[str, int]()
-    anchors: list[str] = []
-    events: Any = yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    try:
-        for event in events:
-            match event:
-                case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                    sizes.append(1)
-                    anchors.append(event.anchor or "")
-                case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                    size = named[anchors.pop()] = sizes.pop()
-                    sizes[-1] += size
-                case yaml.AliasEvent():
-                    sizes[-1] += named.get(str(event.anchor), 1)
-                case yaml.ScalarEvent():
-                    sizes[-1] += 1
-            if len(sizes) > _MAX_DEPTH or sizes[-1] > _MAX_NODES:
-                raise RuleError(f"{path}:{event.start_mark.line + 1}: nested too deeply or too large for a rule")
-    except yaml.YAMLError:
-        # The loader says what is wrong.
-        return
-
-
-def check(data: Any, text: str, path: str) -> None:
-    """Compare a rule with the schema. Raises RuleError: file, line, what is there, what is expected."""
-    import json
-
-    import jsonschema
-
-    schema = json.loads((rules_folder() / "schema.json").read_text(encoding="utf-8"))
-    errors = sorted(
-        jsonschema.Draft202012Validator(schema).iter_errors(data),
-        key=lambda error: (len(error.absolute_path), str(error.absolute_path)),
-    )
-    if errors:
-        error = jsonschema.exceptions.best_match(errors)
-        where = ".".join(map(str, error.absolute_path)) or "the rule"
-        line = line_of(text, list(error.absolute_path))
-        raise RuleError(f"{path}:{line}: {where}: {_expectation(error)}")
-
-
-def _check_messages(data: Mapping[str, Any], text: str, path: str) -> None:
-    """Check that every placeholder of a message will be filled in. Raises RuleError."""
-    cases = data.get("cases")
-    for number, case in enumerate(cases or [data]):
-        place: list[str | int] = ["cases", number] if cases else []
-        for key in ("message", "decide", "help"):
-            line = line_of(text, [*place, key])
-            for name in _PLACEHOLDER.findall(case.get(key, "")):
-                if name not in _FILLED_IN:
-                    raise RuleError(f"{path}:{line}: nothing fills in `{{{name}}}`; there are {', '.join(_FILLED_IN)}")
-                if name in ("reason", "refuser") and "rejected" not in case.get("when", {}):
-                    raise RuleError(f"{path}:{line}: `{{{name}}}` quotes a refusal, so `when` must ask for `rejected`")
-
-
-def _expectation(error: Any) -> str:
-    match error.validator:
-        case "enum":
-            return f"{error.instance!r} is not one of {', '.join(map(str, error.validator_value))}"
-        case "required" | "additionalProperties" | "dependentRequired":
-            return str(error.message)
-        case "pattern":
-            return f"{error.instance!r} does not have the form {error.validator_value}"
-        case _:
-            expected = error.schema.get("description")
-            return f"{error.message}{f'; expected {expected}' if expected else ''}"
-
-
-def line_of(text: str, path: Sequence[str | int]) -> int:
-    """Return the line of the value at a path of keys and positions, or of the nearest value around it."""
-    import yaml
-
-    node = yaml.compose(text, yaml.SafeLoader)
-    line = 1
-    for step in path:
-        if isinstance(node, yaml.MappingNode):
-            pair = next((pair for pair in node.value if pair[0].value == step), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-            node = node.value[step]
-            line = node.start_mark.line + 1
-    return line
 
 
 def release_of(text: str) -> Release:

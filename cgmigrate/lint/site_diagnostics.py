@@ -15,7 +15,7 @@ from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without
 from cgmigrate.lint.messages import message, notes_of
 from cgmigrate.lint.reasons import SiteReasons, with_applicability
 from cgmigrate.lint.refusals import refusal_note
-from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.lint.rules import Case, Rule, RuleKind
 from cgmigrate.text.spans import Span
 
 
@@ -152,6 +152,6 @@ def _unreported(case: SiteCase, diagnostics: Sequence[Diagnostic], context: Cont
 
 def _deprecation_of(name: str, context: Context) -> Rule | None:
     """Return the rule about a deprecated name alone, None if the target does not deprecate it."""
-    of_name = (rule for rule in context.rules.values() if rule.id.startswith("CG1") and rule.fields == (name,))
+    of_name = (rule for rule in context.rules.values() if rule.kind is RuleKind.DEPRECATED and rule.fields == (name,))
     rule = next(of_name, None)
     return rule if rule is not None and rule.deprecated_in <= context.target else None

@@ -14,7 +14,7 @@ from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rule_tests import failures_of
-from cgmigrate.lint.rules import load, read
+from cgmigrate.lint.rules import RuleKind, load, read
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.settings import FIELDS
@@ -160,3 +160,18 @@ def test_an_id_that_is_taken_is_an_error(tmp_path: Path) -> None:
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="not a folder of rules"):
         load([tmp_path / "nowhere"])
+
+
+@pytest.mark.parametrize("path", sorted(rules_folder().glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_rule_that_ships_says_its_kind(path: Path) -> None:
+    assert "kind" in load_yaml(path.read_text(encoding="utf-8"), str(path))
+
+
+def test_kinds_of_the_schema_are_those_of_the_loader() -> None:
+    schema = json.loads((rules_folder() / "schema.json").read_text(encoding="utf-8"))
+    assert schema["properties"]["kind"]["enum"] == [str(kind) for kind in RuleKind]
+
+
+def test_a_rule_without_a_kind_is_a_companion(tmp_path: Path) -> None:
+    assert load_text(tmp_path, GOOD)["TEAM001"].kind is RuleKind.COMPANION
+    assert load_text(tmp_path, GOOD.replace("name:", "kind: ecosystem\nname:"))["TEAM001"].kind is RuleKind.ECOSYSTEM

@@ -14,7 +14,7 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.plan import examine
-from cgmigrate.lint.rules import load
+from cgmigrate.lint.rules import RuleKind, load
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, Release
 from cgmigrate.megatron.types import Capture, Reader, Rejected
@@ -174,7 +174,7 @@ def test_a_rule_that_changes_what_is_captured_cannot_be_applied_silently(tmp_pat
         "when: {cuda_graph_impl: local}\nmessage: wrong\nfix: {set: {cuda_graph_impl: full_iteration}}\n"
         "explanation: A rule that is wrong on purpose, to see that it is withheld.\nsources: [a test]\n"
     )
-    rules = {"TEAM001": load([tmp_path])["TEAM001"]} | {k: v for k, v in RULES.items() if k.startswith("CG0")}
+    rules = {"TEAM001": load([tmp_path])["TEAM001"]} | {k: v for k, v in RULES.items() if v.kind is RuleKind.FILE}
     document = YamlDocument("transformer_config:\n  cuda_graph_impl: local\n")
     result = examine(document, Context(Release(0, 17), NEWEST, rules, OWNERS))
     assert not result.safe
