@@ -70,6 +70,7 @@ def test_what_an_expression_evaluates_to(text: str, message: str) -> None:
     "text",
     [
         "class Engine:\n    def f(self):\n        return self.enable_cuda_graph\n",
+        "from own.engine import EngineConfig\nclass Engine(EngineConfig):\n    def f(self):\n        return self.enable_cuda_graph\n",
         "enable_cuda_graph = impl == 'local'\nprint(enable_cuda_graph)\n",
         "x = sampler.enable_cuda_graph\n",
         "x = args.cuda_graph_scope\n",
