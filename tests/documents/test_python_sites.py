@@ -522,6 +522,19 @@ def test_a_setting_that_is_read_back_is_not_rewritten(read: str) -> None:
     assert "change together" in result.messages
 
 
+def test_the_help_of_a_withheld_read_is_what_its_fix_would_write() -> None:
+    result = check_noop(
+        """\
+        def f(cfg):
+            cfg.model.cuda_graph_scope = [CudaGraphScope.attn]
+            print(CudaGraphScope.attn in cfg.model.cuda_graph_scope)
+        """,
+        header=BRIDGE + ENUMS,
+    )
+    (read,) = [diagnostic for diagnostic in result.examined.diagnostics if diagnostic.rule == "CG602"]
+    assert read.help == "write `CudaGraphModule.attn in cfg.model.cuda_graph_modules`"
+
+
 def test_what_is_read_before_or_elsewhere_is_not() -> None:
     check_fixed(
         """\
