@@ -11,10 +11,10 @@ from cgmigrate.documents.sites import CannotEditError, Document
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Applicability, Context, FilePlan
 from cgmigrate.lint.plan import examine
-from cgmigrate.lint.rule_schema import line_of
-from cgmigrate.lint.rules import Rule, load, read, text_of
+from cgmigrate.lint.rules import Rule, load, read
+from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
-from cgmigrate.megatron.rule_data import RuleError
+from cgmigrate.megatron.rule_data import RuleError, text_of
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.versions import parse_release
 from cgmigrate.text.diff import unified_diff

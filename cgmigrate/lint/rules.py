@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.megatron.releases import OLDEST, Release
-from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
+from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
 from cgmigrate.megatron.settings import without_name
-from cgmigrate.text.files import read_text
 
 ABSENT = "absent"
 """In a condition: the setting is not written."""
@@ -143,25 +142,16 @@ def read(path: Path, checked: bool = True) -> Rule:
         raise RuleError(f"{path}: cannot be read as a rule: {type(error).__name__}: {error}") from error
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a rule file. Raises RuleError."""
-    try:
-        return read_text(path)
-    except OSError as error:
-        raise RuleError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise RuleError(f"{path}:1: not UTF-8: {error.reason}") from error
-
-
 def _read(path: Path, checked: bool) -> Rule:
-    from cgmigrate.lint.rule_schema import check_form, check_messages, check_size
+    from cgmigrate.lint.rule_schema import check_messages
+    from cgmigrate.megatron.data_schema import RULE, check_form, check_size
 
     text = text_of(path)
     if checked:
         check_size(text, str(path))
     data = load_yaml(text, str(path))
     if checked:
-        check_form(data, text, str(path))
+        check_form(data, RULE, text, str(path))
         check_messages(data, text, str(path))
     cases = data.get("cases")
     if cases is None:

@@ -1,4 +1,4 @@
-"""The folder of the shipped rules and ecosystems, and the reader of its YAML files."""
+"""The folder of the shipped rules, settings and ecosystems, and the reader of its YAML files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,18 @@ def rules_folder() -> Path:
     package = Path(__file__).parents[1]
     inside = package / "_rules"
     return inside if inside.is_dir() else package.parent / "rules"
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file of data. Raises RuleError."""
+    from cgmigrate.text.files import read_text
+
+    try:
+        return read_text(path)
+    except OSError as error:
+        raise RuleError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RuleError(f"{path}:1: not UTF-8: {error.reason}") from error
 
 
 def load_yaml(text: str, path: str) -> Any:

@@ -1,0 +1,268 @@
+"""The catalogue: every setting that rules and documents may name, as data.
+
+One file a setting, ``rules/settings/<name>.yaml``; the name of the file is the name of the setting, so that discovery
+needs no more than the names in the folder. A file in ``rules/settings/surroundings`` is a setting that is only read
+beside others: it selects no file. A team's folder of rules may have a ``settings`` folder of the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.megatron.releases import OLDEST, Release
+from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
+from cgmigrate.megatron.settings import FIELDS
+
+ABSENT = "absent"
+"""In a value map: the replacement is not written."""
+SETTINGS, SURROUNDINGS = "settings", "settings/surroundings"
+"""The folders of entries in a folder of rules."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class SettingKind(str, Enum):
+    """What the value of a setting is."""
+
+    FLAG = "flag"
+    """A boolean, or a flag of a command line without a value."""
+    CHOICE = "choice"
+    """One of some words."""
+    LIST = "list"
+    """Names, in a list or in one text."""
+    NUMBER = "number"
+    TEXT = "text"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    ``owner`` is the class that has the field. ``since`` and ``until`` are the first and the last release that have it,
+    ``deprecated_in`` is the first that deprecates it. ``replaced_by`` are the settings that say the same today, and
+    ``line_for`` others that are written in its line where it is deleted. ``values`` are its values, each with that of
+    the replacement; empty where values stay as they are. ``unset`` is what is written to undo an inherited value, and
+    ``can_unset`` says that there is one. ``captures`` says that the capture model depends on it.
+    """
+
+    name: str
+    kind: SettingKind
+    owner: str
+    flag: str
+    summary: str = ""
+    no_flag: str = ""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
+    default: object = None
+    unset: object = None
+    can_unset: bool = False
+    since: Release = OLDEST
+    until: Release | None = None
+    deprecated_in: Release | None = None
+    replaced_by: tuple[str, ...] = ()
+    line_for: tuple[str, ...] = ()
+    values: tuple[tuple[object, object], ...] = ()
+    captures: bool = False
+    sources: tuple[str, ...] = ()
+    subject: bool = True
+    """Whether its name selects files, and makes a mapping, call or command line a site."""
+    path: str = ""
+
+    @property
+    def deprecated(self) -> bool:
+        """Whether a known release deprecates it."""
+        return self.deprecated_in is not None
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is a boolean, and a flag without a value on a command line."""
+        return self.kind is SettingKind.FLAG
+
+    def new_value(self, value: object) -> object:
+        """Return the value of the replacement for one of this setting. Raises KeyError for one without."""
+        if not self.values:
+            return value
+        for old, new in self.values:
+            if type(old) is type(value) and old == value:
+                return new
+        raise KeyError(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """All settings, by name: those of the capture model first, in the order in which messages name them."""
+
+    settings: Mapping[str, Setting]
+
+    def __getitem__(self, name: str) -> Setting:
+        return self.settings[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.settings
+
+    def get(self, name: str) -> Setting | None:
+        """Return a setting by its name, None if the catalogue has none of this name."""
+        return self.settings.get(name)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The settings that sites are made of: all but those that are only read beside others."""
+        return tuple(name for name, setting in self.settings.items() if setting.subject or self.older_names(name))
+
+    @cached_property
+    def name_set(self) -> frozenset[str]:
+        """The `names`, for tests of membership."""
+        return frozenset(self.names)
+
+    @cached_property
+    def deprecated(self) -> frozenset[str]:
+        """The names of deprecated settings."""
+        return frozenset(name for name in self.names if self.settings[name].deprecated)
+
+    @cached_property
+    def captures(self) -> frozenset[str]:
+        """The names of the settings on which the capture model depends."""
+        return frozenset(name for name, setting in self.settings.items() if setting.captures)
+
+    @cached_property
+    def flags(self) -> Mapping[str, str]:
+        """Name → its flag on a command line."""
+        return {name: self.settings[name].flag for name in self.names}
+
+    @cached_property
+    def by_key(self) -> Mapping[str, str]:
+        """Key → setting, for the name of each setting and for its flag."""
+        return {name: name for name in self.names} | {flag: name for name, flag in self.flags.items()}
+
+    @cached_property
+    def new_names(self) -> tuple[str, ...]:
+        """The settings that replace others; one with fewer places to be written at comes first."""
+        new = dict.fromkeys(name for setting in self.settings.values() for name in setting.replaced_by)
+        return tuple(sorted(new, key=lambda name: len(self.lines_for(name))))
+
+    def older_names(self, name: str) -> tuple[str, ...]:
+        """Return the settings that a setting replaces."""
+        return tuple(old.name for old in self.settings.values() if name in old.replaced_by)
+
+    def lines_for(self, name: str) -> tuple[str, ...]:
+        """Return the settings whose line a new one may take, best first."""
+        others = tuple(old.name for old in self.settings.values() if name in old.line_for)
+        return (*self.older_names(name), *others)
+
+
+def load(folders: Sequence[str] = ()) -> Catalogue:
+    """Return the catalogue that ships, with the settings of a team's own folders of rules. Raises RuleError."""
+    return _load(tuple(folders))
+
+
+@cache
+def _load(folders: tuple[str, ...]) -> Catalogue:
+    settings: dict[str, Setting] = {}
+    for folder in (rules_folder(), *map(Path, folders)):
+        own = folder != rules_folder()
+        for path, subject in _files(folder):
+            setting = _read(path, subject=subject, own=own)
+            if setting.name in settings:
+                raise RuleError(f"{path}: {setting.name} is already defined in {settings[setting.name].path}")
+            settings[setting.name] = setting
+    for setting in list(settings.values()):
+        for name in setting.replaced_by:
+            settings.setdefault(name, _replacement(name, setting))
+    return Catalogue({name: settings[name] for name in sorted(settings, key=lambda name: _order(settings[name]))})
+
+
+def _order(setting: Setting) -> tuple[int, str]:
+    return (FIELDS.index(setting.name) if setting.captures else len(FIELDS), setting.name)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield the files of entries in a folder of rules, each with whether it is a subject."""
+    for name, subject in ((SETTINGS, True), (SURROUNDINGS, False)):
+        for path in sorted((folder / name).glob("*.yaml")):
+            yield path, subject
+
+
+def _replacement(name: str, old: Setting) -> Setting:
+    """Return a setting that has no file of its own, but replaces one that has."""
+    new = {type(value) for _, value in old.values if value is not None and value != ABSENT}
+    kinds = {bool: SettingKind.FLAG, int: SettingKind.NUMBER, float: SettingKind.NUMBER, list: SettingKind.LIST}
+    kind = kinds.get(new.pop(), SettingKind.TEXT) if len(new) == 1 else old.kind
+    since = old.deprecated_in or OLDEST
+    return Setting(name, kind, old.owner, flag_of(name), since=since, subject=False, path=old.path)
+
+
+def flag_of(name: str) -> str:
+    """Return the regular flag of a setting: its name with hyphens."""
+    return "--" + name.replace("_", "-")
+
+
+def _read(path: Path, *, subject: bool, own: bool) -> Setting:
+    """Read one entry; a team's own is compared with the schema. Raises RuleError."""
+    from cgmigrate.megatron.data_schema import SETTING, check_form, check_size
+
+    text = text_of(path)
+    if own:
+        check_size(text, str(path))
+    data = load_yaml(text, str(path))
+    if own:
+        check_form(data, SETTING, text, str(path))
+        _check_meaning(path, data, text)
+    return _setting(path, data, subject)
+
+
+def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
+    return Setting(
+        name=path.stem,
+        kind=SettingKind(data["kind"]),
+        owner=data["owner"],
+        flag=data.get("flag", flag_of(path.stem)),
+        summary=data["summary"],
+        no_flag=data.get("no-flag", ""),
+        keys={ecosystem: tuple(keys) for ecosystem, keys in data.get("keys", {}).items()},
+        choices=tuple(data.get("choices", ())),
+        default=data.get("default"),
+        unset=data.get("unset", data.get("default")),
+        can_unset="unset" in data or "default" in data,
+        since=_release(data.get("since")) or OLDEST,
+        until=_release(data.get("until")),
+        deprecated_in=_release(data.get("deprecated-in")),
+        replaced_by=_names(data.get("replaced-by", ())),
+        line_for=_names(data.get("line-for", ())),
+        values=tuple((pair["old"], pair["new"]) for pair in data.get("values", ())),
+        captures=data.get("captures", False),
+        sources=tuple(data["sources"]),
+        subject=subject,
+        path=str(path),
+    )
+
+
+def _check_meaning(path: Path, data: Mapping[str, Any], text: str) -> None:
+    """Check what a schema cannot say. Raises RuleError."""
+    from cgmigrate.megatron.data_schema import line_of
+
+    if not _NAME.fullmatch(path.stem):
+        raise RuleError(f"{path}: the name of the file is the name of the setting, such as moe_deepep_num_sms.yaml")
+    if "captures" in data:
+        reason = "cgmigrate's capture model knows its own settings only; delete `captures`"
+        raise RuleError(f"{path}:{line_of(text, ['captures'])}: {reason}")
+    if path.stem in _names(data.get("replaced-by", ())):
+        raise RuleError(f"{path}:{line_of(text, ['replaced-by'])}: a setting cannot replace itself")
+
+
+def _names(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _release(text: str | None) -> Release | None:
+    if text is None:
+        return None
+    major, _, minor = text.partition(".")
+    return Release(int(major), int(minor))

@@ -1,0 +1,167 @@
+"""The catalogue of settings, against the tables of releases, the capture model and the installed megatron-core."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from cgmigrate.megatron import settings as model
+from cgmigrate.megatron.catalogue import Setting, SettingKind, load
+from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
+from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
+from cgmigrate.megatron.tables import Accepted
+from cgmigrate.megatron.tables import load as load_tables
+from tests.megatron.test_tables import CLASSES, installed
+
+CATALOGUE = load()
+TABLES = load_tables()
+ENTRIES = [setting for setting in CATALOGUE.settings.values() if setting.path]
+FILES = sorted((rules_folder() / "settings").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_entry_that_ships_fits_the_schema(path: Path) -> None:
+    schema = json.loads((rules_folder() / "settings/schema.json").read_text())
+    jsonschema.validate(load_yaml(path.read_text(), str(path)), schema)
+
+
+def test_the_schema_is_one_itself() -> None:
+    schema = json.loads((rules_folder() / "settings/schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_the_constants_of_the_capture_model_are_the_entries_that_capture() -> None:
+    assert [name for name in CATALOGUE.settings if CATALOGUE[name].captures] == list(model.FIELDS)
+    capture = [CATALOGUE[name] for name in model.FIELDS]
+    assert {setting.name for setting in capture if setting.deprecated} == model.DEPRECATED
+    assert {setting.name: setting.flag for setting in capture} == model.FLAGS
+    assert CATALOGUE[model.INFERENCE].choices == model.INFERENCE_SCOPES
+
+
+def _in(setting: Setting, release: Release) -> Accepted | None:
+    return TABLES.field(setting.owner, setting.name, release)
+
+
+@pytest.mark.parametrize("setting", ENTRIES, ids=lambda setting: setting.name)
+def test_the_tables_have_the_field_in_the_releases_of_the_entry(setting: Setting) -> None:
+    has = [release for release in KNOWN if _in(setting, release) is not None]
+    last = setting.until or NEWEST
+    assert has == [release for release in KNOWN if setting.since <= release <= last]
+
+
+@pytest.mark.parametrize("setting", ENTRIES, ids=lambda setting: setting.name)
+def test_the_tables_have_the_default_and_the_choices_of_the_entry(setting: Setting) -> None:
+    entry = _in(setting, setting.until or NEWEST)
+    assert entry is not None
+    assert (entry.default, type(entry.default)) == (setting.default, type(setting.default))
+    if entry.choices:
+        assert entry.choices == setting.choices
+    if entry.type == "bool":
+        assert setting.kind is SettingKind.FLAG
+    if entry.type in ("int", "Optional[int]"):
+        assert setting.kind is SettingKind.NUMBER
+
+
+@pytest.mark.parametrize("setting", ENTRIES, ids=lambda setting: setting.name)
+def test_the_tables_have_the_flags_of_the_entry(setting: Setting) -> None:
+    flags = TABLES.flags(setting.until or NEWEST)
+    if setting.no_flag:
+        assert flags[setting.no_flag].action == "StoreFalse"
+        return
+    entry = flags[setting.flag]
+    assert (entry.action == "StoreTrue") is setting.is_flag
+    assert not entry.choices or entry.choices == setting.choices
+
+
+@pytest.mark.parametrize("setting", ENTRIES, ids=lambda setting: setting.name)
+def test_the_installed_class_has_the_field(setting: Setting) -> None:
+    release = installed()
+    if setting.owner not in CLASSES:
+        pytest.skip("the class needs packages that are not installed")
+    owner = getattr(importlib.import_module(CLASSES[setting.owner]), setting.owner)
+    fields = {field.name for field in dataclasses.fields(owner)}
+    assert (setting.name in fields) is (setting.since <= release <= (setting.until or release))
+
+
+def test_a_replacement_exists_in_the_release_that_deprecates() -> None:
+    for setting in ENTRIES:
+        for name in setting.replaced_by:
+            new = CATALOGUE[name]
+            assert setting.deprecated_in is not None
+            assert new.since >= setting.deprecated_in
+            assert TABLES.field(new.owner, name, NEWEST) is not None
+
+
+ENTRY = """\
+summary: The kernels that shuffle tokens
+kind: choice
+owner: our_package.OurConfig
+deprecated-in: "0.18"
+replaced-by: shuffle_backend
+values:
+  - {old: fast, new: fused}
+  - {old: off, new: absent}
+sources: [our changelog]
+"""
+
+
+def team(folder: Path, **entries: str) -> str:
+    (folder / "settings").mkdir(exist_ok=True)
+    for name, text in entries.items():
+        (folder / f"settings/{name}.yaml").write_text(text)
+    return str(folder)
+
+
+def test_a_team_adds_a_setting_and_its_replacement(tmp_path: Path) -> None:
+    catalogue = load([team(tmp_path, shuffle_kernels=ENTRY)])
+    old, new = catalogue["shuffle_kernels"], catalogue["shuffle_backend"]
+    assert (old.flag, old.subject, old.deprecated) == ("--shuffle-kernels", True, True)
+    assert (new.flag, new.subject, new.kind) == ("--shuffle-backend", False, SettingKind.TEXT)
+    assert (old.new_value("fast"), old.new_value(False)) == ("fused", "absent")
+    assert catalogue.older_names("shuffle_backend") == ("shuffle_kernels",)
+    assert catalogue.names[: len(model.FIELDS)] == model.FIELDS
+    assert {"shuffle_kernels", "shuffle_backend"} <= catalogue.name_set
+    assert "shuffle_kernels" in catalogue.deprecated and "shuffle_backend" not in catalogue.deprecated
+
+
+def test_a_value_without_a_new_one_has_none(tmp_path: Path) -> None:
+    old = load([team(tmp_path, shuffle_kernels=ENTRY)])["shuffle_kernels"]
+    with pytest.raises(KeyError):
+        old.new_value("slow")
+    # True is not 1, and a value that is not mapped does not stay as it is by accident.
+    with pytest.raises(KeyError):
+        old.new_value(0)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (("kind: choice", "kind: switch"), ":2: kind: 'switch' is not one of flag, choice, list, number, text"),
+        (("sources", "since: 17\nsources"), ":9: since: 17 is not of type 'string'; expected a release"),
+        (("sources: [our changelog]\n", ""), ":1: the setting: 'sources' is a required property"),
+        (('deprecated-in: "0.18"\n', ""), ":1: the setting: 'deprecated-in' is a dependency of 'replaced-by'"),
+        (('"0.18"', "18.0.1"), ":4: deprecated-in: '18.0.1' does not have the form ^[0-9]+\\.[0-9]+$"),
+        (("shuffle_backend", "shuffle_kernels"), ":5: a setting cannot replace itself"),
+        (("sources", "captures: true\nsources"), ":9: cgmigrate's capture model knows its own settings only"),
+    ],
+)
+def test_an_entry_that_is_wrong_is_reported_with_its_line(tmp_path: Path, change: tuple[str, str], error: str) -> None:
+    folder = team(tmp_path, shuffle_kernels=ENTRY.replace(*change))
+    with pytest.raises(RuleError) as caught:
+        load([folder])
+    assert f"shuffle_kernels.yaml{error}" in str(caught.value)
+
+
+def test_an_entry_that_exists_already_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="cuda_graph_impl is already defined in"):
+        load([team(tmp_path, cuda_graph_impl=ENTRY)])
+
+
+def test_an_entry_is_named_by_its_file(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="the name of the file is the name of the setting"):
+        load([team(tmp_path, **{"shuffle-kernels": ENTRY})])
