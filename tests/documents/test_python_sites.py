@@ -675,6 +675,11 @@ def test_other_classes_of_that_name_are_left(header: str) -> None:
 # --- lists of words ---------------------------------------------------------------------------------
 
 
+def test_the_keys_of_flags_are_the_flags() -> None:
+    (site,) = PythonDocument('run(["--enable-cuda-graph", "--cuda-graph-scope", "attn"])\n', "x.py").sites
+    assert [written.key for written in site.written] == ["--enable-cuda-graph", "--cuda-graph-scope"]
+
+
 def test_flags() -> None:
     check_fixed(
         'argv = ["--bf16", "--enable-cuda-graph", "--cuda-graph-scope", "attn", "mlp", "--x"]\n',
