@@ -252,10 +252,10 @@ def print_input_error(input_error: InputError) -> None:
 
 def _fails(diagnostic: Diagnostic, fail_on: str) -> bool:
     """Whether a diagnostic is severe enough to fail the run."""
-    from cgmigrate.lint.diagnostics import UNREADABLE
+    from cgmigrate.lint.kinds import UNREADABLE
 
     # A file that cannot be read may contain an error.
-    return fail_on == "warning" or diagnostic.severity == "error" or diagnostic.rule in UNREADABLE
+    return fail_on == "warning" or diagnostic.severity == "error" or diagnostic.reports in UNREADABLE
 
 
 def style_of(stream: TextIO, coloured: bool) -> Style:

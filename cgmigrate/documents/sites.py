@@ -8,7 +8,7 @@ To add a syntax, write a class with the members of ``Document`` and an entry in 
 uses a document in this order:
 
 1. ``sites``, ``problems`` and ``skipped`` are complete once the document exists. No text raises an exception: one that
-   cannot be read is a problem (CG001, CG009 or CG013).
+   cannot be read is a problem of one of the kinds in ``UNREADABLE``.
 2. ``edits`` returns edits for rewrites, and ``check`` reads the edited text again and says whether anything else
    changed. The edits are used only if it says nothing.
 3. ``risk``, ``spelled`` and ``quotes`` are for the report.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
 from cgmigrate.megatron.settings import Settings
@@ -115,18 +116,50 @@ class Site:
         return name
 
 
+class ProblemKind(str, Enum):
+    """What a document reports besides its sites. A rule that explains a kind names its value (``reports:``)."""
+
+    INVALID_YAML = "invalid-yaml"
+    INVALID_PYTHON = "invalid-python"
+    TEMPLATE = "template"
+    """Template markup, which is no YAML until it is rendered."""
+    TOO_COMPLEX = "too-complex"
+    """Text that needs more nesting or memory than is available."""
+    WRITTEN_TWICE = "written-twice"
+    COMMAND_LINE_IN_VALUE = "command-line-in-value"
+    FULL_ITERATION_TEST = "full-iteration-test"
+    """Code that tests whether the scope has a member for the full iteration."""
+    MODULE_TEST = "module-test"
+    """Code that tests whether the scope has a member that is a module."""
+    READ = "read"
+    NAME_IN_TEXT = "name-in-text"
+    """A string that is the name of a deprecated setting, or writes one."""
+    DEFINITION = "definition"
+    ENUM_CLASS = "enum-class"
+    """The class of the old scope's members, where it is no value of a setting."""
+    OTHER_ASSIGNMENT = "other-assignment"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+UNREADABLE = frozenset(
+    (ProblemKind.INVALID_YAML, ProblemKind.INVALID_PYTHON, ProblemKind.TEMPLATE, ProblemKind.TOO_COMPLEX)
+)
+"""Problems of a file of which nothing else is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What a document reports besides its sites: text that cannot be read, or code that reads a deprecated name.
 
-    ``rule`` is the code of the rule that explains it. ``replacement`` is the text to write instead, if it is known,
-    and the document writes it when ``index`` is among the rewrites. The indices of problems follow those of the sites;
-    -1 is a problem that is never rewritten.
+    ``replacement`` is the text to write instead, if it is known, and the document writes it when ``index`` is among the
+    rewrites. The indices of problems follow those of the sites; -1 is a problem that is never rewritten.
     ``fix`` describes a fix that does more than write the replacement. ``risk`` says why the fix may change what the
     code does, ``blocked_by`` what prevents a fix, ``advice`` what to write by hand.
     """
 
-    rule: str
+    kind: ProblemKind
     span: Span
     message: str
     index: int = -1

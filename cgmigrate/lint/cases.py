@@ -6,6 +6,7 @@ from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.conditions import State, matching_case
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase, reader_name
+from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.reasons import OR_UNSAFE
 from cgmigrate.lint.rules import Case, Rule, RuleKind
@@ -73,14 +74,18 @@ def _unsets(case: SiteCase) -> bool:
 
 def _risk_merged_files(case: SiteCase, context: Context) -> None:
     """Add a risk and a diagnostic for each file that this one is merged with."""
-    merged = (("CG004", case.document.builds_on or context.names_files), ("CG010", context.merged_into))
-    for code, other in merged:
+    merged = (
+        (CheckKind.BUILDS_ON_FILES, case.document.builds_on or context.names_files),
+        (CheckKind.MERGED_INTO_FILES, context.merged_into),
+    )
+    for kind, other in merged:
         if not other:
             continue
-        case.risk(_merge_risk(code, other), code)
+        rule = enabled_rule_for(kind, context.rules)
+        case.risk(_merge_risk(rule, other), rule.id)
         # A mapping that only merges another shows no setting: the diagnostic is at the mapping that it merges.
         if case.site.written:
-            case.diagnostics.append(_merged_diagnostic(context.rules[code], other, case))
+            case.diagnostics.append(_merged_diagnostic(rule, other, case))
 
 
 def _risk_readers(case: SiteCase, context: Context) -> None:
@@ -107,13 +112,13 @@ def _name_none(case: SiteCase) -> None:
 def _merged_diagnostic(rule: Rule, other: str, case: SiteCase) -> Diagnostic:
     """Return the diagnostic about a site that is merged with settings of another file."""
     written = place_of(rule.fields, case.site) or case.site.written[0]
-    message = _merge_risk(rule.id, other)
+    message = _merge_risk(rule, other)
     advice = f"migrate these files together by hand{OR_UNSAFE} each as if it were used alone"
-    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice)
+    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 
 
-def _merge_risk(code: str, other: str) -> str:
-    direction = "is merged with" if code == "CG004" else "is merged into"
+def _merge_risk(rule: Rule, other: str) -> str:
+    direction = "is merged with" if rule.reports == CheckKind.BUILDS_ON_FILES else "is merged into"
     return f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"
 
 

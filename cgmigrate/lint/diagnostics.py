@@ -30,10 +30,6 @@ class Applicability(str, Enum):
         return self.value
 
 
-UNREADABLE = frozenset(("CG001", "CG002", "CG007", "CG008", "CG009", "CG013"))
-"""Rules about a file of which nothing else is known."""
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """The releases, rules and ecosystems for a file, and the other files that its settings concern."""
@@ -61,7 +57,8 @@ class Diagnostic:
     ``fix`` is the fix in short and ``applicability`` who may apply it, None if there is no fix.
     ``because`` says why a fix is unsafe, ``blocked_by`` which diagnostic or place prevents one, ``help`` what to
     write by hand. ``site`` is the index of what the fix rewrites, -1 for nothing; ``edits`` are those of the
-    whole fix, filled in only if a report needs them.
+    whole fix, filled in only if a report needs them. ``reports`` is the kind that its rule reports, empty for a rule
+    with conditions.
     """
 
     rule: str
@@ -76,6 +73,7 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     site: int = -1
     edits: tuple[Edit, ...] = ()
+    reports: str = ""
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:

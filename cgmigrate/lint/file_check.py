@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.documents.syntax import Syntax, document_of
 from cgmigrate.lint.checked import Checked, Chooser
 from cgmigrate.lint.file_contexts import FileContexts
+from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.project.inputs import Source, TooLarge
@@ -57,13 +59,13 @@ class FileChecker:
         try:
             checked = self._check(source)
         except TOO_DEEP as error:
-            checked = self._unreadable(source.path, source.data, "CG013", too_deep(error))
+            checked = self._unreadable(source.path, source.data, ProblemKind.TOO_COMPLEX, too_deep(error))
         return self._without_known(checked)
 
     def check_too_large(self, file: TooLarge) -> Checked:
         """Return the diagnostic of a file that is not parsed."""
         message = f"the file has {file.size:,} bytes and is not read as a configuration"
-        return self._without_known(self._unreadable(file.path, b"", "CG008", message))
+        return self._without_known(self._unreadable(file.path, b"", CheckKind.TOO_LARGE, message))
 
     def _check(self, source: Source) -> Checked:
         from cgmigrate.text.encoding import decode
@@ -73,7 +75,7 @@ class FileChecker:
         except UnicodeDecodeError as error:
             line = source.data.count(b"\n", 0, error.start) + 1
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
-            return self._unreadable(source.path, source.data, "CG007", message)
+            return self._unreadable(source.path, source.data, CheckKind.NOT_UTF8, message)
         examined = self._examined(source, text)
         document, plan = examined.document, examined.plan
         checked = Checked(
@@ -146,11 +148,11 @@ class FileChecker:
         return replace(examined, plan=plan, diagnostics=tuple(diagnostics), hidden=hidden)
 
     def _suppressed(self, comments: SuppressionComments, path: str, diagnostics: tuple[Diagnostic, ...]) -> Suppressed:
-        from cgmigrate.lint.suppressions import UNUSED
-
         rules = self.contexts.rules_of(path)
         selected = [rule for rule in rules if self.contexts.selects(path, rule)]
-        suppressed = comments.apply(diagnostics, rules[UNUSED].severity, list(rules), selected)
+        suppressed = comments.apply(
+            diagnostics, enabled_rule_for(CheckKind.UNUSED_SUPPRESSION, rules), list(rules), selected
+        )
         return replace(suppressed, unused=self.contexts.selected(path, suppressed.unused))
 
     def _with_suppressions(self, checked: Checked, document: Document, syntax: Syntax) -> Checked:
@@ -222,12 +224,12 @@ class FileChecker:
         diagnostics = sorted((*checked.fixed, *shown), key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
         return replace(checked, diagnostics=tuple(diagnostics) if checked.fixed else shown, known=known)
 
-    def _unreadable(self, path: str, data: bytes, rule: str, message: str) -> Checked:
+    def _unreadable(self, path: str, data: bytes, kind: ProblemKind | CheckKind, message: str) -> Checked:
         from cgmigrate.lint.diagnostics import Diagnostic
         from cgmigrate.text.spans import Span
 
-        of_rule = self.contexts.rules_of(path)[rule]
-        diagnostic = Diagnostic(rule, of_rule.severity, Span(0, 0), message, help=of_rule.help)
+        rule = enabled_rule_for(kind, self.contexts.rules_of(path))
+        diagnostic = Diagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
         diagnostics = self.contexts.selected(path, (diagnostic,))
         if b"cgmigrate:" in data and not self.options.strict:
             from cgmigrate.lint.suppressions import SuppressionComments

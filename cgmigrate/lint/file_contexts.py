@@ -43,7 +43,8 @@ class FileContexts:
     def selects(self, path: str, rule: str) -> bool:
         """Return whether a rule's diagnostics are reported for a file."""
         file = self.options_of(path)
-        return _selects(file.options, rule) and not rule.startswith(file.ignored)
+        known = self.rules(file.options).get(rule)
+        return _selects(file.options, rule, known) and not rule.startswith(file.ignored)
 
     def selected(self, path: str, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of a file whose rules are selected."""
@@ -138,9 +139,10 @@ class FileContexts:
         return replace(resolution, source_from=source, target_from=target)
 
 
-def _selects(options: Options, rule: str) -> bool:
-    from cgmigrate.lint.diagnostics import UNREADABLE
+def _selects(options: Options, rule: str, known: Rule | None) -> bool:
+    from cgmigrate.lint.kinds import UNREADABLE
 
     # A file that cannot be read may have what is selected; only --ignore CG0 accepts that.
-    selected = not options.select or rule.startswith(options.select) or rule in UNREADABLE
+    selected = not options.select or rule.startswith(options.select)
+    selected = selected or (known is not None and known.reports in UNREADABLE)
     return selected and not (options.ignore and rule.startswith(options.ignore))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from cgmigrate.documents.sites import Document, Problem
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, FilePlan
+from cgmigrate.lint.kinds import rule_for
 from cgmigrate.lint.rules import Rule
 from cgmigrate.lint.soundness import write_error
 from cgmigrate.megatron.releases import SPLIT_IN
@@ -16,7 +17,7 @@ def enabled_problems(document: Document, context: Context) -> list[tuple[Problem
     return [
         (_without_suppressed_fix(problem, context), rule)
         for problem in document.problems
-        if (rule := context.rules.get(problem.rule)) is not None and rule.deprecated_in <= context.target
+        if (rule := rule_for(problem.kind, context.rules)) is not None and rule.deprecated_in <= context.target
     ]
 
 
@@ -38,7 +39,9 @@ class ProblemPlanner:
 
     def diagnostic(self, problem: Problem, rule: Rule) -> Diagnostic:
         """Return the diagnostic of a problem, and add its fix to the plan."""
-        diagnostic = Diagnostic(rule.id, rule.severity, problem.span, problem.message, site=problem.index)
+        diagnostic = Diagnostic(
+            rule.id, rule.severity, problem.span, problem.message, site=problem.index, reports=problem.kind
+        )
         if not problem.replacement:
             return replace(diagnostic, blocked_by=problem.blocked_by, help=problem.advice)
         if not self.writable and (error := write_error(self.document, {problem.index: {}})):

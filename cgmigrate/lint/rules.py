@@ -91,7 +91,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule file. ``fields`` are where diagnostics point, best first; ``help`` is the general help."""
+    """One rule file. ``fields`` are where diagnostics point, best first; ``help`` is the general help.
+
+    ``reports`` is the kind of problem or check that it explains, empty for a rule with conditions (see ``kinds``).
+    """
 
     id: str
     name: str
@@ -107,6 +110,7 @@ class Rule:
     available_in: Release
     path: str
     help: str = ""
+    reports: str = ""
 
     @property
     def migrates(self) -> bool:
@@ -117,9 +121,10 @@ class Rule:
 def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
     """Return the rules by id, in order of id; ``extra`` are folders of a team's own rules.
 
-    Raises RuleError for a rule that does not fit the schema or repeats an id.
+    Raises RuleError for a rule that does not fit the schema, or repeats an id or what another one reports.
     """
     rules: dict[str, Rule] = {}
+    reporting: dict[str, Rule] = {}
     for folder in (rules_folder(), *extra):
         own = folder in extra
         if own and not folder.is_dir():
@@ -128,6 +133,8 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
             rule = read(path, checked=own)
             if rule.id in rules:
                 raise RuleError(f"{path}: {rule.id} is already defined in {rules[rule.id].path}")
+            if rule.reports and (other := reporting.setdefault(rule.reports, rule)) is not rule:
+                raise RuleError(f"{path}: {other.id} already reports {rule.reports} ({other.path})")
             rules[rule.id] = rule
     return dict(sorted(rules.items()))
 
@@ -172,6 +179,7 @@ def _read(path: Path, checked: bool) -> Rule:
         available_in=release_of(data["replacement-available-in"]) if "replacement-available-in" in data else OLDEST,
         path=str(path),
         help=data.get("help", "").strip(),
+        reports=data.get("reports", ""),
     )
 
 

@@ -11,6 +11,7 @@ from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, FilePlan, SiteCase
 from cgmigrate.lint.fix_text import fix_text
+from cgmigrate.lint.kinds import CheckKind
 from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_repetition
 from cgmigrate.lint.messages import message, notes_of
 from cgmigrate.lint.reasons import SiteReasons, with_applicability
@@ -101,7 +102,7 @@ class _SiteReport:
         refusals = (
             diagnostic for match, diagnostic in zip(self.remarks, remarks, strict=True) if match.case.about_refusal
         )
-        unknown_values = (diagnostic for diagnostic in self.case.diagnostics if diagnostic.rule == "CG003")
+        unknown_values = (one for one in self.case.diagnostics if one.reports == CheckKind.UNKNOWN_VALUE)
         cause = next(chain(refusals, unknown_values), None)
         return SiteReasons(self.case, self.context, _first_lines(self.case.document, spans), cause)
 

@@ -14,10 +14,14 @@ from itertools import accumulate
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import Syntax
-from cgmigrate.lint.diagnostics import UNREADABLE, Diagnostic
-from cgmigrate.lint.suppressions import UNUSED, Suppression, SuppressionComments
+from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.kinds import UNREADABLE, CheckKind
+from cgmigrate.lint.suppressions import Suppression, SuppressionComments
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
+
+_WITHOUT_COMMENT = frozenset((*UNREADABLE, CheckKind.UNUSED_SUPPRESSION))
+"""What no comment is written for."""
 
 
 class _Placement(Enum):
@@ -45,7 +49,7 @@ def add_suppressions(
     """Write comments for diagnostics of a document; ``read`` reads an edited text like the document."""
     writer = _Writer(document, syntax, read, reason)
     if not _is_unreadable(document):
-        writer.waiting = [(item, item) for item in diagnostics if item.rule not in (*UNREADABLE, UNUSED)]
+        writer.waiting = [(item, item) for item in diagnostics if item.reports not in _WITHOUT_COMMENT]
     for placement in _Placement:
         writer.write_all(placement)
     ids = {id(diagnostic) for diagnostic in writer.suppressed}
@@ -130,7 +134,7 @@ def _can_take_codes(suppression: Suppression) -> bool:
 
 
 def _is_unreadable(document: Document) -> bool:
-    return any(problem.rule in UNREADABLE for problem in document.problems)
+    return any(problem.kind in UNREADABLE for problem in document.problems)
 
 
 def _line(comments: SuppressionComments, diagnostic: Diagnostic, placement: _Placement) -> int:

@@ -12,13 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cgmigrate.documents.sites import Document
+from cgmigrate.documents.sites import UNREADABLE, Document
 from cgmigrate.documents.syntax import Syntax
 from cgmigrate.lint.comments import LINE_BREAK, comment_lines, merged, python_comments, yaml_comments
-from cgmigrate.lint.diagnostics import UNREADABLE, Diagnostic
+from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.rules import Rule
 from cgmigrate.text.spans import Span
 
-UNUSED = "CG012"
 _FORMS = "`cgmigrate: ignore[CODE] reason` or `cgmigrate: ignore-file`"
 _SUPPRESSION = re.compile(r"#[ \t]*cgmigrate:[ \t]*(?P<keyword>[\w-]*)[ \t]*(?P<codes>\[[^\]\n\r]*\]?)?", re.IGNORECASE)
 
@@ -115,31 +115,32 @@ class SuppressionComments:
         return self.line_of(start), self.line_of(end)
 
     def apply(
-        self, diagnostics: Sequence[Diagnostic], severity: str, known: Sequence[str], selected: Sequence[str]
+        self, diagnostics: Sequence[Diagnostic], rule: Rule, known: Sequence[str], selected: Sequence[str]
     ) -> Suppressed:
         """Divide diagnostics into shown and hidden ones.
 
-        ``known`` are the codes of all rules, ``selected`` those of the rules that are evaluated for the file;
-        ``severity`` is that of the diagnostics about unused suppressions.
+        ``rule`` reports unused suppressions. ``known`` are the codes of all rules, ``selected`` those of the rules that
+        are evaluated for the file.
         """
         shown: list[Diagnostic] = []
         hidden: list[Diagnostic] = []
-        used: set[tuple[Suppression, str]] = set()
+        # Whether a comment that names the rule of these very diagnostics has an effect is known only after them.
+        used = {(suppression, rule.id) for suppression in self.suppressions}
         for diagnostic in diagnostics:
             by = self.of(diagnostic)
             (hidden if by else shown).append(diagnostic)
             for suppression in by:
                 used |= {(suppression, code) for code in suppression.codes or ("",) if diagnostic.rule.startswith(code)}
         unused = [
-            Diagnostic(UNUSED, severity, suppression.span, message, help=advice)
+            Diagnostic(rule.id, rule.severity, suppression.span, message, help=advice, reports=rule.reports)
             for suppression in self.suppressions
             for message, advice in _unused(suppression, used, known, selected)
         ]
-        return Suppressed(tuple(shown), tuple(hidden), tuple(self._not_named(unused)))
+        return Suppressed(tuple(shown), tuple(hidden), tuple(self._not_named(unused, rule.id)))
 
-    def _not_named(self, unused: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    def _not_named(self, unused: Iterable[Diagnostic], code: str) -> Iterator[Diagnostic]:
         """The diagnostics about unused suppressions, less those that a comment names by their code."""
-        named = [suppression for suppression in self.suppressions if UNUSED in suppression.codes]
+        named = [suppression for suppression in self.suppressions if code in suppression.codes]
         for diagnostic in unused:
             if not any(self._applies(suppression, diagnostic) for suppression in named):
                 yield diagnostic
@@ -170,7 +171,7 @@ class SuppressionComments:
 
 def _comments(text: str, syntax: Syntax, document: Document | None) -> tuple[list[Span], list[Span]]:
     """Return the comments of a file, and the pieces of several lines that no comment can be in."""
-    if document is None or any(problem.rule in UNREADABLE for problem in document.problems):
+    if document is None or any(problem.kind in UNREADABLE for problem in document.problems):
         return comment_lines(text), []
     return python_comments(text) if syntax is Syntax.PYTHON else yaml_comments(text, document)
 
@@ -199,7 +200,7 @@ def _unused(
         subject = f"{code} in this comment" if code else "this comment"
         if not rules:
             yield f"{subject} suppresses nothing: no rule's code begins with it", "`cgmigrate rules` lists them"
-        elif (suppression, code) not in used and code != UNUSED and set(rules) <= set(selected):
+        elif (suppression, code) not in used and set(rules) <= set(selected):
             yield f"{subject} suppresses nothing: there is no such diagnostic {place}", f"remove {code or 'it'}"
 
 

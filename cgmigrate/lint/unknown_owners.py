@@ -1,18 +1,26 @@
-"""CG006: settings of a known name whose owner is ambiguous."""
+"""Settings of a known name whose owner is ambiguous."""
 
 from __future__ import annotations
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.diagnostics import Context, Diagnostic
+from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.megatron.settings import DEPRECATED
 
 
 def unknown_owner_diagnostics(site: Site, document: Document, context: Context) -> list[Diagnostic]:
     """Return a diagnostic for each setting of a site without an owner; in code only for deprecated names."""
-    rule = context.rules["CG006"]
+    rule = enabled_rule_for(CheckKind.UNKNOWN_OWNER, context.rules)
     return [
-        Diagnostic(rule.id, rule.severity, written.span, _message(site, written.key), help=_if_megatrons(advice))
+        Diagnostic(
+            rule.id,
+            rule.severity,
+            written.span,
+            _message(site, written.key),
+            help=_if_megatrons(advice),
+            reports=rule.reports,
+        )
         for written in site.written
         if site.origin is None or written.field in DEPRECATED
         for advice in (advice_for(document, site, written, site.own),)

@@ -1,4 +1,4 @@
-"""CG003: settings whose values are computed when the file is used."""
+"""Settings whose values are computed when the file is used."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from cgmigrate.documents.sites import Written
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.settings import DEPRECATED, Undecided
 
@@ -20,7 +21,7 @@ def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnost
     if case.site.origin is not None and not DEPRECATED & set(case.before):
         # Code computes values all the time; only where an old name has to be migrated does that matter.
         return []
-    rule = context.rules["CG003"]
+    rule = enabled_rule_for(CheckKind.UNKNOWN_VALUE, context.rules)
     if copied := _copied_from(undecided):
         return [_copy_diagnostic(rule, copied, undecided)]
     return [_diagnostic(rule, written, case) for written in undecided]
@@ -30,7 +31,7 @@ def _diagnostic(rule: Rule, written: Written, case: SiteCase) -> Diagnostic:
     assert isinstance(written.value, Undecided)
     message = f"`{written.key}` has {written.value.reason}, so what is captured is not known"
     advice = advice_for(case.document, case.site, written, case.before)
-    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice)
+    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 
 
 def _copied_from(undecided: Sequence[Written]) -> str:
@@ -52,4 +53,4 @@ def _copy_diagnostic(rule: Rule, copied: str, undecided: Sequence[Written]) -> D
         "copy `cuda_graph_impl`, `cuda_graph_modules` and `inference_cuda_graph_scope`, and no deprecated setting, "
         f"once `{copied}` is written with the new names"
     )
-    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice)
+    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)

@@ -1,6 +1,6 @@
 """Messages for failures of the program itself: one line, no traceback.
 
-A file that is too deep to be examined is a diagnostic (CG013). Any other failure is one of a single file if possible,
+A file that is too deep to be examined is a diagnostic. Any other failure is one of a single file if possible,
 so that the others are still examined and reported.
 """
 
@@ -13,7 +13,7 @@ TOO_DEEP = (RecursionError, MemoryError)
 
 
 def too_deep(error: BaseException) -> str:
-    """Return the message of CG013."""
+    """Return the message about such a file."""
     reason = "memory" if isinstance(error, MemoryError) else "nesting"
     return f"the file needs more {reason} to be examined than Python gives, so it is not examined"
 

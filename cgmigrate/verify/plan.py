@@ -9,7 +9,8 @@ from typing import Any
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.lint.checked import Checked
-from cgmigrate.lint.diagnostics import UNREADABLE, Context
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.kinds import UNREADABLE, CheckKind
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, validation_input
 from cgmigrate.megatron.releases import Release
@@ -79,9 +80,6 @@ class Selection:
     exclude: tuple[str, ...] = ()
 
 
-OWNER_UNKNOWN = "CG006"
-
-
 class PlanError(Exception):
     """The selection cannot be planned; the message says why."""
 
@@ -103,12 +101,13 @@ def cases_of(selection: Selection, input_errors: list[str], notes: list[str] | N
         if isinstance(item, InputError):
             input_errors.append(f"{item.path}: {item.reason}")
             continue
-        if unread := [diagnostic for diagnostic in item.diagnostics if diagnostic.rule in UNREADABLE]:
+        if unread := [diagnostic for diagnostic in item.diagnostics if diagnostic.reports in UNREADABLE]:
             input_errors.append(f"{item.path}: {unread[0].message}")
             continue
         readable = True
-        if notes is not None and any(diagnostic.rule == OWNER_UNKNOWN for diagnostic in item.diagnostics):
-            notes.append(f"{item.path}: settings whose owner is ambiguous are skipped ({OWNER_UNKNOWN})")
+        unowned = [one for one in item.diagnostics if one.reports == CheckKind.UNKNOWN_OWNER]
+        if notes is not None and unowned:
+            notes.append(f"{item.path}: settings whose owner is ambiguous are skipped ({unowned[0].rule})")
         cases = list(_cases_of_file(item, run, selection.after))
         yield from _cases_at(item.path, cases, lines.pop(os.path.abspath(item.path), ()))
     if input_errors:
@@ -154,7 +153,7 @@ def _readable(after: str, before: str) -> None:
         raise PlanError(f"--after {after}: {error}") from error
     if (syntax := syntax_of(before)) in READ:
         problems = document_of(after, text, syntax).problems
-        if unread := [problem for problem in problems if problem.rule in UNREADABLE]:
+        if unread := [problem for problem in problems if problem.kind in UNREADABLE]:
             raise PlanError(f"--after {after}: {unread[0].message}")
 
 

@@ -186,7 +186,7 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
     reference = PAGE.split("## Everything that a rule can say")[1]
     keys, tests = (re.findall(r"^\| (`.*?) \|", table, re.M) for table in reference.split("| test |"))
     assert [key.strip("`") for key in keys] == [
-        *("id", "name", "kind", "summary", "severity", "deprecated-in", "replacement-available-in"),
+        *("id", "name", "kind", "reports", "summary", "severity", "deprecated-in", "replacement-available-in"),
         *("fields", "when", "message", "fix", "decide", "help", "cases", "explanation", "sources", "examples"),
     ]
     assert {key.strip("`") for key in keys} == set(schema["properties"])

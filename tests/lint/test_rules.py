@@ -12,6 +12,7 @@ from cgmigrate import megatron
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.kinds import KINDS, CheckKind, rule_for
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rule_tests import failures_of
 from cgmigrate.lint.rules import RuleKind, load, read
@@ -175,3 +176,23 @@ def test_kinds_of_the_schema_are_those_of_the_loader() -> None:
 def test_a_rule_without_a_kind_is_a_companion(tmp_path: Path) -> None:
     assert load_text(tmp_path, GOOD)["TEAM001"].kind is RuleKind.COMPANION
     assert load_text(tmp_path, GOOD.replace("name:", "kind: ecosystem\nname:"))["TEAM001"].kind is RuleKind.ECOSYSTEM
+
+
+def test_one_rule_reports_each_kind_of_problem_and_check() -> None:
+    reported = [rule.reports for rule in RULES.values() if rule.reports]
+    assert sorted(reported) == sorted(str(kind) for kind in KINDS)
+    schema = json.loads((rules_folder() / "schema.json").read_text(encoding="utf-8"))
+    assert schema["properties"]["reports"]["enum"] == [str(kind) for kind in KINDS]
+
+
+def test_a_rule_reports_a_kind_or_has_conditions() -> None:
+    assert all(bool(rule.reports) is not bool(rule.cases) for rule in RULES.values())
+
+
+def test_rules_about_files_are_always_enabled() -> None:
+    assert {rule_for(kind, RULES).kind for kind in CheckKind} == {RuleKind.FILE}
+
+
+def test_a_second_rule_for_a_kind_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="CG603 already reports read "):
+        load_text(tmp_path, GOOD.replace("name:", "reports: read\nname:"))

@@ -28,7 +28,7 @@ from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners
-from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, Site, Written
+from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Written
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
@@ -67,7 +67,7 @@ class PythonDocument:
             self.problems.append(_syntax_error(text, error))
             return
         except TOO_DEEP as error:
-            self.problems.append(Problem("CG013", Span(0, 0), too_deep(error)))
+            self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), too_deep(error)))
             return
         package = package_of(path)
         self._names = names_of(self._source.tree, package)
@@ -160,7 +160,7 @@ class PythonDocument:
         if edited == self._checked:
             return ""
         again = PythonDocument(edited, self._path, sites_only=True)
-        if again.problems and again.problems[0].rule in ("CG009", "CG013"):
+        if again.problems and again.problems[0].kind in UNREADABLE:
             return f"it would no longer be read: {again.problems[0].message}"
         expected = ((site.path, rewrites.get(site.index, site.own)) for site in self.sites)
         if _by_path(expected) != _by_path((site.path, site.own) for site in again.sites):
@@ -198,4 +198,4 @@ def _syntax_error(text: str, error: Exception) -> Problem:
     start = sum(len(other) + 1 for other in lines[: line - 1])
     reason = getattr(error, "msg", None) or str(error) or type(error).__name__
     span = Span(min(start, len(text)), min(start + len(lines[min(line, len(lines)) - 1]), len(text)))
-    return Problem("CG009", span, f"this is not valid Python: {reason}")
+    return Problem(ProblemKind.INVALID_PYTHON, span, f"this is not valid Python: {reason}")

@@ -19,6 +19,7 @@ from cgmigrate.documents.python.read_messages import (
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import FIELDS_SET
 from cgmigrate.documents.python.use_report import Message, UseReport
+from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron.settings import DEPRECATED, ENABLE, FLAGS
 
 _FIELD_OF_FLAG = {FLAGS[name]: name for name in DEPRECATED}
@@ -84,7 +85,7 @@ class NameStrings:
         """Report text that names the old class as a type, or writes settings (an f-string that makes a recipe)."""
         above = self.source.parent(node)
         if SCOPE_CLASS in text and isinstance(above, (ast.Subscript, ast.AnnAssign, ast.arg, ast.BinOp)):
-            message = Message("CG606", f"a type names `{SCOPE_CLASS}`", advice=advice(SCOPE_CLASS))
+            message = Message(ProblemKind.ENUM_CLASS, f"a type names `{SCOPE_CLASS}`", advice=advice(SCOPE_CLASS))
             self.report.add(node, message)
         elif match := _WRITES.search(text):
             text = f"this text writes `{match.group(1)}`, which what reads the text has to know"
@@ -97,7 +98,7 @@ class NameStrings:
         if not owners.megatron and (not reads or name == ENABLE or owners.is_another_system()):
             self.report.skip(node, name, owners.of_unrelated_name())
             return
-        self.report.add(node, Message("CG604", text, advice=help_ or advice(name)), anywhere=True)
+        self.report.add(node, Message(ProblemKind.NAME_IN_TEXT, text, advice=help_ or advice(name)), anywhere=True)
 
     def _is_key(self, node: ast.Constant) -> bool:
         """Whether a string is a key that code looks up: ``in``, a subscript, ``.get``."""

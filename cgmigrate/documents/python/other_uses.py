@@ -16,7 +16,7 @@ from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import OWN, UseOwners
 from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
 from cgmigrate.documents.python.values import enum_class
-from cgmigrate.documents.sites import FOLLOWS_USES
+from cgmigrate.documents.sites import FOLLOWS_USES, ProblemKind
 from cgmigrate.megatron.settings import DEPRECATED, FLAGS, LAYER_MODULES, SCOPE
 
 _OLD_FLAGS = frozenset(FLAGS[name] for name in DEPRECATED)
@@ -91,7 +91,9 @@ class _OtherUses:
     def _attribute(self, node: ast.Attribute) -> None:
         name = node.attr
         if not isinstance(node.ctx, ast.Load):
-            self.report.add(node, Message("CG607", f"`{name}` is set in a way that cgmigrate does not rewrite"))
+            self.report.add(
+                node, Message(ProblemKind.OTHER_ASSIGNMENT, f"`{name}` is set in a way that cgmigrate does not rewrite")
+            )
             return
         if not self.owners.is_config(node.value):
             self.report.skip(node, name, OWN if self.owners.megatron else self.owners.of_unrelated_name())
@@ -101,9 +103,9 @@ class _OtherUses:
         text = f"{meaning(name, kind)}{result_around(node, around)}"
         if name == SCOPE and kind is not Kind.ARGS and self._is_test_for_empty(node):
             replacement = Replacement(f"{self.source.of(node.value)}.cuda_graph_modules", risk=_RISK_OF_EMPTY)
-            self.report.add(node, Message("CG603", text, replacement))
+            self.report.add(node, Message(ProblemKind.READ, text, replacement))
             return
-        self.report.add(node, Message("CG603", text, advice=advice(name)))
+        self.report.add(node, Message(ProblemKind.READ, text, advice=advice(name)))
 
     def _is_test_for_empty(self, node: ast.expr) -> bool:
         """Whether code uses an expression only as a condition."""
@@ -116,9 +118,9 @@ class _OtherUses:
         above = self.source.parent(node)
         text = f"`{SCOPE_CLASS}` names no modules since megatron-core 0.18 (it is kept for unpickling)"
         if isinstance(above, ast.Attribute):
-            self.report.add(above, Message("CG606", text, advice=_instead_of_member(above.attr)))
+            self.report.add(above, Message(ProblemKind.ENUM_CLASS, text, advice=_instead_of_member(above.attr)))
         else:
-            self.report.add(node, Message("CG606", text))
+            self.report.add(node, Message(ProblemKind.ENUM_CLASS, text))
 
     def _import(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
@@ -128,10 +130,12 @@ class _OtherUses:
             guard = release_check_around(node, self.source.ancestors(node))
             if not self.names.full.get(local, "").startswith("megatron."):
                 text = f"`{SCOPE_CLASS}` comes from a module of this project, where it is defined"
-                self.report.add(alias, Message("CG606", text))
+                self.report.add(alias, Message(ProblemKind.ENUM_CLASS, text))
             elif guard or local in self.names.shadowed:
                 why = guard or f"`{local}` is also defined in this file"
-                self.report.add(alias, Message("CG606", f"the import of `{SCOPE_CLASS}` is not rewritten: {why}"))
+                self.report.add(
+                    alias, Message(ProblemKind.ENUM_CLASS, f"the import of `{SCOPE_CLASS}` is not rewritten: {why}")
+                )
             else:
                 self.report.skip(alias, SCOPE_CLASS, FOLLOWS_USES)
 
@@ -154,7 +158,9 @@ class _OtherUses:
             self.report.skip(node, name, self.owners.of_unrelated_name())
             return
         how = "rename it together with everything that sets or reads it, or keep it if it is not megatron-core's"
-        self.report.add(node, Message("CG605", f"{what} has a name that megatron-core deprecates", advice=how))
+        self.report.add(
+            node, Message(ProblemKind.DEFINITION, f"{what} has a name that megatron-core deprecates", advice=how)
+        )
 
 
 def _instead_of_member(member: str) -> str:

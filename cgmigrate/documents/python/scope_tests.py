@@ -12,6 +12,7 @@ from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.spelling import module_class_like
 from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
 from cgmigrate.documents.python.values import enum_member
+from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -58,23 +59,23 @@ class ScopeTests:
         member, config = enum_member(left, self.names), self.report.source.of(scope.value)
         if not self.report.owners.is_config(scope.value):
             text = f"{meaning(SCOPE)}; `{config}.{SCOPE}` is a copy of it, made elsewhere in this file"
-            self.report.add(node, Message("CG603", text))
+            self.report.add(node, Message(ProblemKind.READ, text))
             return
         text = of_membership(kind_of(scope.value))
         inside = isinstance(node.ops[0], ast.In)
         if member in LAYER_MODULES and isinstance(left, ast.Attribute):
             module = f"{module_class_like(self.report.source.of(left.value), self.names)}.{member}"
             replacement = Replacement(f"{module} {'in' if inside else 'not in'} {config}.cuda_graph_modules")
-            self.report.add(node, Message("CG602", text, replacement))
+            self.report.add(node, Message(ProblemKind.MODULE_TEST, text, replacement))
         elif member == "full_iteration":
             replacement = self._instead_of_full_iteration(node, config, within)
-            self.report.add(node, Message("CG601", text, replacement))
+            self.report.add(node, Message(ProblemKind.FULL_ITERATION_TEST, text, replacement))
         elif member == "full_iteration_inference":
             sign = "==" if inside else "!="
             advice = f"`{config}.inference_cuda_graph_scope {sign} InferenceCudaGraphScope.block` says what is meant"
-            self.report.add(node, Message("CG601", text, advice=advice))
+            self.report.add(node, Message(ProblemKind.FULL_ITERATION_TEST, text, advice=advice))
         else:
-            self.report.add(node, Message("CG603", text))
+            self.report.add(node, Message(ProblemKind.READ, text))
 
     def _instead_of_full_iteration(self, node: ast.Compare, config: str, within: _Conjunction | None) -> Replacement:
         inside = isinstance(node.ops[0], ast.In)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
-from cgmigrate.documents.sites import Problem, Written
+from cgmigrate.documents.sites import Problem, ProblemKind, Written
 from cgmigrate.megatron.settings import DEPRECATED, SCOPE
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -31,9 +31,9 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What to say about a use; ``rule`` explains it, ``advice`` says what to write by hand."""
+    """What to say about a use; ``advice`` says what to write by hand."""
 
-    rule: str
+    kind: ProblemKind
     text: str
     replacement: Replacement | None = None
     advice: str = ""
@@ -80,7 +80,7 @@ class UseReport:
             advice = advice or f"for megatron-core 0.18 and later write `{replacement.text}`"
             replacement = None
         index = self.first_index + len(self.problems)
-        problem = Problem(message.rule, span, message.text, index, advice=advice, blocked_by=guard)
+        problem = Problem(message.kind, span, message.text, index, advice=advice, blocked_by=guard)
         if replacement:
             text, risk, fix = replacement.text, replacement.risk, replacement.fix
             problem = replace(problem, replacement=text, risk=risk, fix=fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cgmigrate.documents.sites import Problem
+from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.megatron.settings import FLAGS, IMPL, INFERENCE, MODULES
 from cgmigrate.text.spans import Span
@@ -28,7 +28,9 @@ def command_lines(nodes: Sequence[Node], text: str) -> list[Problem]:
             for match in _IN_TEXT.finditer(text, value.start, value.end):
                 name = match.group().lstrip("+~").rstrip("=")
                 message = f"`{name}` is part of a command line inside a value; command lines are not rewritten yet"
-                problems.append(Problem("CG011", Span(*match.span()), message, advice=_by_hand(name)))
+                problems.append(
+                    Problem(ProblemKind.COMMAND_LINE_IN_VALUE, Span(*match.span()), message, advice=_by_hand(name))
+                )
     return problems
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import yaml
 
-from cgmigrate.documents.sites import CannotEditError, Problem, Site, Written
+from cgmigrate.documents.sites import CannotEditError, Problem, ProblemKind, Site, Written
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
 from cgmigrate.documents.yaml.equivalence import Comparison
@@ -74,7 +74,7 @@ class YamlDocument:
         merged = merges_in(closing)
         prefixes = prefixes_of(closing, merged)
         if sum(len(prefixes.get(mapping, ())) for mapping in merged) > _MAX_MERGED:
-            self.problems.append(Problem("CG013", Span(0, 0), _TOO_MANY))
+            self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), _TOO_MANY))
             return
         neighbours = neighbours_of(closing, prefixes, merged)
         paths = AliasPaths(closing)
@@ -122,9 +122,11 @@ class YamlDocument:
     def _written_twice(self, spelled: str, span: Span, first: Node) -> Problem:
         line = self.text.count("\n", 0, first.start) + 1
         if first.target.value == spelled:
-            return Problem("CG005", span, f"`{spelled}` is also written on line {line}; YAML keeps the last one")
+            return Problem(
+                ProblemKind.WRITTEN_TWICE, span, f"`{spelled}` is also written on line {line}; YAML keeps the last one"
+            )
         message = f"`{spelled}` is also written as `{first.target.value}` on line {line}; which one counts is not known"
-        return Problem("CG005", span, message)
+        return Problem(ProblemKind.WRITTEN_TWICE, span, message)
 
     # --- writing ----------------------------------------------------------------------------
 
@@ -146,10 +148,10 @@ class YamlDocument:
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
         again = self._again = YamlDocument(edited)
-        known = Counter(problem.rule for problem in self.problems)
+        known = Counter(problem.kind for problem in self.problems)
         for problem in again.problems:
-            known[problem.rule] -= 1
-            if known[problem.rule] < 0:
+            known[problem.kind] -= 1
+            if known[problem.kind] < 0:
                 return f"it would no longer be read: {problem.message}"
         at = Comparison(self, again, self._places, rewrites).first_difference()
         if at is None:

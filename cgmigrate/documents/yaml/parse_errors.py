@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cgmigrate.documents.sites import Problem
+from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.documents.yaml.tree import bom_length
 from cgmigrate.text.spans import Span
 
@@ -22,12 +22,16 @@ def parse_error(text: str, error: Exception) -> Problem:
     if template:
         sign = template.group()
         return Problem(
-            "CG002",
+            ProblemKind.TEMPLATE,
             Span(template.start(), template.start() + len(sign)),
             f"the file holds template markup (`{sign}`) and is not YAML until it is rendered: {reason}",
         )
     end = text.find("\n", at)
-    return Problem("CG001", Span(at, max(at + 1, len(text) if end < 0 else end)), f"this is not valid YAML: {reason}")
+    return Problem(
+        ProblemKind.INVALID_YAML,
+        Span(at, max(at + 1, len(text) if end < 0 else end)),
+        f"this is not valid YAML: {reason}",
+    )
 
 
 def _position_of(text: str, error: Exception) -> int:
