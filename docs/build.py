@@ -16,7 +16,7 @@ from follow import follow
 from cgmigrate.lint.rules import Case, Rule, RuleKind, load
 from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
 from cgmigrate.megatron.settings import FIELDS
-from cgmigrate.report.explain import fix_in_words, since_in_words
+from cgmigrate.report.explain import fix_in_words, releases_in_words
 
 DOCS = Path(__file__).parent
 PAGES = DOCS / "rules"
@@ -40,7 +40,7 @@ GENERATED = "Generated from the rule's file by `docs/build.py`; change it there.
 def page(rule: Rule) -> str:
     """One rule's page."""
     parts = [f"# {rule.id}: {rule.name}", rule.summary + "."]
-    parts.append(f"Severity: {rule.severity}. {since_in_words(rule)}")
+    parts.append(f"Severity: {rule.severity}. {releases_in_words(rule)}")
     if rule.cases:
         parts += ["## What it says", _bullets(_plain(case.message) for case in rule.cases)]
     parts += ["## Why", rule.explanation.strip(), "## Fix safety", *_safety(rule)]
@@ -119,14 +119,14 @@ def by_release(rules: Mapping[str, Rule]) -> str:
     """The rules by the release of megatron-core from which they hold."""
     parts = [
         "# Rules by release",
-        "From which release of megatron-core a rule holds. A rule is silent where the target (`--to`, or the project's "
-        "pin) is older, and its fix waits until the target has the replacement.",
+        "The first release of megatron-core that a rule concerns. A rule is silent where the target (`--to`, or the "
+        "project's pin) is older, and its fix waits until the target has the replacement.",
     ]
     for release in KNOWN:
-        begins = [rule for rule in rules.values() if rule.deprecated_in == release > OLDEST]
+        begins = [rule for rule in rules.values() if rule.since == release > OLDEST]
         if begins:
-            parts += [f"## Deprecated in {release}", _table(begins, since=True)]
-    parts += ["## In every release", _table(rule for rule in rules.values() if rule.deprecated_in == OLDEST)]
+            parts += [f"## Since {release}", _table(begins, since=True)]
+    parts += ["## In every release", _table(rule for rule in rules.values() if rule.since == OLDEST)]
     return "\n\n".join(parts) + "\n"
 
 

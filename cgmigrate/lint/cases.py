@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ownership import Owner
-from cgmigrate.lint.conditions import State, matching_case
-from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase, reader_name
+from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.reasons import OR_UNSAFE
-from cgmigrate.lint.rules import Case, Rule, RuleKind
+from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
 from cgmigrate.lint.unknown_values import unknown_value_diagnostics
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import (
@@ -155,7 +154,7 @@ def _source_for(settings: Settings, context: Context) -> Release:
 def _matches_of_names(case: SiteCase, context: Context) -> list[tuple[Rule, Case]]:
     """Return the matches of the deprecated names of a site that cannot be evaluated, so that each is reported."""
     decided = {name: value for name, value in case.before.items() if not isinstance(value, Undecided)}
-    state = State(decided, reader_name(case.reader), case.source, context.target)
+    state = case.state(decided, context.target)
     matches = [
         (rule, matching_case(rule, state)) for rule in context.rules.values() if rule.kind is RuleKind.DEPRECATED
     ]
@@ -164,14 +163,14 @@ def _matches_of_names(case: SiteCase, context: Context) -> list[tuple[Rule, Case
 
 def _apply_rules(case: SiteCase, context: Context) -> None:
     """Let each migrating rule rewrite the settings once, in order, until none matches any more."""
-    reader = reader_name(case.reader)
     current, done = dict(case.before), set[tuple[str, int]]()
     rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
+    state = case.state(current, context.target)
     progress = True
     while progress:
         progress = False
         for rule in rules:
-            match = matching_case(rule, State(current, reader, case.source, context.target))
+            match = matching_case(rule, state)
             if match is None or (rule.id, id(match)) in done:
                 continue
             done.add((rule.id, id(match)))
@@ -180,6 +179,7 @@ def _apply_rules(case: SiteCase, context: Context) -> None:
                 case.block(match.decide, rule.id)
                 continue
             current = match.fix.apply(current)
+            state = case.state(current, context.target)
             if match.fix.unsafe:
                 case.risk(match.fix.unsafe, rule.id)
             progress = True

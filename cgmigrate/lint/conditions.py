@@ -1,20 +1,46 @@
-"""Conditions of rules: which case of a rule matches."""
+"""Conditions of rules: which case of a rule matches.
+
+A condition is true, false or unknown. It is unknown if it depends on a value that the project does not show: an
+interpolation, or a setting of an object that is not followed. A rule whose match is unknown reports nothing.
+
+The logic is Kleene's: conditions together are false if one is false, and unknown if none is false and one is unknown.
+So what is true or false is so for every value that the unknown settings may have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import Enum
+from typing import Any, Protocol, TypeAlias
 
-from cgmigrate.lint.rules import ABSENT, Case, Rule, release_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
-from cgmigrate.megatron.settings import names_in
+from cgmigrate.megatron.settings import FIELDS, Undecided, names_in
+
+Truth: TypeAlias = "bool | None"
+"""Whether a condition is met; None if that is not known."""
+
+
+class Missing(Enum):
+    """Why a setting has no value."""
+
+    ABSENT = "absent"
+    """It is not written."""
+    UNKNOWN = "unknown"
+    """Whether it is written is not known."""
+
+
+class Surroundings(Protocol):
+    """The other settings of the object that a site configures."""
+
+    def get(self, name: str, /) -> object:
+        """Return the value of a setting, ``Undecided`` or ``Missing``."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What conditions are evaluated on: settings and who reads them."""
+    """What conditions are evaluated on: settings, who reads them, and what surrounds them."""
 
     settings: Mapping[str, object]
     reader: str
@@ -22,85 +48,221 @@ class State:
     target: Release
     rejected: str = ""
     """Code of the target's refusal, empty if it accepts the settings."""
+    surroundings: Surroundings | None = None
+    """None if nothing is known of them."""
+
+    def value(self, name: str) -> object:
+        """Return the value of a setting, ``Undecided`` if it is written and not known, or ``Missing``."""
+        if name in self.settings:
+            return self.settings[name]
+        if name in FIELDS:
+            return Missing.ABSENT
+        return Missing.UNKNOWN if self.surroundings is None else self.surroundings.get(name)
 
 
-def matching_case(rule: Rule, state: State) -> Case | None:
-    """Return the first case of the rule that matches."""
-    if state.target < rule.deprecated_in:
-        return None
-    return next((case for case in rule.cases if matches(case.when, state)), None)
+Condition: TypeAlias = Callable[[State], Truth]
 
 
-def matches(when: Mapping[str, Any], state: State) -> bool:
-    """Return whether every condition of ``when`` is met. Raises RuleError for an unknown test of a setting."""
-    return all(_is_met(name, condition, state) for name, condition in when.items())
+def condition_of(when: Mapping[str, Any], unless: Mapping[str, Any] | None = None) -> Condition:
+    """Return the condition that all parts of ``when`` are met, and not all of ``unless``.
+
+    Raises RuleError for a test that does not exist.
+    """
+    conditions = [_part(name, expected) for name, expected in when.items()]
+    if unless is not None:
+        conditions.append(_negation(condition_of(unless)))
+    if len(conditions) == 1:
+        return conditions[0]
+    return lambda state: _all(condition(state) for condition in conditions)
 
 
-def _is_met(name: str, condition: Any, state: State) -> bool:
+# --- logic ----------------------------------------------------------------------------------------
+
+
+def _all(truths: Iterable[Truth]) -> Truth:
+    result: Truth = True
+    for truth in truths:
+        if truth is False:
+            return False
+        if truth is None:
+            result = None
+    return result
+
+
+def _any(truths: Iterable[Truth]) -> Truth:
+    return _not(_all(_not(truth) for truth in truths))
+
+
+def _not(truth: Truth) -> Truth:
+    return None if truth is None else not truth
+
+
+def _negation(condition: Condition) -> Condition:
+    return lambda state: _not(condition(state))
+
+
+# --- parts of a condition -------------------------------------------------------------------------
+
+
+def _part(name: str, expected: Any) -> Condition:
+    """Return the condition of one entry of ``when``."""
+    if name == "any-of":
+        alternatives = [condition_of(when) for when in expected]
+        return lambda state: _any(alternative(state) for alternative in alternatives)
     if name in _TESTS_OF_STATE:
-        return _TESTS_OF_STATE[name](condition, state)
-    setting = _Setting(name in state.settings, state.settings.get(name, ABSENT))
-    if not isinstance(condition, Mapping):
-        return _equal(setting.value, condition)
-    return all(_test_of(name, test)(setting, expected) for test, expected in condition.items())
+        return _TESTS_OF_STATE[name](expected)
+    tests = _tests(name, expected)
+    if len(tests) == 1:
+        test = tests[0]
+        return lambda state: test(state.value(name))
+    return lambda state: _all_tests(tests, state.value(name))
 
 
-_TESTS_OF_STATE: Mapping[str, Callable[[Any, State], bool]] = {
-    "any-of": lambda parts, state: any(matches(part, state) for part in parts),
-    "reader": lambda readers, state: state.reader in _as_list(readers),
-    "rejected": lambda codes, state: state.rejected in _as_list(codes),
-    "source-before": lambda release, state: state.source < release_of(release),
-    "source-since": lambda release, state: state.source >= release_of(release),
-    "target-since": lambda release, state: state.target >= release_of(release),
+def _all_tests(tests: Iterable[Test], value: object) -> Truth:
+    return _all(test(value) for test in tests)
+
+
+def _release_test(compare: Callable[[State, Release], bool]) -> Callable[[Any], Condition]:
+    def condition(text: str) -> Condition:
+        release = release_of(text)
+        return lambda state: compare(state, release)
+
+    return condition
+
+
+def _is_one_of(actual: Callable[[State], str]) -> Callable[[Any], Condition]:
+    def condition(expected: Any) -> Condition:
+        values = frozenset(_as_list(expected))
+        return lambda state: actual(state) in values
+
+    return condition
+
+
+_TESTS_OF_STATE: Mapping[str, Callable[[Any], Condition]] = {
+    "reader": _is_one_of(lambda state: state.reader),
+    "rejected": _is_one_of(lambda state: state.rejected),
+    "source-since": _release_test(lambda state, release: state.source >= release),
+    "source-before": _release_test(lambda state, release: state.source < release),
+    "target-since": _release_test(lambda state, release: state.target >= release),
+    "target-before": _release_test(lambda state, release: state.target < release),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    """One setting of a state; ``value`` is ABSENT if it is not written."""
+# --- tests of one setting -------------------------------------------------------------------------
 
-    written: bool
-    value: object
-
-    @property
-    def names(self) -> list[str]:
-        """The names in the value of a scope or of modules."""
-        return names_in(self.value) if self.written else []
+Test: TypeAlias = Callable[[object], Truth]
+"""A test of the value of a setting, which may be ``Undecided`` or ``Missing``."""
 
 
-def _separated_by(setting: _Setting, separator: str) -> bool:
-    text = setting.value.strip() if isinstance(setting.value, str) else ""
-    match separator:
-        case "comma":
-            return "," in text
-        case "comma-space":
-            return ", " in text
-        case _:
-            return " " in text and "," not in text
+def _tests(name: str, expected: Any) -> list[Test]:
+    """Return the tests of a setting that a rule names. Raises RuleError for one that does not exist."""
+    if not isinstance(expected, Mapping):
+        return [_equals(expected)]
+    for test in expected:
+        if test not in _TESTS_OF_SETTING:
+            raise RuleError(f"unknown test {test!r} on {name}")
+    return [_TESTS_OF_SETTING[test](argument) for test, argument in expected.items()]
 
 
-_TESTS_OF_SETTING: Mapping[str, Callable[[_Setting, Any], bool]] = {
-    "in": lambda setting, values: any(_equal(setting.value, value) for value in values),
-    "has": lambda setting, name: name in setting.names,
-    "lacks": lambda setting, names: set(_as_list(names)).isdisjoint(setting.names),
-    "has-any": lambda setting, names: not set(names).isdisjoint(setting.names),
-    "only": lambda setting, name: setting.names == [name],
-    "written": lambda setting, expected: setting.written is expected,
-    "empty": lambda setting, expected: (setting.written and not setting.names) is expected,
-    "separated-by": _separated_by,
+def _equals(expected: object) -> Test:
+    if expected == Missing.ABSENT.value:
+        return _is_absent
+
+    def test(value: object) -> Truth:
+        match value:
+            case Missing.ABSENT:
+                return False
+            case Missing.UNKNOWN | Undecided():
+                return None
+        # True is not 1.
+        return type(value) is type(expected) and value == expected
+
+    return test
+
+
+def _is_absent(value: object) -> Truth:
+    return None if value is Missing.UNKNOWN else value is Missing.ABSENT
+
+
+def _in(values: Collection[object]) -> Test:
+    tests = [_equals(value) for value in values]
+    return lambda value: _any(test(value) for test in tests)
+
+
+def _written(expected: bool) -> Test:
+    return lambda value: None if value is Missing.UNKNOWN else (value is not Missing.ABSENT) is expected
+
+
+def _of_value(absent: bool, test: Callable[[object], bool]) -> Test:
+    """Return a test of a known value, which gives ``absent`` if the setting is not written."""
+
+    def with_missing(value: object) -> Truth:
+        match value:
+            case Missing.ABSENT:
+                return absent
+            case Missing.UNKNOWN | Undecided():
+                return None
+        return test(value)
+
+    return with_missing
+
+
+def _separated_by(separator: str) -> Callable[[object], bool]:
+    def test(value: object) -> bool:
+        text = value.strip() if isinstance(value, str) else ""
+        match separator:
+            case "comma":
+                return "," in text
+            case "comma-space":
+                return ", " in text
+            case _:
+                return " " in text and "," not in text
+
+    return test
+
+
+def _number(value: object) -> float | None:
+    """Return a value as a number; None if it is none. Command lines have text."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _at_least(least: float) -> Callable[[object], bool]:
+    return lambda value: (number := _number(value)) is not None and number >= least
+
+
+def _below(limit: float) -> Callable[[object], bool]:
+    return lambda value: (number := _number(value)) is not None and number < limit
+
+
+def _lacks(names: Any) -> Callable[[object], bool]:
+    excluded = frozenset(_as_list(names))
+    return lambda value: excluded.isdisjoint(names_in(value))
+
+
+_TESTS_OF_SETTING: Mapping[str, Callable[[Any], Test]] = {
+    "in": _in,
+    "written": _written,
+    "has": lambda name: _of_value(False, lambda value: name in names_in(value)),
+    "has-any": lambda names: _of_value(False, lambda value: not set(names).isdisjoint(names_in(value))),
+    "lacks": lambda names: _of_value(True, _lacks(names)),
+    "only": lambda name: _of_value(False, lambda value: names_in(value) == [name]),
+    "empty": lambda expected: _of_value(not expected, lambda value: (not names_in(value)) is expected),
+    "separated-by": lambda separator: _of_value(False, _separated_by(separator)),
+    "at-least": lambda least: _of_value(False, _at_least(least)),
+    "below": lambda limit: _of_value(False, _below(limit)),
 }
-
-
-def _test_of(name: str, test: str) -> Callable[[_Setting, Any], bool]:
-    if test not in _TESTS_OF_SETTING:
-        raise RuleError(f"unknown test {test!r} on {name}")
-    return _TESTS_OF_SETTING[test]
 
 
 def _as_list(value: Any) -> Collection[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _equal(value: object, expected: object) -> bool:
-    """Return whether two values are equal and of one type, so that True is not 1."""
-    return type(value) is type(expected) and value == expected
+def release_of(text: str) -> Release:
+    """Return the release that a rule names, such as ``0.18``."""
+    major, _, minor = str(text).partition(".")
+    return Release(int(major), int(minor))

@@ -8,6 +8,7 @@ from enum import Enum
 
 from cgmigrate.documents.sites import Document, Site, Written
 from cgmigrate.linking.ecosystems import Ecosystem
+from cgmigrate.lint.conditions import State
 from cgmigrate.lint.rules import Case, Rule
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
@@ -136,6 +137,10 @@ class SiteCase:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     """Diagnostics that the examination itself gives, apart from those of matching rules."""
 
+    def state(self, settings: Settings, target: Release, rejected: str = "") -> State:
+        """Return what conditions are evaluated on if the site has these settings."""
+        return State(settings, _reader_name(self.reader), self.source, target, rejected)
+
     def block(self, text: str, rule: str = "", help: str = "") -> None:
         """Set the reason why the site cannot be rewritten, unless there is one."""
         self.blocked = self.blocked or Reason(text, rule, help)
@@ -145,6 +150,6 @@ class SiteCase:
         self.risks.append(Reason(text, rule))
 
 
-def reader_name(reader: Reader) -> str:
+def _reader_name(reader: Reader) -> str:
     """Return how rules name a reader: config, command-line, bridge."""
     return reader.name.lower().replace("_", "-")

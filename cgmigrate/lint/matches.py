@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.changes import Change
 from cgmigrate.documents.sites import Site, Written
-from cgmigrate.lint.conditions import State, matching_case
-from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase, reader_name
+from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
 from cgmigrate.lint.refusals import refusal_of
-from cgmigrate.lint.rules import Case, Rule, RuleKind
+from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Settings, Undecided
 from cgmigrate.megatron.types import Rejected
 
@@ -80,7 +79,7 @@ def _refusal_at_run_time(case: SiteCase, context: Context) -> Rejected | None:
 
 def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, context: Context) -> Iterator[Match]:
     code = refusal.code if refusal else ""
-    state = State(settings, reader_name(case.reader), case.source, context.target, code)
+    state = case.state(settings, context.target, code)
     refusal_explained = False
     for rule in context.rules.values():
         if rule.migrates or (match := matching_case(rule, state)) is None:

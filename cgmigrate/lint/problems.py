@@ -17,7 +17,7 @@ def enabled_problems(document: Document, context: Context) -> list[tuple[Problem
     return [
         (_without_suppressed_fix(problem, context), rule)
         for problem in document.problems
-        if (rule := rule_for(problem.kind, context.rules)) is not None and rule.deprecated_in <= context.target
+        if (rule := rule_for(problem.kind, context.rules)) is not None and rule.concerns(context.target)
     ]
 
 

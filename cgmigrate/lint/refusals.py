@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cgmigrate.lint.conditions import State, matching_case
-from cgmigrate.lint.diagnostics import Context, SiteCase, reader_name
+from cgmigrate.lint.diagnostics import Context, SiteCase
+from cgmigrate.lint.rules import matching_case
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
@@ -35,7 +35,7 @@ def refusal_note(case: SiteCase, context: Context) -> str:
 
 def help_for(refusal: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
     """Return what to write instead of refused settings: the help of the rule about this refusal."""
-    state = State(settings, reader_name(case.reader), case.source, context.target, refusal.code)
+    state = case.state(settings, context.target, refusal.code)
     matches = (matching_case(rule, state) for rule in context.rules.values() if not rule.migrates)
     advice = next((match.help for match in matches if match is not None and match.about_refusal), "")
     return advice or f"write settings that {case.reader.value} accepts"

@@ -13,12 +13,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from cgmigrate.lint.conditions import Condition, State, condition_of, release_of
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
 from cgmigrate.megatron.settings import without_name
-
-ABSENT = "absent"
-"""In a condition: the setting is not written."""
 
 
 class RuleKind(str, Enum):
@@ -71,13 +69,14 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way in which a rule matches.
+    """One way in which a rule matches: ``condition`` is that of its ``when`` and ``unless``.
 
     Without a fix, ``decide`` says what a person has to choose. ``help`` says what to write by hand where a rule
     only remarks on a site.
     """
 
     when: Mapping[str, Any]
+    condition: Condition
     message: str
     fix: Fix | None = None
     decide: str = ""
@@ -106,16 +105,36 @@ class Rule:
     explanation: str
     sources: tuple[str, ...]
     examples: tuple[Mapping[str, Any], ...]
-    deprecated_in: Release
+    since: Release
+    """The oldest target that the rule concerns."""
+    until: Release | None
+    """The newest target that it concerns, None if there is no such release."""
     available_in: Release
+    """The oldest target that has what its fix writes."""
     path: str
     help: str = ""
     reports: str = ""
+
+    def concerns(self, target: Release) -> bool:
+        """Return whether the rule says something about projects for a release."""
+        return self.since <= target and (self.until is None or target <= self.until)
 
     @property
     def migrates(self) -> bool:
         """Whether the rule takes part in rewriting a site; if not, it only remarks on it."""
         return any(case.fix or case.decide for case in self.cases)
+
+
+def matching_case(rule: Rule, state: State) -> Case | None:
+    """Return the first case of the rule that matches; None if none does, or if it is not known which."""
+    if not rule.concerns(state.target):
+        return None
+    for case in rule.cases:
+        truth = case.condition(state)
+        if truth is not False:
+            # A later case counts only if this one does not match.
+            return case if truth else None
+    return None
 
 
 def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
@@ -175,18 +194,25 @@ def _read(path: Path, checked: bool) -> Rule:
         explanation=data["explanation"],
         sources=tuple(data["sources"]),
         examples=tuple(data.get("examples", ())),
-        deprecated_in=release_of(data["deprecated-in"]) if "deprecated-in" in data else OLDEST,
-        available_in=release_of(data["replacement-available-in"]) if "replacement-available-in" in data else OLDEST,
+        since=_release(data, "since", "deprecated-in") or OLDEST,
+        until=_release(data, "until"),
+        available_in=_release(data, "replacement-available-in") or OLDEST,
         path=str(path),
         help=data.get("help", "").strip(),
         reports=data.get("reports", ""),
     )
 
 
+def _release(data: Mapping[str, Any], *keys: str) -> Release | None:
+    """Return the release that the first of some keys names; None if there is none of them."""
+    return next((release_of(data[key]) for key in keys if key in data), None)
+
+
 def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
     fix = case.get("fix")
     return Case(
         when=case["when"],
+        condition=condition_of(case["when"], case.get("unless")),
         message=case.get("message", rule["summary"]).strip(),
         fix=None
         if fix is None
@@ -200,9 +226,3 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
         decide=case.get("decide", "").strip(),
         help=case.get("help", rule.get("help", "")).strip(),
     )
-
-
-def release_of(text: str) -> Release:
-    """Return the release that a rule names, such as ``0.18``."""
-    major, _, minor = str(text).partition(".")
-    return Release(int(major), int(minor))

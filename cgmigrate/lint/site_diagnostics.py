@@ -155,4 +155,4 @@ def _deprecation_of(name: str, context: Context) -> Rule | None:
     """Return the rule about a deprecated name alone, None if the target does not deprecate it."""
     of_name = (rule for rule in context.rules.values() if rule.kind is RuleKind.DEPRECATED and rule.fields == (name,))
     rule = next(of_name, None)
-    return rule if rule is not None and rule.deprecated_in <= context.target else None
+    return rule if rule is not None and rule.concerns(context.target) else None

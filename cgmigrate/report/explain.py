@@ -6,14 +6,14 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from cgmigrate.lint.rules import Rule
+from cgmigrate.lint.rules import Rule, RuleKind
 from cgmigrate.megatron.releases import NEWEST, OLDEST
 
 
 def rule_text(rule: Rule) -> str:
     """Return the rule: its summary, releases, explanation, examples and sources."""
     parts = [f"{rule.id} {rule.name}", "", rule.summary]
-    facts = [f"Severity: {rule.severity}.", since_in_words(rule), f"Fix: {fix_in_words(rule)}"]
+    facts = [f"Severity: {rule.severity}.", releases_in_words(rule), f"Fix: {fix_in_words(rule)}"]
     parts += ["", " ".join(facts), "", rule.explanation.strip()]
     for example in rule.examples:
         parts += ["", *_example(example)]
@@ -21,11 +21,14 @@ def rule_text(rule: Rule) -> str:
     return "\n".join(parts) + "\n"
 
 
-def since_in_words(rule: Rule) -> str:
-    """Return the release of megatron-core that deprecates the setting, and the release that has the replacement."""
-    if rule.deprecated_in == OLDEST:
+def releases_in_words(rule: Rule) -> str:
+    """Return the targets that the rule concerns, and the release that has the replacement."""
+    if rule.since == OLDEST and rule.until is None:
         return f"Applies to every release ({OLDEST} to {NEWEST})."
-    since = f"Deprecated in megatron-core {rule.deprecated_in}"
+    if rule.until is not None:
+        return f"Applies to megatron-core {rule.since} to {rule.until}."
+    about_names = rule.kind in (RuleKind.DEPRECATED, RuleKind.READER)
+    since = f"{'Deprecated in' if about_names else 'Applies since'} megatron-core {rule.since}"
     return (
         f"{since}; the replacement is available since {rule.available_in}."
         if rule.available_in > OLDEST

@@ -73,9 +73,7 @@ def test_the_page_of_a_rule_says_all_that_its_file_says(rule: Rule) -> None:
     ]
     assert page.startswith(f"# {rule.id}: {rule.name}\n\n{rule.summary}.\n\nSeverity: {rule.severity}. ")
     since = (
-        "Applies to every release"
-        if rule.deprecated_in == OLDEST
-        else f"Deprecated in megatron-core {rule.deprecated_in}"
+        "Applies to every release" if rule.since == OLDEST and rule.until is None else f" megatron-core {rule.since}"
     )
     assert since in page
     assert parts["Why"].strip() == rule.explanation.strip()

@@ -186,10 +186,11 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
     reference = PAGE.split("## Everything that a rule can say")[1]
     keys, tests = (re.findall(r"^\| (`.*?) \|", table, re.M) for table in reference.split("| test |"))
     assert [key.strip("`") for key in keys] == [
-        *("id", "name", "kind", "reports", "summary", "severity", "deprecated-in", "replacement-available-in"),
-        *("fields", "when", "message", "fix", "decide", "help", "cases", "explanation", "sources", "examples"),
+        *("id", "name", "kind", "reports", "summary", "severity", "since", "until", "replacement-available-in"),
+        *("fields", "when", "unless", "message", "fix", "decide", "help", "cases"),
+        *("explanation", "sources", "examples"),
     ]
-    assert {key.strip("`") for key in keys} == set(schema["properties"])
+    assert {key.strip("`") for key in keys} == schema["properties"].keys() - {"deprecated-in"}
     conditions = schema["$defs"]["condition"]["oneOf"][1]["properties"]
     assert set(re.findall(r"{([a-z-]+):", " ".join(tests))) == set(conditions)
     prose = reference.split("| test |")[1]

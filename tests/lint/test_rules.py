@@ -11,14 +11,15 @@ import pytest
 from cgmigrate import megatron
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
+from cgmigrate.lint.conditions import State
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.kinds import KINDS, CheckKind, rule_for
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rule_tests import failures_of
-from cgmigrate.lint.rules import RuleKind, load, read
-from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.lint.rules import RuleKind, load, matching_case, read
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
-from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.megatron.settings import FIELDS, Undecided
 
 RULES = load()
 OWNERS = ecosystems.load()
@@ -196,3 +197,41 @@ def test_rules_about_files_are_always_enabled() -> None:
 def test_a_second_rule_for_a_kind_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="CG603 already reports read "):
         load_text(tmp_path, GOOD.replace("name:", "reports: read\nname:"))
+
+
+@pytest.mark.parametrize(
+    ("range_", "reported"),
+    [
+        ("since: '0.18'", {"0.18", "0.19"}),
+        ("until: '0.18'", {"0.16", "0.17", "0.18"}),
+        ("since: '0.17'\nuntil: '0.18'", {"0.17", "0.18"}),
+        ("since: '0.18'\nuntil: '0.18'", {"0.18"}),
+        ("deprecated-in: '0.18'", {"0.18", "0.19"}),
+    ],
+)
+def test_a_rule_is_silent_outside_its_range(tmp_path: Path, range_: str, reported: set[str]) -> None:
+    rule = GOOD.replace("inference_cuda_graph_scope", "cuda_graph_impl").replace(": block", ": local")
+    rules = load_text(tmp_path, rule.replace("when:", f"{range_}\nwhen:"))
+    document = YamlDocument("megatron_cfg:\n  cuda_graph_impl: local\n")
+    codes = {
+        str(target): [one.rule for one in examine(document, Context(target, target, rules, OWNERS)).diagnostics]
+        for target in (Release(0, minor) for minor in range(16, 20))
+    }
+    assert {target for target, reports in codes.items() if "TEAM001" in reports} == reported
+
+
+def test_a_case_after_one_that_is_unknown_does_not_match(tmp_path: Path) -> None:
+    cases = (
+        "cases:\n"
+        "  - {when: {cuda_graph_impl: local}, message: local}\n"
+        "  - {when: {inference_cuda_graph_scope: block}, message: block}\n"
+    )
+    before, _, after = GOOD.partition("when:")
+    rule = load_text(tmp_path, before + cases + after[after.index("explanation") :])["TEAM001"]
+    computed = Undecided("${oc.env:IMPL}", "an interpolation")
+    matched = []
+    for impl in ("none", computed, "local"):
+        state = State({"cuda_graph_impl": impl, "inference_cuda_graph_scope": "block"}, "config", LAST_OLD, NEWEST)
+        case = matching_case(rule, state)
+        matched.append(case and case.message)
+    assert matched == ["block", None, "local"]
