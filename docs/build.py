@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from follow import follow
+from format_examples import with_examples
 
 from cgmigrate.lint.rules import Case, Rule, RuleKind, load
 from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
@@ -22,6 +23,7 @@ DOCS = Path(__file__).parent
 PAGES = DOCS / "rules"
 WORKED = (DOCS / "migrate.md", DOCS / "writing-rules.md")
 """Pages that are written by hand and show commands with what they print."""
+FORMATS = DOCS / "formats.md"
 FAMILIES = {
     RuleKind.FILE: "Files and values that cannot be read",
     RuleKind.DEPRECATED: "Deprecated names and values",
@@ -154,7 +156,8 @@ def files() -> dict[Path, str]:
     rules = load()
     pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
     pages |= {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
-    return pages | {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
+    pages |= {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
+    return pages | {FORMATS: with_examples(FORMATS.read_text(encoding="utf-8"))}
 
 
 def main() -> int:

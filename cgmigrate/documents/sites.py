@@ -198,6 +198,9 @@ class Document(Protocol):
     builds_on: str
     """Other files that this one is merged into (``defaults:``), as written; empty when there are none."""
 
+    def enclosing(self, offset: int, /) -> str:
+        """Return the class and function around an offset (``Recipe.configure``), empty where there is none."""
+
     def risk(self, index: int, /) -> str:
         """Return why the fix of a site or problem is not safe, empty when it is.
 

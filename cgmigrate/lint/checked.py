@@ -67,5 +67,5 @@ class Checked:
     @property
     def remaining(self) -> tuple[Diagnostic, ...]:
         """The diagnostics that the rewrite does not settle."""
-        fixed = {(diagnostic.rule, diagnostic.span, diagnostic.message) for diagnostic in self.fixed}
-        return tuple(f for f in self.diagnostics if (f.rule, f.span, f.message) not in fixed)
+        fixed = {(diagnostic.rule, diagnostic.place) for diagnostic in self.fixed}
+        return tuple(other for other in self.diagnostics if (other.rule, other.place) not in fixed)

@@ -75,6 +75,8 @@ class Diagnostic:
     site: int = -1
     edits: tuple[Edit, ...] = ()
     reports: str = ""
+    place: str = ""
+    """Where it is, in words that stay when lines move; see ``cgmigrate.lint.identity``."""
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:

@@ -102,8 +102,11 @@ class FileChecker:
 
     def _examined(self, source: Source, text: str) -> _Examined:
         """Return a file with the diagnostics and fixes that options, comments and paths allow."""
+        from cgmigrate.lint.identity import with_places
+
         document, plan, context = self._examine(source.path, text, source.syntax)
-        examined = _Examined(document, plan, context, self.contexts.selected(source.path, plan.diagnostics))
+        placed = with_places(plan.diagnostics, document)
+        examined = _Examined(document, plan, context, self.contexts.selected(source.path, placed))
         if "cgmigrate:" in text and not self.options.strict:
             examined = self._suppress(source, examined)
         plan, diagnostics = examined.plan, examined.diagnostics
@@ -136,6 +139,7 @@ class FileChecker:
 
     def _suppress(self, source: Source, examined: _Examined) -> _Examined:
         """Return a file without the diagnostics that its comments suppress, and without their fixes."""
+        from cgmigrate.lint.identity import with_places
         from cgmigrate.lint.suppressions import SuppressionComments, withhold_dependents
 
         comments = SuppressionComments(examined.document.text, source.syntax, examined.document)
@@ -144,7 +148,8 @@ class FileChecker:
         if spans := frozenset(diagnostic.span for diagnostic in hidden if diagnostic.applicability):
             _, plan, _ = self._examine(source.path, examined.document.text, source.syntax, spans)
             shown = withhold_dependents(shown, hidden, plan.diagnostics, comments.line_of)
-        diagnostics = sorted((*shown, *suppressed.unused), key=lambda item: (item.span.start, item.rule))
+        unused = with_places(suppressed.unused, examined.document)
+        diagnostics = sorted((*shown, *unused), key=lambda item: (item.span.start, item.rule))
         return replace(examined, plan=plan, diagnostics=tuple(diagnostics), hidden=hidden)
 
     def _suppressed(self, comments: SuppressionComments, path: str, diagnostics: tuple[Diagnostic, ...]) -> Suppressed:

@@ -66,7 +66,6 @@ class Reported:
 
     ``path`` is the file as the user named it, ``in_repository`` its path from the root of the repository
     with ``/`` between folders, or None for a file outside of it. ``text`` is the file's. ``end`` is exclusive.
-    ``identity`` distinguishes the diagnostic from every other, in words.
     ``label``, ``labels``, ``proof`` and ``edits`` explain it (see ``cgmigrate.lint.details``), where the format asks
     for that.
     """
@@ -77,7 +76,6 @@ class Reported:
     text: str
     start: Place
     end: Place
-    identity: tuple[str, ...]
     replacements: tuple[Replacement, ...] = ()
     releases: tuple[str, str] | None = None
     """From and to; None where a file could not be read."""
@@ -97,9 +95,9 @@ class Reported:
     @property
     def fingerprint(self) -> str:
         """A name of the diagnostic for good: it holds no line number, and no two diagnostics of a report share one."""
-        import hashlib
+        from cgmigrate.lint.identity import fingerprint
 
-        return hashlib.sha256("\0".join(self.identity).encode()).hexdigest()[:32]
+        return fingerprint(self.named, self.diagnostic)
 
     @property
     def applied(self) -> bool:
@@ -182,7 +180,6 @@ def reported(
     edits = () if after is None else checked.edits
     inside = in_repository(checked.path, naming.root)
     selected = set(chosen)
-    identities = _identities(checked)
     diagnostics = [diagnostic for diagnostic in checked.diagnostics if diagnostic in selected]
     result = [
         Reported(
@@ -191,7 +188,6 @@ def reported(
             inside,
             text,
             *_places(text, diagnostic.span, edits),
-            (inside or readable(checked.path), *identities[id(diagnostic)]),
             # The edits of a fix were made for the text as it was.
             () if after is not None else tuple(_replacement(text, edit) for edit in diagnostic.edits),
             checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
@@ -236,20 +232,9 @@ def _with_edits_once(diagnostics: Sequence[Reported]) -> Iterator[Reported]:
         yield one if same_place else replace(one, edits=(), fixed_with=owner.start)
 
 
-def _identities(checked: Checked) -> dict[int, tuple[str, str, str]]:
-    """Rule, words and number among its like of each diagnostic, by ``id``; suppressed ones count, too."""
-    seen: Counter[tuple[str, str]] = Counter()
-    result = {}
-    for diagnostic in sorted((*checked.diagnostics, *checked.hidden), key=lambda diagnostic: diagnostic.span.start):
-        about = (diagnostic.rule, " ".join(checked.text[diagnostic.span.start : diagnostic.span.end].split()))
-        seen[about] += 1
-        result[id(diagnostic)] = (*about, str(seen[about]))
-    return result
-
-
 def alone(path: str, text: str, diagnostic: Diagnostic, rule: RuleName) -> Reported:
     """One diagnostic of a text, as it is shown beside a question."""
-    return Reported(diagnostic, readable(path), None, text, *_places(text, diagnostic.span, ()), (), rules=(rule,))
+    return Reported(diagnostic, readable(path), None, text, *_places(text, diagnostic.span, ()), rules=(rule,))
 
 
 def _replacement(text: str, edit: Edit) -> Replacement:

@@ -13,7 +13,7 @@ from cgmigrate import __version__
 from cgmigrate.report import Place, Report, Reported
 from cgmigrate.text.escaping import in_json
 
-VERSION = 1
+VERSION = 2
 
 
 def render(report: Report) -> str:
@@ -46,6 +46,7 @@ def as_data(reported: Reported, report: Report) -> dict[str, Any]:
         "path": reported.path,
         **_from(reported.start),
         **_to(reported.end),
+        "place": diagnostic.place,
         "rule": diagnostic.rule,
         "name": report.rules[diagnostic.rule].name,
         "severity": diagnostic.severity,

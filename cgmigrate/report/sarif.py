@@ -82,7 +82,7 @@ def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
         "level": diagnostic.severity,
         "message": {"text": "\n".join(lines)},
         "locations": [{"physicalLocation": {"artifactLocation": file, "region": _region(reported)}}],
-        "partialFingerprints": {"cgmigrate/v1": reported.fingerprint},
+        "partialFingerprints": {"cgmigrate/v2": reported.fingerprint},
     }
     if reported.applied and reported.replacements:
         replacements = [

@@ -145,7 +145,7 @@ def test_json_holds_the_run_the_diagnostics_and_the_edits(project: Path, cgmigra
     write("b.yaml", REFUSED)
     write("requirements.txt", "megatron-core==0.19.2\n")
     document = json.loads(cgmigrate("check", "--format", "json", "--from", "0.17", "nowhere", ".").stdout)
-    assert document["version"] == 1
+    assert document["version"] == 2
     assert document["tool"]["name"] == "cgmigrate"
     assert document["releases"] == [{"from": "0.17", "to": "0.19"}]
     first, second, *refused = document["findings"]
@@ -221,7 +221,7 @@ def test_each_fix_is_whole_by_itself(examples: Path, cgmigrate: Run) -> None:
         path.write_bytes(edited(before.decode(), diagnostic["fix"]["edits"]).encode())
         left = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
         path.write_bytes(before)
-        # Its fingerprint may go to a later diagnostic with the same words, so the set only shrinks.
+        # Its fingerprint may go to a later diagnostic with the same place, so the set only shrinks.
         assert {f["fingerprint"] for f in left} < {f["fingerprint"] for f in diagnostics}, diagnostic
         tried += 1
     assert tried == 21

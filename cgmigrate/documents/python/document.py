@@ -21,6 +21,7 @@ from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.name_resolution import MEGATRON, names_of, package_of
 from cgmigrate.documents.python.other_uses import report_other_uses
 from cgmigrate.documents.python.places import Form, Place
+from cgmigrate.documents.python.qualified_names import QualifiedNames
 from cgmigrate.documents.python.read_back import withhold_read_back
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
 from cgmigrate.documents.python.site_rewriter import SiteRewriter
@@ -58,11 +59,13 @@ class PythonDocument:
         self._path = path
         self._checked = ""
         self._again: PythonDocument | None = None
+        self._qualified_names = QualifiedNames()
         if is_part_of_megatron(path):
             self._skip_the_rest(ITSELF)
             return
         try:
             self._source = Source(text)
+            self._qualified_names = QualifiedNames(self._source)
         except (SyntaxError, ValueError) as error:
             self.problems.append(_syntax_error(text, error))
             return
@@ -124,6 +127,10 @@ class PythonDocument:
             if at < 0 or ends[at] < match.end():
                 written = Written(match.group(), match.group(), None, Span(*match.span()))
                 self.skipped.append((written, owner))
+
+    def enclosing(self, offset: int) -> str:
+        """Return the class and function around an offset; see ``sites.Document``."""
+        return self._qualified_names.at(offset)
 
     def risk(self, index: int) -> str:
         """Return why the fix of a site or problem is not safe; see ``sites.Document``."""

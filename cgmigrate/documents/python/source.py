@@ -42,7 +42,7 @@ class Source:
             warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
             self.tree = ast.parse(text)
         self.starts = _line_starts(text)
-        self._lines = sorted({self._line_of(match.start()) for match in matches_near_names(_NAMES, text)})
+        self._lines = sorted({self.line_of(match.start()) for match in matches_near_names(_NAMES, text)})
         """The lines with one of the names."""
         self._line_set = frozenset(self._lines)
         self._parents: dict[int, ast.AST] = {}
@@ -52,7 +52,8 @@ class Source:
         self.spreads: dict[str, Spread] | None = None
         """What ``calls`` has read from the tree, by name; None before it does."""
 
-    def _line_of(self, offset: int) -> int:
+    def line_of(self, offset: int) -> int:
+        """Return the line of an offset, from 1."""
         return bisect_left(self.starts, offset + 1)
 
     def offset(self, line: int, column: int) -> int:

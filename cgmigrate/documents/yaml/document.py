@@ -130,6 +130,10 @@ class YamlDocument:
 
     # --- writing ----------------------------------------------------------------------------
 
+    def enclosing(self, _offset: int, /) -> str:
+        """Return nothing: the path of a site names the mappings around it."""
+        return ""
+
     def risk(self, _index: int, /) -> str:
         """Return nothing: a file shows its objects, and ``builds_on`` names what it is merged into."""
         return ""
