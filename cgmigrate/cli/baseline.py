@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cgmigrate.lint.baseline import Baseline, BaselineError, Counts, load, save, total
+from cgmigrate.lint.baseline import Baseline, BaselineError, Counts, Known, load, save, total
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.configuration import Configuration
 from cgmigrate.project.paths import display_path, is_below
@@ -48,9 +48,9 @@ def _check_place(path: str, configuration: Configuration) -> None:
 def write_baseline(run: Run) -> str:
     """Write all diagnostics of the run to the baseline; return the message to print. Raises BaselineError."""
     assert run.baseline is not None
-    counts = run.baseline.renewed(run.covers)
-    save(run.baseline.path, counts)
-    return f"Wrote {run.baseline.path}: {_diagnostics(counts)}."
+    known = run.baseline.renewed(run.covers)
+    save(run.baseline.path, known)
+    return f"Wrote {run.baseline.path}: {_diagnostics(known)}."
 
 
 def baseline_notes(run: Run, files: Sequence[Checked], prune: bool) -> list[str]:
@@ -59,19 +59,18 @@ def baseline_notes(run: Run, files: Sequence[Checked], prune: bool) -> list[str]
     lines = []
     if known := sum(len(checked.known) for checked in files):
         lines.append(f"note: {counted(known, 'known diagnostic')} of {run.baseline.path} not shown")
-    fixed = run.baseline.fixed(run.covers)
     if prune:
-        lines.append(_prune(run.baseline, fixed))
-    elif fixed:
+        lines.append(_prune(run, run.baseline))
+    elif fixed := run.baseline.fixed(run.covers):
         lines += _fixed_notes(run.baseline, fixed)
     return lines
 
 
-def _prune(baseline: Baseline, fixed: Counts) -> str:
+def _prune(run: Run, baseline: Baseline) -> str:
     """Remove the fixed diagnostics from the baseline; return the message to print."""
-    if not fixed:
+    fixed, remaining = baseline.fixed(run.covers), baseline.pruned(run.covers)
+    if remaining == baseline.known:
         return f"{baseline.path}: nothing to prune."
-    remaining = baseline.pruned(fixed)
     save(baseline.path, remaining)
     return f"Pruned {baseline.path}: {total(fixed)} fixed, {_diagnostics(remaining)} left."
 
@@ -87,5 +86,5 @@ def _fixed_notes(baseline: Baseline, fixed: Counts) -> list[str]:
     return [first, *files[:MOST_NAMED], *([f"  and {more} more files"] if more > 0 else [])]
 
 
-def _diagnostics(counts: Counts) -> str:
-    return f"{counted(total(counts), 'diagnostic')} in {counted(len(counts), 'file')}"
+def _diagnostics(known: Known) -> str:
+    return f"{counted(total(known), 'diagnostic')} in {counted(len(known), 'file')}"

@@ -1,14 +1,15 @@
-"""A baseline: the number of known diagnostics of each rule in each file, so that only new ones are reported.
+"""A baseline: the known diagnostics of each file, so that only new ones are reported.
 
-Counts, not line numbers: these change with every edit above. Where a file has more diagnostics of a rule than the
-baseline, which of them are new is not known, so all are shown.
+A diagnostic is known by its rule and its place (see ``cgmigrate.lint.identity``), not by a line number, which changes
+with every edit above. A baseline of version 1, which cgmigrate 0.1 wrote, only counts the diagnostics of each rule:
+where a file has more of a rule than that, which of them are new is not known, so all are shown. Once a file has no
+more, a baseline that is written has their places.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,14 @@ from cgmigrate.text.files import MAX_GENERATED, read_text
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Diagnostic
 
-VERSION = 1
+VERSION = 2
+
+Places = tuple[str, ...]
+Known = dict[str, dict[str, "Places | int"]]
+"""File, relative to the baseline's folder and with slashes → code → places of the diagnostics, or their number."""
 
 Counts = dict[str, dict[str, int]]
-"""File, relative to the baseline's folder and with slashes → code → number of diagnostics."""
+"""File → code → number of diagnostics."""
 
 
 class BaselineError(ValueError):
@@ -30,11 +35,11 @@ class BaselineError(ValueError):
 
 @dataclass(slots=True)
 class Baseline:
-    """The counts of known diagnostics, and those of the current run."""
+    """The known diagnostics, and those of the current run."""
 
     path: str
-    known: Counts
-    current: Counts = field(default_factory=dict)
+    known: Known
+    current: dict[str, dict[str, Places]] = field(default_factory=dict)
 
     @property
     def _folder(self) -> str:
@@ -51,60 +56,91 @@ class Baseline:
     def part(
         self, path: str, diagnostics: Iterable[Diagnostic]
     ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
-        """Return the diagnostics of a file to show, and the known ones; count them all for the current run."""
+        """Return the diagnostics of a file to show, and the known ones; keep them all for the current run."""
         diagnostics = tuple(diagnostics)
         name = self.name_of(path)
-        now = self.current[name] = dict(Counter(diagnostic.rule for diagnostic in diagnostics))
-        known = self.known.get(name, {})
+        now = self.current[name] = _by_rule(diagnostics)
+        rules = self.known.get(name, {})
+        known = {rule: _known_places(rules.get(rule, ()), places) for rule, places in now.items()}
         shown = tuple(
-            _noted(diagnostic, known[diagnostic.rule], now[diagnostic.rule]) if diagnostic.rule in known else diagnostic
+            _noted(diagnostic, rules.get(diagnostic.rule, ()), len(now[diagnostic.rule]))
             for diagnostic in diagnostics
-            if now[diagnostic.rule] > known.get(diagnostic.rule, 0)
+            if diagnostic.place not in known[diagnostic.rule]
         )
-        return shown, tuple(f for f in diagnostics if now[f.rule] <= known.get(f.rule, 0))
+        return shown, tuple(other for other in diagnostics if other.place in known[other.rule])
 
     def fixed(self, covers: Callable[[str, str], bool]) -> Counts:
-        """Return the counts of known diagnostics that are fixed, for the files and codes that the run ``covers``."""
+        """Return how many known diagnostics are fixed, for the files and codes that the run ``covers``."""
         gone: Counts = {}
         for name, rules in self.known.items():
             now = self.current.get(name, {})
-            fewer = {rule: count - now.get(rule, 0) for rule, count in rules.items() if count > now.get(rule, 0)}
-            if fewer := {rule: count for rule, count in fewer.items() if covers(name, rule)}:
+            fewer = {rule: _number_fixed(known, now.get(rule, ())) for rule, known in rules.items()}
+            if fewer := {rule: count for rule, count in fewer.items() if count and covers(name, rule)}:
                 gone[name] = fewer
         return gone
 
-    def pruned(self, fixed: Counts) -> Counts:
-        """Return the known counts without the fixed ones."""
+    def pruned(self, covers: Callable[[str, str], bool]) -> Known:
+        """Return the known diagnostics without the fixed ones of the files and codes that the run ``covers``."""
         return _less_empty(
             {
-                name: {rule: count - fixed.get(name, {}).get(rule, 0) for rule, count in rules.items()}
+                name: {
+                    rule: _remaining(known, self.current.get(name, {}).get(rule, ())) if covers(name, rule) else known
+                    for rule, known in rules.items()
+                }
                 for name, rules in self.known.items()
             }
         )
 
-    def renewed(self, covers: Callable[[str, str], bool]) -> Counts:
-        """Return the counts of the current run, and the known ones of files and codes that the run does not cover."""
-        names = {*self.known, *self.current}
-        result: Counts = {}
-        for name in names:
-            kept = {r: n for r, n in self.known.get(name, {}).items() if not covers(name, r)}
-            result[name] = kept | self.current.get(name, {})
+    def renewed(self, covers: Callable[[str, str], bool]) -> Known:
+        """Return those of the current run, and the known ones of files and codes that the run does not cover."""
+        result: Known = {}
+        for name in {*self.known, *self.current}:
+            kept = {rule: known for rule, known in self.known.get(name, {}).items() if not covers(name, rule)}
+            result[name] = {**kept, **self.current.get(name, {})}
         return _less_empty(result)
 
 
-def _noted(diagnostic: Diagnostic, known: int, now: int) -> Diagnostic:
+def _by_rule(diagnostics: Iterable[Diagnostic]) -> dict[str, Places]:
+    places: dict[str, list[str]] = {}
+    for diagnostic in diagnostics:
+        places.setdefault(diagnostic.rule, []).append(diagnostic.place)
+    return {rule: tuple(of_rule) for rule, of_rule in places.items()}
+
+
+def _known_places(known: Places | int, now: Places) -> frozenset[str]:
+    """Return those of the places of now that are known."""
+    if isinstance(known, int):
+        return frozenset(now if len(now) <= known else ())
+    return frozenset(known)
+
+
+def _number_fixed(known: Places | int, now: Places) -> int:
+    return max(0, known - len(now)) if isinstance(known, int) else len({*known} - {*now})
+
+
+def _remaining(known: Places | int, now: Places) -> Places | int:
+    """Return the known diagnostics that are not fixed, as places if all of them are known."""
+    if isinstance(known, int):
+        return now if len(now) <= known else known
+    return tuple(place for place in known if place in now)
+
+
+def _noted(diagnostic: Diagnostic, known: Places | int, now: int) -> Diagnostic:
+    if not isinstance(known, int):
+        return diagnostic
     note = f"the baseline knows {known} of the {now} {diagnostic.rule} in this file; which are new is not known"
     return replace(diagnostic, notes=(*diagnostic.notes, note))
 
 
-def _less_empty(counts: Counts) -> Counts:
-    left = {name: {rule: count for rule, count in rules.items() if count > 0} for name, rules in counts.items()}
+def _less_empty(known: Known) -> Known:
+    left = {name: {rule: places for rule, places in rules.items() if places} for name, rules in known.items()}
     return {name: rules for name, rules in left.items() if rules}
 
 
-def total(counts: Counts) -> int:
+def total(known: Mapping[str, Mapping[str, Places | int]]) -> int:
     """Return the number of diagnostics."""
-    return sum(sum(rules.values()) for rules in counts.values())
+    numbers = (n if isinstance(n, int) else len(n) for rules in known.values() for n in rules.values())
+    return sum(numbers)
 
 
 def load(path: str, missing_is_empty: bool = False) -> Baseline:
@@ -123,26 +159,40 @@ def load(path: str, missing_is_empty: bool = False) -> Baseline:
         # Typical after a merge of two branches that both fix something.
         hint = "after a merge conflict, take either side and run with --prune-baseline"
         raise BaselineError(f"{path}: the baseline is not valid JSON ({error}); {hint}") from error
-    if not isinstance(data, Mapping) or data.get("version") != VERSION:
-        raise BaselineError(f"{path}: not a baseline of version {VERSION}; --write-baseline makes one")
-    return Baseline(path, _counts(data.get("findings"), path))
+    if not isinstance(data, Mapping) or data.get("version") not in (1, VERSION):
+        raise BaselineError(f"{path}: not a baseline of version 1 or {VERSION}; --write-baseline makes one")
+    return Baseline(path, _known(data.get("findings" if data["version"] == 1 else "diagnostics"), path))
 
 
-def _counts(data: Any, path: str) -> Counts:
-    fine = isinstance(data, dict) and all(
-        isinstance(rules, dict) and all(type(count) is int and count > 0 for count in rules.values())
-        for rules in data.values()
-    )
-    if not fine:
-        raise BaselineError(f"{path}: `diagnostics` is not a table of files, each with codes and numbers above 0")
-    return {str(name): dict(rules) for name, rules in data.items()}
+def _known(data: Any, path: str) -> Known:
+    tables = isinstance(data, dict) and all(isinstance(rules, dict) for rules in data.values())
+    if not tables or not all(_is_known(known) for rules in data.values() for known in rules.values()):
+        raise BaselineError(
+            f"{path}: `diagnostics` is not a table of files, each with codes and their places or numbers above 0"
+        )
+    return {
+        name: {rule: known if isinstance(known, int) else tuple(known) for rule, known in rules.items()}
+        for name, rules in data.items()
+    }
 
 
-def save(path: str, counts: Counts) -> None:
+def _is_known(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(place, str) for place in value)
+    return type(value) is int and value > 0
+
+
+def save(path: str, known: Known) -> None:
     """Write a baseline, sorted, whole or not at all. Raises BaselineError."""
     from cgmigrate.project.output_files import write_file
 
-    text = json.dumps({"version": VERSION, "findings": counts}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    # Sorted places: a file whose settings are in another order has the same baseline.
+    data = {
+        name: {rule: at if isinstance(at, int) else sorted(at) for rule, at in rules.items()}
+        for name, rules in known.items()
+    }
+    document = {"version": VERSION, "diagnostics": data}
+    text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     try:
         write_file(path, text.encode())
     except OSError as error:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgmigrate.lint.baseline import Baseline, load, save
+from cgmigrate.lint.baseline import Baseline, load, save, total
 from cgmigrate.lint.diagnostics import Diagnostic
 from cgmigrate.text.spans import Span
 from tests.support.files import write
+from tests.support.paths import CORPUS, FETCHED, FIXTURES, ROOT
 from tests.support.reports import RELEASES, places_in
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
@@ -21,8 +23,8 @@ FIXED = "model:\n  cuda_graph_impl: transformer_engine\n  hidden_size: 8\n"
 KNOWN = ("--baseline", "known.json")
 
 
-def counts(path: Path) -> dict[str, dict[str, int]]:
-    return json.loads(path.read_text(encoding="utf-8"))["findings"]
+def places(path: Path) -> dict[str, dict[str, list[str]]]:
+    return json.loads(path.read_text(encoding="utf-8"))["diagnostics"]
 
 
 def test_a_repository_with_1000_legacy_diagnostics(project: Path, cgmigrate) -> None:
@@ -67,17 +69,23 @@ def test_a_repository_with_1000_legacy_diagnostics(project: Path, cgmigrate) -> 
     assert cgmigrate("check", ".").exit_code == 1
 
 
-def test_where_there_are_more_than_known_all_of_that_rule_are_shown(project: Path, cgmigrate) -> None:
+def test_only_what_is_new_is_shown_also_beside_what_is_known(project: Path, cgmigrate) -> None:
     path = write(project / "a.yaml", TWO + "c:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n")
     cgmigrate("check", "--write-baseline", *KNOWN, ".")
     path.write_text("# lines\n# move\n" + path.read_text())
     assert cgmigrate("check", *KNOWN, ".").exit_code == 0
-    path.write_text(path.read_text() + "d:\n  external_cuda_graph: true\n")
+    path.write_text("new:\n  external_cuda_graph: true\n" + path.read_text())
     result = cgmigrate("check", *KNOWN, ".")
-    rules = [place.split(": ")[1] for place in places_in(result.stdout)]
-    assert (result.exit_code, rules) == (1, ["CG102"] * 3)
-    note = "note: the baseline knows 2 of the 3 CG102 in this file; which are new is not known"
-    assert result.stdout.count(note) == 3
+    assert (result.exit_code, places_in(result.stdout)) == (1, ["a.yaml:2:3: CG102"])
+
+
+def test_a_diagnostic_stays_known_when_its_value_changes(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", "c:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n")
+    cgmigrate("check", "--write-baseline", *KNOWN, ".")
+    path.write_text(path.read_text().replace("attn", "[attn, mlp]"))
+    assert cgmigrate("check", *KNOWN, ".").exit_code == 0
+    path.write_text(path.read_text().replace("c:", "d:"))
+    assert cgmigrate("check", *KNOWN, ".").exit_code == 1, "another model"
 
 
 def test_the_file_is_sorted_and_the_same_wherever_it_is_written_from(
@@ -87,10 +95,9 @@ def test_the_file_is_sorted_and_the_same_wherever_it_is_written_from(
         write(project / name, LEGACY)
     cgmigrate("check", "--write-baseline", "--baseline", "sub/known.json", ".")
     text = (project / "sub/known.json").read_text()
-    assert text == (
-        '{\n  "findings": {\n    "../z.yaml": {\n      "CG102": 1\n    },\n    "a.yaml": {\n      "CG102": 1\n    },\n'
-        '    "b.yaml": {\n      "CG102": 1\n    }\n  },\n  "version": 1\n}\n'
-    )
+    entry = '": {\n      "CG102": [\n        "model.external_cuda_graph"\n      ]\n    }'
+    files = ",\n".join(f'    "{name}{entry}' for name in ("../z.yaml", "a.yaml", "b.yaml"))
+    assert text == '{\n  "diagnostics": {\n' + files + '\n  },\n  "version": 2\n}\n'
     monkeypatch.chdir(project / "sub")
     assert cgmigrate("check", "--baseline", "known.json", str(project)).exit_code == 0
     cgmigrate("check", "--write-baseline", "--baseline", "known.json", str(project))
@@ -101,17 +108,18 @@ def test_a_run_over_some_files_or_rules_says_nothing_of_the_others(project: Path
     write(project / "a.yaml", LEGACY)
     write(project / "b.yaml", LEGACY + "  cuda_graph_scope: attn\n")
     cgmigrate("check", "--write-baseline", *KNOWN, ".")
-    everything = counts(project / "known.json")
-    assert everything == {"a.yaml": {"CG102": 1}, "b.yaml": {"CG102": 1, "CG106": 1}}
+    everything = places(project / "known.json")
+    of_b = {"CG102": ["model.external_cuda_graph"], "CG106": ["model.cuda_graph_scope"]}
+    assert everything == {"a.yaml": {"CG102": ["model.external_cuda_graph"]}, "b.yaml": of_b}
     for words in (["a.yaml"], ["--select", "CG1", "a.yaml"], ["--select", "CG106", "."], ["--ignore", "CG106", "."]):
         result = cgmigrate("check", *KNOWN, "--prune-baseline", *words)
-        assert (result.exit_code, counts(project / "known.json")) == (0, everything), words
+        assert (result.exit_code, places(project / "known.json")) == (0, everything), words
         assert "nothing to prune" in result.stderr
     write(project / "a.yaml", FIXED)
     cgmigrate("check", *KNOWN, "--write-baseline", "--select", "CG102", "b.yaml")
-    assert counts(project / "known.json") == everything
+    assert places(project / "known.json") == everything
     cgmigrate("check", *KNOWN, "--write-baseline", "a.yaml")
-    assert counts(project / "known.json") == {"b.yaml": {"CG102": 1, "CG106": 1}}
+    assert places(project / "known.json") == {"b.yaml": of_b}
 
 
 def test_a_file_that_is_excluded_now_is_pruned(project: Path, cgmigrate) -> None:
@@ -119,7 +127,7 @@ def test_a_file_that_is_excluded_now_is_pruned(project: Path, cgmigrate) -> None
     cgmigrate("check", "--write-baseline", *KNOWN, ".")
     write(project / "cgmigrate.toml", 'extend-exclude = ["old/"]\n')
     cgmigrate("check", "--prune-baseline", *KNOWN, ".")
-    assert counts(project / "known.json") == {}
+    assert places(project / "known.json") == {}
 
 
 def test_fix_rewrites_what_is_known_and_asks_about_what_is_new_only(project: Path, cgmigrate) -> None:
@@ -147,9 +155,12 @@ def test_what_is_known_gets_no_comment(project: Path, cgmigrate) -> None:
     [
         (None, "known.json: there is no such baseline; --write-baseline makes it"),
         ("<<<<<<< ours\n{}\n", "not valid JSON (Expecting value: line 1 column 1 (char 0)); after a merge conflict"),
-        ("[]", "not a baseline of version 1"),
-        ('{"version": 2, "findings": {}}', "not a baseline of version 1"),
+        ("[]", "not a baseline of version 1 or 2"),
+        ('{"version": 3, "diagnostics": {}}', "not a baseline of version 1 or 2"),
         ('{"version": 1}', "`diagnostics` is not a table of files"),
+        ('{"version": 2, "findings": {}}', "`diagnostics` is not a table of files"),
+        ('{"version": 2, "diagnostics": {"a.yaml": {"CG102": [1]}}}', "`diagnostics` is not a table of files"),
+        ('{"version": 2, "diagnostics": {"a.yaml": {"CG102": []}}}', "`diagnostics` is not a table of files"),
         ('{"version": 1, "findings": {"a.yaml": {"CG102": "1"}}}', "`diagnostics` is not a table of files"),
         ('{"version": 1, "findings": {"a.yaml": {"CG102": -1}}}', "numbers above 0"),
     ],
@@ -172,43 +183,120 @@ def test_usage(project: Path, cgmigrate) -> None:
     assert cgmigrate("check", "--write-baseline", "--baseline", "nowhere/known.json", ".").exit_code == 2
 
 
-COUNTS = st.dictionaries(
-    st.sampled_from(["a.yaml", "b/c.py", "d.yml"]),
-    st.dictionaries(st.sampled_from(["CG101", "CG102", "CG301"]), st.integers(1, 4), min_size=1),
+def test_where_an_old_baseline_has_fewer_than_there_are_all_of_that_rule_are_shown(project: Path, cgmigrate) -> None:
+    path = write(project / "a.yaml", TWO)
+    write(project / "known.json", '{"version": 1, "findings": {"a.yaml": {"CG102": 2}}}')
+    assert cgmigrate("check", *KNOWN, ".").exit_code == 0
+    path.write_text(TWO + "d:\n  external_cuda_graph: true\n")
+    result = cgmigrate("check", *KNOWN, ".")
+    rules = [place.split(": ")[1] for place in places_in(result.stdout)]
+    assert (result.exit_code, rules) == (1, ["CG102"] * 3)
+    note = "note: the baseline knows 2 of the 3 CG102 in this file; which are new is not known"
+    assert result.stdout.count(note) == 3
+    cgmigrate("check", *KNOWN, "--prune-baseline", ".")
+    assert json.loads((project / "known.json").read_text())["version"] == 1, "it cannot be converted"
+    path.write_text(TWO)
+    assert cgmigrate("check", *KNOWN, "--prune-baseline", ".").exit_code == 0
+    assert places(project / "known.json") == {"a.yaml": {"CG102": ["a.external_cuda_graph", "b.external_cuda_graph"]}}
+
+
+def test_an_old_baseline_is_converted_for_what_the_run_covers(project: Path, cgmigrate) -> None:
+    write(project / "a.yaml", LEGACY)
+    write(project / "b.yaml", LEGACY)
+    write(project / "known.json", '{"version": 1, "findings": {"a.yaml": {"CG102": 1}, "b.yaml": {"CG102": 1}}}')
+    result = cgmigrate("check", *KNOWN, "--prune-baseline", "a.yaml")
+    assert "Pruned known.json: 0 fixed, 2 diagnostics in 2 files left." in result.stderr
+    assert places(project / "known.json") == {
+        "a.yaml": {"CG102": ["model.external_cuda_graph"]},
+        "b.yaml": {"CG102": 1},
+    }
+    assert cgmigrate("check", *KNOWN, ".").exit_code == 0
+
+
+OLD_BASELINES = FIXTURES / "baselines/0.1"
+"""Written by cgmigrate 0.1.0 with ``check --isolated --write-baseline`` in the root of each tree."""
+
+
+@pytest.mark.parametrize(
+    ("name", "tree"),
+    [("examples", ROOT / "examples"), ("corpus", CORPUS), ("megatron-bridge-0.4.2", FETCHED / "megatron-bridge-0.4.2")],
 )
+def test_an_old_baseline_hides_what_it_hid_and_so_does_the_converted_one(
+    project: Path, cgmigrate, name: str, tree: Path
+) -> None:
+    if not tree.is_dir():
+        pytest.skip(f"{tree.name} is not there")
+    old = json.loads((OLD_BASELINES / f"{name}.json").read_text())
+    shutil.copytree(tree, project, dirs_exist_ok=True)
+    write(project / "known.json", json.dumps(old))
+    # Rules that are newer than the baseline do not concern it.
+    codes = sorted({code for rules in old["findings"].values() for code in rules})
+    words = ["check", "--isolated", *KNOWN, *(word for code in codes for word in ("--select", code)), "."]
+    number = sum(sum(rules.values()) for rules in old["findings"].values())
+    gated = cgmigrate(*words)
+    assert (gated.exit_code, gated.stdout) == (0, "")
+    assert f"note: {number} known diagnostics of known.json not shown\n" in gated.stderr
+    assert f"Pruned known.json: 0 fixed, {number} diagnostics" in cgmigrate(*words, "--prune-baseline").stderr
+    converted = places(project / "known.json")
+    assert {n: {c: len(at) for c, at in rules.items()} for n, rules in converted.items()} == old["findings"]
+    again = cgmigrate(*words)
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "", gated.stderr)
 
 
-def part(baseline: Baseline, now: dict[str, dict[str, int]]) -> list[Diagnostic]:
-    """What is shown of so many diagnostics."""
-    shown: list[Diagnostic] = []
+def rules_of(known: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, dict[str, object]]]:
+    rules = st.dictionaries(st.sampled_from(["CG101", "CG102", "CG301"]), known, min_size=1)
+    return st.dictionaries(st.sampled_from(["a.yaml", "b/c.py", "d.yml"]), rules)
+
+
+PLACES = st.sets(st.sampled_from("klmn"), min_size=1).map(sorted).map(tuple)
+KNOWN_BEFORE = rules_of(PLACES | st.integers(1, 4))
+NOW = rules_of(PLACES)
+
+
+def part(baseline: Baseline, now: dict[str, dict[str, tuple[str, ...]]]) -> list[tuple[str, str, str]]:
+    """What is shown of diagnostics at these places."""
+    shown: list[tuple[str, str, str]] = []
     for name, rules in now.items():
         diagnostics = [
-            Diagnostic(rule, "warning", Span(at, at + 1), "") for rule, n in rules.items() for at in range(n)
+            Diagnostic(rule, "warning", Span(0, 1), "", place=place) for rule, at in rules.items() for place in at
         ]
         new, known = baseline.part(baseline.file_of(name), diagnostics)
         assert len(new) + len(known) == len(diagnostics)
-        shown += new
+        shown += [(name, diagnostic.rule, diagnostic.place) for diagnostic in new]
     return shown
 
 
-@given(COUNTS, COUNTS)
-def test_what_is_shown_is_where_there_are_more_than_known(known, now) -> None:
-    baseline = Baseline("known.json", known)
-    shown = {(diagnostic.rule) for diagnostic in part(baseline, now)}
-    more = {rule for name, rules in now.items() for rule, n in rules.items() if n > known.get(name, {}).get(rule, 0)}
-    assert shown == more
+def is_new(known: tuple[str, ...] | int, place: str, now: tuple[str, ...]) -> bool:
+    return len(now) > known if isinstance(known, int) else place not in known
 
 
-@given(COUNTS, COUNTS)
+def always(_name: str, _rule: str) -> bool:
+    return True
+
+
+@given(KNOWN_BEFORE, NOW)
+def test_what_is_shown_is_what_is_new(known, now) -> None:
+    expected = [
+        (name, rule, place)
+        for name, rules in now.items()
+        for rule, at in rules.items()
+        for place in at
+        if is_new(known.get(name, {}).get(rule, ()), place, at)
+    ]
+    assert part(Baseline("known.json", known), now) == expected
+
+
+@given(KNOWN_BEFORE, NOW)
 def test_pruning_shrinks_and_writing_settles(tmp_path_factory, known, now) -> None:
     baseline = Baseline("known.json", known)
-    part(baseline, now)
-    pruned = Baseline("known.json", baseline.pruned(baseline.fixed(lambda name, rule: True)))
-    assert all(n <= known[name][rule] for name, rules in pruned.known.items() for rule, n in rules.items())
-    assert len(part(pruned, now)) == len(part(baseline, now)), "pruning hides nothing and shows nothing"
-    assert pruned.fixed(lambda name, rule: True) == {}
+    shown = part(baseline, now)
+    fixed = baseline.fixed(always)
+    pruned = Baseline("known.json", baseline.pruned(always))
+    assert total(pruned.known) == total(known) - total(fixed)
+    assert part(pruned, now) == shown, "pruning hides nothing and shows nothing"
+    assert pruned.fixed(always) == {}
     path = str(tmp_path_factory.mktemp("known") / "known.json")
-    save(path, baseline.renewed(lambda name, rule: True))
+    save(path, baseline.renewed(always))
     assert load(path).known == now
     assert part(Baseline("known.json", load(path).known), now) == []
 
@@ -225,8 +313,5 @@ def test_what_is_left_when_the_new_is_settled_is_what_was_known(
     result = cgmigrate(*words, "--baseline", "known.json", ".")
     again = cgmigrate("check", "--baseline", "known.json", ".")
     assert (result.exit_code, result.stdout, again.exit_code) == (0, "", 0)
-    # After both CG102 have a comment, none is left of the one that is known.
-    assert ("diagnostics that are fixed" in result.stderr, "diagnostics that are fixed" in again.stderr) == (
-        len(words) == 2,
-        len(words) == 2,
-    )
+    # Only the new CG102 gets a fix or a comment.
+    assert "diagnostics that are fixed" not in result.stderr + again.stderr
