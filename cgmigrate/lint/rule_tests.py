@@ -9,7 +9,7 @@ from typing import Any
 
 from cgmigrate.documents.sites import CannotEditError, Document
 from cgmigrate.linking import ecosystems
-from cgmigrate.lint.diagnostics import Applicability, Context, FilePlan
+from cgmigrate.lint.diagnostics import Context, FilePlan
 from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import Rule, load, read
 from cgmigrate.megatron.data_schema import line_of
@@ -136,12 +136,7 @@ def _reported(rule: Rule, example: Mapping[str, Any], result: FilePlan) -> list[
 
 def _reasons_against(rule: Rule, result: FilePlan) -> str:
     """Return why fixes are not applied, in the words of reports; the rule's own first."""
-    withheld = [
-        diagnostic
-        for diagnostic in result.diagnostics
-        if diagnostic.applicability is not Applicability.SAFE and diagnostic.reasons
-    ]
-    withheld.sort(key=lambda diagnostic: diagnostic.rule != rule.id)
+    withheld = sorted(result.diagnostics, key=lambda diagnostic: diagnostic.rule != rule.id)
     return "".join(
         dict.fromkeys(
             f"\n    {one.rule} is not fixed; {label}: {text}" for one in withheld for label, text in one.reasons

@@ -106,7 +106,7 @@ def test_a_scope_of_none_beside_modules_is_deleted() -> None:
     [
         ("cfg.model.cuda_graph_impl = 'local'\n", True),
         ("self.model.config.cuda_graph_impl = 'local'\n", False),
-        ("def f(self):\n    c = self.model.config\n    c.cuda_graph_impl = 'local'\n", False),
+        ("def f(self):\n    config = self.model.config\n    config.cuda_graph_impl = 'local'\n", False),
         ("def f(m):\n    config = get_model_config(m)\n    config.cuda_graph_impl = 'local'\n", False),
         ("def f(m):\n    config = unwrap_model(m).config\n    config.cuda_graph_impl = 'local'\n", False),
         ("def f(m):\n    config = make(m)\n    config.cuda_graph_impl = 'local'\n", True),

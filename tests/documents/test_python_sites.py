@@ -482,6 +482,25 @@ def test_setattr() -> None:
     )
 
 
+def test_a_setting_of_setattr_is_spelled_as_a_call() -> None:
+    document = PythonDocument('setattr(cfg.model, "cuda_graph_scope", ["attn"])\n', "x.py")
+    spelled = document.spelled(0, "cuda_graph_modules", ["attn"])
+    assert spelled == 'setattr(cfg.model, "cuda_graph_modules", ["attn"])'
+
+
+@pytest.mark.parametrize(
+    ("code", "path"),
+    [
+        ("cfg.model.cuda_graph_scope = []\n", ("cfg", "model")),
+        ("x = {'cuda_graph_scope': []}\nTransformerConfig(**x)\n", ("dict x",)),
+        ("config = TransformerConfig(cuda_graph_scope=[])\n", ("TransformerConfig",)),
+    ],
+)
+def test_the_path_of_a_site_is_the_object_that_has_the_settings(code: str, path: tuple[str, ...]) -> None:
+    (site,) = PythonDocument(code, "x.py").sites
+    assert site.path == path
+
+
 def test_a_built_object_is_not_changed_silently() -> None:
     result = check_noop(
         'config = TransformerConfig(hidden_size=8)\nconfig.cuda_graph_scope = ["attn"]\n',
