@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from cgmigrate.project.seeds import SeedsOf
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
 
@@ -47,16 +48,17 @@ def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, 
     return over
 
 
-def children_around(paths: Iterable[str]) -> dict[str, str]:
+def children_around(paths: Collection[str], seeds: SeedsOf) -> dict[str, str]:
     """Return what they build on by path for the files with settings that are tracked in the checkouts of these.
 
     A hook names staged files only, and a file must not be rewritten because its children were not staged.
     """
     from cgmigrate.project.checkout import tracked_yaml
-    from cgmigrate.project.seeds import has_seed_word
 
-    tracked = tracked_yaml({os.path.dirname(path) for path in paths}, "cuda")
-    return {path: builds_on(path, data) for path in tracked if has_seed_word(data := _read(path))}
+    known = dict.fromkeys(map(seeds, paths))
+    words = dict.fromkeys(core for words in known for core in words.cores)
+    contents = ((path, _read(path)) for path in tracked_yaml({os.path.dirname(path) for path in paths}, words))
+    return {path: builds_on(path, data) for path, data in contents if any(words.in_file(data) for words in known)}
 
 
 def _entries(builds_on: str) -> list[str]:

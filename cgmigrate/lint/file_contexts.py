@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.options import Options
+from cgmigrate.project.seeds import Seeds, seeds_of
 
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Context, Diagnostic
@@ -26,10 +27,20 @@ class FileContexts:
     configurations: Configurations | None
     notes: list[str]
     """Notes of the run; those about releases are added."""
+    _seeds: dict[str, Seeds] = field(default_factory=dict)
+    """By the folder of the file, as it is named on the command line."""
     _options: dict[str, FileOptions] = field(default_factory=dict)
     _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)
     _resolutions: dict[tuple[str, Release | None, Release | None], Resolution] = field(default_factory=dict)
     _contexts: dict[tuple[Resolution, FileOptions], Context] = field(default_factory=dict)
+
+    def seeds_of(self, path: str) -> Seeds:
+        """Return the seed words for a file: those of the settings that ship and of the team's own."""
+        folder = path.rpartition("/")[0]
+        if folder not in self._seeds:
+            own = self.configurations.for_file(path).extend_rules if self.configurations else ()
+            self._seeds[folder] = seeds_of((*own, *self.options.rule_folders))
+        return self._seeds[folder]
 
     def options_of(self, path: str) -> FileOptions:
         """Return the options of a file: the command line merged with the nearest configuration."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import Syntax
 from cgmigrate.project.inputs import Source
+from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
@@ -21,6 +22,7 @@ class RelatedFiles:
 
     sources: Sequence[Source]
     """All files of the run that contain a seed word."""
+    seeds: SeedsOf
     _merged_into: dict[str, str] | None = None
     _key_readers: dict[str | None, Mapping[str, str]] = field(default_factory=dict)
 
@@ -45,7 +47,9 @@ class RelatedFiles:
 
             yaml = [source for source in self.sources if source.syntax is Syntax.YAML]
             children = {source.path: builds_on(source.path, source.data) for source in yaml}
-            children |= {path: names for path, names in children_around(children).items() if path not in children}
+            children |= {
+                path: names for path, names in children_around(children, self.seeds).items() if path not in children
+            }
             with_parents = {path: names for path, names in children.items() if names}
             self._merged_into = merged_into(with_parents, [source.path for source in self.sources])
         return self._merged_into

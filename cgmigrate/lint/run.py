@@ -49,9 +49,11 @@ class Run:
         if self.options.stdin is not None:
             from cgmigrate.project.buffer import Buffer
 
-            self.discovery = Buffer(*self.options.stdin, exclude=self.options.exclude, excludes=excludes)
+            self.discovery = Buffer(
+                *self.options.stdin, exclude=self.options.exclude, excludes=excludes, seeds=self.contexts.seeds_of
+            )
         else:
-            self.discovery = Discovery(self.paths, self.options.exclude, excludes)
+            self.discovery = Discovery(self.paths, self.options.exclude, excludes, self.contexts.seeds_of)
 
     def __iter__(self) -> Iterator[Checked | InputError]:
         # Which file is merged into which is known only after discovery.
@@ -75,7 +77,7 @@ class Run:
         from cgmigrate.lint.file_check import FileChecker
         from cgmigrate.lint.related_files import RelatedFiles
 
-        related = RelatedFiles(sources)
+        related = RelatedFiles(sources, self.contexts.seeds_of)
         return FileChecker(self.paths, self.options, self.contexts, related, self.baseline, self.chooser, self.notes)
 
     def _load_rules(self, sources: Sequence[Source]) -> None:

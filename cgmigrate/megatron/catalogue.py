@@ -17,12 +17,12 @@ from typing import Any
 
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
+from cgmigrate.megatron.setting_names import SETTINGS, SURROUNDINGS
 from cgmigrate.megatron.settings import FIELDS
 
 ABSENT = "absent"
 """In a value map: the replacement is not written."""
-SETTINGS, SURROUNDINGS = "settings", "settings/surroundings"
-"""The folders of entries in a folder of rules."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

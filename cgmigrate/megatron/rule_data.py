@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class RuleError(ValueError):
     """A rule file that cannot be used; the message says where and what is expected."""
 
 
-def rules_folder() -> Path:
+def rules_path() -> str:
     """Return the folder of the shipped rules: inside the wheel, or next to the package in a checkout."""
-    package = Path(__file__).parents[1]
-    inside = package / "_rules"
-    return inside if inside.is_dir() else package.parent / "rules"
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    inside = os.path.join(package, "_rules")
+    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "rules")
+
+
+def rules_folder() -> Path:
+    """Return `rules_path` as a Path."""
+    # Discovery reads no rule, and pathlib takes time to import.
+    from pathlib import Path
+
+    return Path(rules_path())
 
 
 def text_of(path: Path) -> str:

@@ -12,7 +12,7 @@ from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
 from cgmigrate.project.listing import syntax_of_named
 from cgmigrate.project.paths import openable_path
-from cgmigrate.project.seeds import has_seed_word
+from cgmigrate.project.seeds import SeedsOf, seeds_of
 
 
 @dataclass(slots=True)
@@ -23,6 +23,7 @@ class Buffer(Counters):
     data: bytes
     exclude: Sequence[str] = ()
     excludes: Callable[[str], bool] | None = None
+    seeds: SeedsOf = lambda _path: seeds_of()
 
     def names(self) -> list[str | InputError]:
         """Return the name of the text, or why it is not examined; nothing if the name is excluded."""
@@ -47,7 +48,8 @@ class Buffer(Counters):
         syntax = syntax_of(path)
         assert syntax is not None
         large = len(self.data) > MAX_BYTES
-        if not (has_seed_word(self.data) if large else is_examined(self.data, syntax)):
+        seeds = self.seeds(path)
+        if not (seeds.in_file(self.data) if large else is_examined(self.data, syntax, seeds)):
             return None
         self.seed_counts[syntax] += 1
         return TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)

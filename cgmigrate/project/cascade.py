@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from cgmigrate.megatron.setting_names import SETTINGS, SURROUNDINGS
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.configuration import (
     OWN_FILE,
@@ -124,7 +125,7 @@ class Configurations:
         absolute, slash = os.path.abspath(path), "/" if path.endswith("/") else ""
         beside_rules = not slash and self._is_rule_folder(os.path.dirname(absolute))
         if beside_rules and absolute.endswith(".yaml"):
-            self.excluded_rule_folders.add(os.path.dirname(absolute))
+            self.excluded_rule_folders.add(_rules_around(os.path.dirname(absolute)))
             return True
         cwd, has_patterns = os.getcwd(), False
         # The working directory and the folders above it are never excluded as a whole.
@@ -140,7 +141,8 @@ class Configurations:
         return False
 
     def _is_rule_folder(self, folder: str) -> bool:
-        """Return whether a folder (an absolute path) is a folder of the team's own rules."""
+        """Return whether a folder (an absolute path) is a folder of the team's own rules, or of their settings."""
+        folder = _rules_around(folder)
         own = (*self.for_folder(folder).extend_rules, *self.for_run().extend_rules)
         return folder in (*own, *map(os.path.abspath, self.rule_folders))
 
@@ -165,3 +167,11 @@ class Configurations:
         if patterns not in self._patterns:
             self._patterns[patterns] = Patterns(patterns)
         return self._patterns[patterns].covers(absolute[len(folder) :].lstrip("/"))
+
+
+def _rules_around(folder: str) -> str:
+    """Return the folder of rules that has a folder of settings; any other folder as it is."""
+    for settings in (SURROUNDINGS, SETTINGS):
+        if folder.endswith("/" + settings):
+            return folder[: -len(settings) - 1]
+    return folder

@@ -19,15 +19,15 @@ def checkout_of(folder: str) -> str | None:
     return folder
 
 
-def tracked_yaml(folders: Iterable[str], *words: str) -> list[str]:
-    """Return the YAML files, tracked by the git checkouts that contain these folders, that contain all of the words.
+def tracked_yaml(folders: Iterable[str], words: Iterable[str]) -> list[str]:
+    """Return the YAML files, tracked by the git checkouts that contain these folders, that contain one of the words.
 
     Paths are as those of `Discovery`. If git fails, the list is empty.
     """
     patterns = [part for word in words for part in ("-e", word)]
     paths: list[str] = []
     for top in sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))}):
-        listed = run_git(top, "grep", "-lzF", "--all-match", *patterns, "--", "*.yaml", "*.yml")
+        listed = run_git(top, "grep", "-lzF", *patterns, "--", "*.yaml", "*.yml")
         names = listed[0].split(b"\0") if listed else []
         paths += [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
     return paths

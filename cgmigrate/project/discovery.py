@@ -1,4 +1,4 @@
-"""The files among the user's paths that can contain a CUDA-graph setting.
+"""The files among the user's paths that can contain a setting of the catalogue.
 
 Files without a seed word are dropped, so that on a clean tree nothing else is imported or parsed.
 """
@@ -14,7 +14,7 @@ from cgmigrate.documents.syntax import READ, Syntax
 from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
 from cgmigrate.project.listing import ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
-from cgmigrate.project.seeds import OVERLAP, SUPPRESSION_MARK, contains_any, has_seed_word, seed_words_for
+from cgmigrate.project.seeds import SUPPRESSION_MARK, Seeds, SeedsOf, seeds_of
 
 # Does not wait: a name may have become a FIFO since it was listed.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -46,12 +46,13 @@ class Discovery(Counters):
     ``exclude`` contains gitignore patterns relative to the working directory; outside it, a path is matched as
     written. They apply to named files as well, since pre-commit names every file. Iterating raises ValueError for an
     invalid pattern. ``excludes`` is a second test for every path that would be entered or listed; the path of a folder
-    ends with ``/``.
+    ends with ``/``. ``seeds`` returns the seed words for a file.
     """
 
     paths: Sequence[str]
     exclude: Sequence[str] = ()
     excludes: Callable[[str], bool] | None = None
+    seeds: SeedsOf = lambda _path: seeds_of()
 
     def __iter__(self) -> Iterator[Input]:
         self.files_listed = self.files_seen = 0
@@ -97,27 +98,28 @@ class Discovery(Counters):
         while len(data) != status.st_size and len(data) <= MAX_BYTES and (more := os.read(descriptor, _PIECE)):
             data += more
         self.files_seen += 1
+        seeds = self.seeds(path)
         if len(data) > MAX_BYTES:
-            if not _rest_has_seed_word(descriptor, data):
+            if not _rest_has_seed_word(descriptor, data, seeds):
                 return None
             self.seed_counts[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not is_examined(data, syntax):
+        if not is_examined(data, syntax, seeds):
             return None
         self.seed_counts[syntax] += 1
         return Source(path, syntax, data)
 
 
-def is_examined(data: bytes, syntax: Syntax) -> bool:
+def is_examined(data: bytes, syntax: Syntax, seeds: Seeds) -> bool:
     """Return whether a text is examined: it contains a seed word or, in a syntax that is read, a suppression."""
-    return has_seed_word(data) or (SUPPRESSION_MARK in data and syntax in READ)
+    return seeds.in_file(data) or (SUPPRESSION_MARK in data and syntax in READ)
 
 
-def _rest_has_seed_word(descriptor: int, piece: bytes) -> bool:
-    words = seed_words_for(piece)
-    while not contains_any(piece, words):
+def _rest_has_seed_word(descriptor: int, piece: bytes, seeds: Seeds) -> bool:
+    words, overlap = seeds.for_file(piece), seeds.overlap
+    while not words.are_in(piece):
         more = os.read(descriptor, _PIECE)
         if not more:
             return False
-        piece = piece[-OVERLAP:] + more
+        piece = piece[-overlap:] + more
     return True

@@ -1,62 +1,83 @@
-"""Seed words: a file that contains none of them has no diagnostics and is not parsed."""
+"""Seed words: a file that contains none of them has no diagnostics and is not parsed.
+
+They are the names of the settings in the catalogue, as fields and as flags, and of megatron-core's enum class.
+"""
 
 from __future__ import annotations
 
-_WORDS = (
-    "enable_cuda_graph",
-    "external_cuda_graph",
-    "cuda_graph_scope",
-    "cuda_graph_impl",
-    "cuda_graph_modules",
-    "enable-cuda-graph",
-    "external-cuda-graph",
-    "cuda-graph-scope",
-    "cuda-graph-impl",
-    "cuda-graph-modules",
-    "CudaGraphScope",
-)
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 
-
-SEED_WORDS: tuple[bytes, ...] = tuple(word.encode() for word in _WORDS)
-
+from cgmigrate.megatron.rule_data import rules_path
+from cgmigrate.megatron.setting_names import CLASSES, CORE_OF_CLASSES, cores, subjects, with_hyphens, without_contained
 
 SUPPRESSION_MARK = b"cgmigrate:"
 """The start of a suppression comment. A file with one is examined, since an unused suppression is reported."""
 
 
 # UTF-32-LE starts with UTF-16-LE's byte order mark, so it must come first.
-_SEED_WORDS_BY_MARK = tuple(
-    (mark, tuple(word.encode(encoding) for word in _WORDS))
-    for mark, encoding in (
-        (b"\xff\xfe\x00\x00", "utf-32-le"),
-        (b"\x00\x00\xfe\xff", "utf-32-be"),
-        (b"\xff\xfe", "utf-16-le"),
-        (b"\xfe\xff", "utf-16-be"),
-    )
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
 )
 
 
-OVERLAP = max(len(word) for _, words in _SEED_WORDS_BY_MARK for word in words) - 1
-"""Bytes that two consecutive pieces of a file must share, so that no seed word is cut."""
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Seed words in one encoding; every word contains one of the ``cores``."""
+
+    words: tuple[bytes, ...]
+    cores: tuple[bytes, ...]
+
+    def are_in(self, data: bytes) -> bool:
+        """Return whether the bytes contain one of the words."""
+        # Most files contain no core, which saves the search for all words.
+        return any(core in data for core in self.cores) and any(word in data for word in self.words)
 
 
-def has_seed_word(data: bytes) -> bool:
-    """Return whether the bytes of a whole file contain a seed word, in UTF-8 or in the encoding of its mark."""
-    return contains_any(data, seed_words_for(data))
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """The seed words for files that share a configuration."""
+
+    words: tuple[str, ...]
+    cores: tuple[str, ...]
+    plain: Words
+    """The words in UTF-8."""
+
+    @property
+    def overlap(self) -> int:
+        """Bytes that two consecutive pieces of a file must share, so that no seed word is cut."""
+        return 4 * max(map(len, self.words)) - 1
+
+    def in_file(self, data: bytes) -> bool:
+        """Return whether the bytes of a whole file contain a seed word, in UTF-8 or in the encoding of its mark."""
+        return self.for_file(data).are_in(data)
+
+    def for_file(self, start: bytes) -> Words:
+        """Return the words in the encoding that the first bytes of a file announce."""
+        if start[:2] in (b"\xff\xfe", b"\xfe\xff", b"\x00\x00"):
+            for mark, encoding in _MARKS:
+                if start.startswith(mark):
+                    return _encoded(self.words, self.cores, encoding)
+        return self.plain
 
 
-def seed_words_for(start: bytes) -> tuple[bytes, ...]:
-    """Return the seed words in the encoding that the first bytes of a file announce."""
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff", b"\x00\x00"):
-        for mark, words in _SEED_WORDS_BY_MARK:
-            if start.startswith(mark):
-                return words
-    return SEED_WORDS
+SeedsOf = Callable[[str], Seeds]
+"""Path of a file → the seed words for it."""
 
 
-def contains_any(data: bytes, words: tuple[bytes, ...]) -> bool:
-    """Return whether the bytes contain one of the words of `seed_words_for`."""
-    # Nearly all files contain neither of these two, which saves the search for the eleven words.
-    if words is SEED_WORDS and b"cuda" not in data and b"CudaGraph" not in data:
-        return False
-    return any(word in data for word in words)
+@cache
+def seeds_of(folders: Sequence[str] = ()) -> Seeds:
+    """Return the seed words: the settings that ship, and those in a team's own folders of rules (a tuple)."""
+    names = subjects((rules_path(), *folders))
+    words = without_contained((*with_hyphens(names), CLASSES[0]))
+    beginnings = (*with_hyphens(cores(names)), CORE_OF_CLASSES)
+    return Seeds(words, beginnings, _encoded(words, beginnings, "utf-8"))
+
+
+@cache
+def _encoded(words: tuple[str, ...], beginnings: tuple[str, ...], encoding: str) -> Words:
+    return Words(tuple(word.encode(encoding) for word in words), tuple(core.encode(encoding) for core in beginnings))

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.documents.syntax import Syntax, syntax_of
+from cgmigrate.megatron.catalogue import load
 from cgmigrate.project import discovery
 from cgmigrate.project.discovery import Discovery
 from cgmigrate.project.inputs import MAX_BYTES, InputError, Source, TooLarge
-from cgmigrate.project.seeds import SEED_WORDS, has_seed_word
+from cgmigrate.project.seeds import seeds_of
 
 HIT = b"model:\n  enable_cuda_graph: true\n"
 MISS = b"model:\n  hidden_size: 4096\n"
@@ -55,15 +56,38 @@ def the_input_error(*paths: str) -> InputError:
     return input_error
 
 
+SEEDS = seeds_of()
+
+
 class TestTriggers:
-    @pytest.mark.parametrize("word", SEED_WORDS)
+    def test_the_words_are_the_names_and_flags_of_the_subjects(self) -> None:
+        catalogue = load()
+        names = [name for name, setting in catalogue.settings.items() if setting.subject]
+        for name in names:
+            assert SEEDS.in_file(name.encode()) and SEEDS.in_file(catalogue[name].flag.encode())
+        assert {word.replace("-", "_") for word in SEEDS.words} - {"CudaGraphScope"} <= set(names)
+        assert all(any(core in word for core in SEEDS.cores) for word in SEEDS.words)
+        assert not SEEDS.in_file(b"check_for_nan_in_loss: true")
+
+    def test_a_setting_of_a_team_is_a_word_for_the_files_of_its_configuration(self, tmp_path: Path) -> None:
+        folder = tmp_path / "rules/settings"
+        (folder / "surroundings").mkdir(parents=True)
+        (folder / "shuffle_kernels.yaml").touch()
+        (folder / "surroundings/beside_it.yaml").touch()
+        seeds = seeds_of((str(tmp_path / "rules"),))
+        assert seeds.in_file(b"shuffle_kernels: fast") and seeds.in_file(b"--shuffle-kernels fast")
+        assert seeds.in_file(b"cuda_graph_scope: attn")
+        assert not seeds.in_file(b"beside_it: 1")
+        assert not SEEDS.in_file(b"shuffle_kernels: fast")
+
+    @pytest.mark.parametrize("word", SEEDS.words)
     @pytest.mark.parametrize(
         "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
     )
-    def test_a_word_is_found_in_every_encoding_that_says_what_it_is(self, word: bytes, encoding: str) -> None:
+    def test_a_word_is_found_in_every_encoding_that_says_what_it_is(self, word: str, encoding: str) -> None:
         mark = "\ufeff" if encoding[-2:] in ("le", "be") else ""
-        assert has_seed_word(f"{mark}é: {word.decode()}\n".encode(encoding))
-        assert not has_seed_word(f"{mark}é: cuda Graph {word.decode()[:-1]}\n".encode(encoding))
+        assert SEEDS.in_file(f"{mark}é: {word}\n".encode(encoding))
+        assert not SEEDS.in_file(f"{mark}é: cuda Graph {word[:-1]}\n".encode(encoding))
 
     @pytest.mark.parametrize(
         "text",
@@ -76,11 +100,11 @@ class TestTriggers:
         ],
     )
     def test_names_that_hold_a_word_pass(self, text: str) -> None:
-        assert has_seed_word(text.encode())
+        assert SEEDS.in_file(text.encode())
 
     @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"cuda", b"torch.cuda.CUDAGraph()", b"CudaGraphManager"])
     def test_other_talk_of_cuda_does_not(self, data: bytes) -> None:
-        assert not has_seed_word(data)
+        assert not SEEDS.in_file(data)
 
 
 @pytest.mark.parametrize(
@@ -668,3 +692,13 @@ class TestLargeFiles:
         finally:
             tracemalloc.stop()
         assert peak < 3 * MAX_BYTES
+
+
+def test_the_settings_of_a_team_are_not_examined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cgmigrate) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[tool.cgmigrate]\nextend-rules = ["rules"]\n')
+    (tmp_path / "rules/settings/surroundings").mkdir(parents=True)
+    entry = "summary: A setting of ours\nkind: text\nowner: a.B\nsources: [enable_cuda_graph]\n"
+    (tmp_path / "rules/settings/ours.yaml").write_text(entry)
+    (tmp_path / "rules/settings/surroundings/others.yaml").write_text(entry)
+    assert cgmigrate("check", "--show-files", ".").stdout == ""
