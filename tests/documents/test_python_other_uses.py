@@ -210,3 +210,13 @@ def test_self_in_another_class_is_a_copy(base: str) -> None:
     result = check_noop(IN_A_CLASS.format(base=base), header=header)
     assert result.rules == ["CG603"]
     assert "`self.cuda_graph_scope` is a copy of it" in result.messages
+
+
+@pytest.mark.parametrize("function", ["print", "logger.warning", "MyError", "errors.ScopeWarning"])
+def test_text_that_a_program_shows_to_people_is_not_reported(function: str) -> None:
+    result = check_noop(f'shown = {function}(f"cuda_graph_scope: {{config}}")\n')
+    assert not result.examined.diagnostics and result.examined.skipped
+
+
+def test_text_that_is_passed_on_is_reported() -> None:
+    assert check_noop('shown = render(f"cuda_graph_scope: {config}")\n').rules == ["CG604"]

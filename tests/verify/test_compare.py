@@ -271,6 +271,12 @@ def test_the_same_step_without_a_number_on_both_sides_is_no_difference(odd: floa
     assert (verdict, "two eager runs differ by 1.8e-05" in reason) == (EQUIVALENT_BUT, True), reason
 
 
+@pytest.mark.parametrize("role", [EAGER, EAGER_AGAIN])
+def test_an_eager_run_that_failed_measures_no_noise(role: str) -> None:
+    _, _, notes = judge(arms(**{role: failed(NEW)}))
+    assert not any("two eager runs" in note for note in notes)
+
+
 def test_an_arm_that_stops_early_is_no_noise() -> None:
     verdict, reason, _ = judge(arms(**NOISY, migrated=result(NEW, layers(), losses=(6.5, 6.25, 6.0))))
     assert verdict == DIFFERENT
