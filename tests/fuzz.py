@@ -34,7 +34,7 @@ from hypothesis import strategies as st
 import cgmigrate.lint.rules
 from cgmigrate.cli.commands import main as command
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.lint.plan import settings_of
+from cgmigrate.lint.examination import settings_of
 from cgmigrate.megatron.settings import FIELDS, FLAGS, IMPL, INFERENCE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.options import FORMATS

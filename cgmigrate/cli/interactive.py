@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from cgmigrate.documents.sites import CannotEditError, Document, spans_of
 from cgmigrate.text.diff import unified_diff
-from cgmigrate.text.edits import OverlapError, apply
+from cgmigrate.text.edits import apply
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Diagnostic
-    from cgmigrate.megatron.settings import Settings
+    from cgmigrate.lint.diagnostics import Diagnostic, Fix
 
 _HELP = """\
 y - write this change
@@ -29,9 +27,6 @@ d - skip this change and all later ones of this file
 
 
 _LETTERS = "y,n,q,a,d,?"
-
-
-_Change = tuple[Mapping[int, "Settings"], Sequence["Diagnostic"]]
 
 
 @dataclass(slots=True)
@@ -47,41 +42,31 @@ class Chooser:
     progress_hidden: Callable[[], AbstractContextManager[None]]
     quit: bool = False
 
-    def choose(
-        self,
-        path: str,
-        document: Document,
-        rewrites: Mapping[int, Settings],
-        together: Sequence[Sequence[int]],
-        diagnostics: Sequence[Diagnostic],
-    ) -> dict[int, Settings]:
-        """Return the rewrites that the user accepts. ``together`` lists sites that are rewritten together."""
-        changes = _changes(document, rewrites, together, diagnostics)
-        accepted: dict[int, Settings] = {}
+    def choose(self, path: str, text: str, fixes: Sequence[Fix], diagnostics: Sequence[Diagnostic]) -> set[str]:
+        """Return the ids of the fixes that the user accepts."""
+        accepted: set[str] = set()
         answer = ""
         with self.progress_hidden():
-            for number, (some, about) in enumerate(changes, 1):
+            for number, fix in enumerate(fixes, 1):
                 if self.quit or answer == "d":
                     break
                 if answer != "a":
-                    answer = self._answer_to(path, document, some, about, f"({number}/{len(changes)})")
+                    settled = [diagnostic for diagnostic in diagnostics if diagnostic.fix == fix]
+                    answer = self._answer_to(path, text, fix, settled, f"({number}/{len(fixes)})")
                 if answer in ("y", "a"):
-                    accepted |= some
+                    accepted.add(fix.id)
         return accepted
 
-    def _answer_to(
-        self, path: str, document: Document, some: Mapping[int, Settings], about: Sequence[Diagnostic], place: str
-    ) -> str:
-        """Show one change with its diagnostics; return the letter of the answer."""
-        try:
-            after = apply(document.text, document.edits(some))
-        except (CannotEditError, OverlapError) as error:
-            message = f"{path}: cannot be written alone ({error}); fix without --interactive writes it"
+    def _answer_to(self, path: str, text: str, fix: Fix, settled: Sequence[Diagnostic], place: str) -> str:
+        """Show one fix with the diagnostics that it settles; return the letter of the answer."""
+        if not fix.edits:
+            message = f"{path}: a change cannot be written alone; fix without --interactive writes it"
             click.echo(in_line(message), err=True)
             return "n"
-        for diagnostic in about:
-            click.echo(self.show(path, document.text, diagnostic))
-        click.echo(self.readable(unified_diff(path, document.text, after)), nl=False)
+        for diagnostic in settled:
+            click.echo(self.show(path, text, diagnostic))
+        after = apply(text, fix.edits_in(path))
+        click.echo(self.readable(unified_diff(path, text, after)), nl=False)
         return self._answer(place)
 
     def _answer(self, place: str) -> str:
@@ -99,22 +84,3 @@ class Chooser:
                 self.quit = True
                 return answer
             click.echo(_HELP)
-
-
-def _changes(
-    document: Document,
-    rewrites: Mapping[int, Settings],
-    together: Sequence[Sequence[int]],
-    diagnostics: Sequence[Diagnostic],
-) -> list[_Change]:
-    """Return the changes in the order of the text, each with the diagnostics that it fixes."""
-    in_groups = {index for group in together for index in group}
-    groups = [tuple(group) for group in together] + [(index,) for index in rewrites if index not in in_groups]
-    placed = [(spans_of(document, group), group) for group in groups if not rewrites.keys().isdisjoint(group)]
-    changes: list[_Change] = []
-    for spans, group in sorted(placed, key=lambda item: min(span.start for span in item[0])):
-        some = {index: rewrites[index] for index in group if index in rewrites}
-        changes.append(
-            (some, [diagnostic for diagnostic in diagnostics if diagnostic.span in spans and diagnostic.applicability])
-        )
-    return changes

@@ -217,6 +217,10 @@ class Document(Protocol):
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
 
+    @property
+    def edited(self) -> Document | None:
+        """The document of the text that was checked last, None if none was right."""
+
     def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
         """Return the settings of rewritten sites, by index and field, as the text that was checked last has them."""
 

@@ -19,6 +19,7 @@ from cgmigrate.linking.inheritance import components, effective
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.cases import case_of
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
+from cgmigrate.lint.relations import Relations, with_relations
 from cgmigrate.lint.soundness import order_dependence, proposed_rewrites
 from cgmigrate.megatron.settings import Settings
 
@@ -68,8 +69,9 @@ def _over_all_branches(
     options = variants(sites, component)
     for variant in options:
         merged = effective(variant.sites)
-        cases = {i: case_of(variant.sites[i], owners[i], merged[i], document, context) for i in component}
-        rewrites.append(_rewrites(variant, component, list(cases.values()), context))
+        cases = {i: _case(variant.sites[i], owners[i], merged[i], document, context) for i in component}
+        own, cases = _rewrites(variant, component, cases, context)
+        rewrites.append(own)
         for index, case in cases.items():
             risks[index] += [risk for risk in case.risks if risk not in risks[index]]
     return BranchRewrites(merged_rewrites(sites, component, options, rewrites), risks)
@@ -83,18 +85,26 @@ def _require_editable(sites: Sequence[Site], owners: Sequence[Owner]) -> None:
         raise CannotMergeError(reason)
 
 
+def _case(site: Site, owner: Owner, before: Settings, document: Document, context: Context) -> SiteCase:
+    """Return the case of a site; no other file is merged with code."""
+    return with_relations(case_of(site, owner, before, document, context), Relations(), context)
+
+
 def _rewrites(
-    variant: Variant, component: Sequence[int], cases: Sequence[SiteCase], context: Context
-) -> dict[int, Settings]:
-    """Return the own settings of sites with one combination of branches. Raises CannotMergeError if one is blocked."""
+    variant: Variant, component: Sequence[int], cases: Mapping[int, SiteCase], context: Context
+) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
+    """Return the own settings of sites with one combination of branches, and their cases.
+
+    Raises CannotMergeError if one is blocked.
+    """
     _require_unblocked(variant, cases)
-    if reason := order_dependence(cases):
+    if reason := order_dependence(list(cases.values())):
         raise CannotMergeError(reason)
-    rewrites = proposed_rewrites(variant.sites, component, cases, context)
-    _require_unblocked(variant, cases)
-    return rewrites
+    rewrites, checked = proposed_rewrites(variant.sites, cases, component, context)
+    _require_unblocked(variant, checked)
+    return rewrites, checked
 
 
-def _require_unblocked(variant: Variant, cases: Sequence[SiteCase]) -> None:
-    if blocked := next((case.blocked for case in cases if case.blocked), None):
+def _require_unblocked(variant: Variant, cases: Mapping[int, SiteCase]) -> None:
+    if blocked := next((case.blocked for case in cases.values() if case.blocked), None):
         raise CannotMergeError(f"where {variant.conditions}: {blocked.text}")

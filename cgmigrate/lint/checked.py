@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import Settings
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.sites import Document
     from cgmigrate.lint.details import Details
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import Diagnostic, Fix
     from cgmigrate.text.edits import Edit
 
 
 class Chooser(Protocol):
-    """Asks a person which fixes of a file to write; see ``cgmigrate.cli.interactive``."""
+    """Asks a person which fixes to write; see ``cgmigrate.cli.interactive``."""
 
     quit: bool
 
-    def choose(
-        self,
-        path: str,
-        document: Document,
-        rewrites: Mapping[int, Settings],
-        together: Sequence[Sequence[int]],
-        diagnostics: Sequence[Diagnostic],
-    ) -> dict[int, Settings]:
-        """Return those of the rewrites that the user accepts; ``together`` are sites that are rewritten together."""
+    def choose(self, path: str, text: str, fixes: Sequence[Fix], diagnostics: Sequence[Diagnostic]) -> set[str]:
+        """Return the ids of the fixes that the user accepts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.sites import Document, Site, Written
 from cgmigrate.linking.branches import has_choice
-from cgmigrate.lint.diagnostics import Context, Diagnostic, FilePlan, SiteCase
-from cgmigrate.lint.fix_edits import with_edits
+from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.plan import PlannedFile
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, SCOPE_LIST_SINCE, Release
 from cgmigrate.megatron.settings import (
@@ -56,21 +56,29 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """A file as it was examined."""
+    """Explains the diagnostics of a file as it was planned."""
 
-    document: Document
-    plan: FilePlan
-    context: Context
+    file: PlannedFile
+
+    @property
+    def document(self) -> Document:
+        """The file as it was read."""
+        return self.file.document
+
+    @property
+    def context(self) -> Context:
+        """The releases and rules for the file."""
+        return self.file.context
 
     def of(self, diagnostics: Sequence[Diagnostic]) -> list[Explanation]:
         """Return an explanation for each diagnostic."""
-        edited = with_edits(diagnostics, self.document, self.plan)
-        return [self._explanation(diagnostic) for diagnostic in edited]
+        return [self._explanation(diagnostic) for diagnostic in diagnostics]
 
     def _explanation(self, diagnostic: Diagnostic) -> Explanation:
-        case = self.plan.cases.get(diagnostic.site)
+        case = self.file.cases.get(diagnostic.site)
+        edits = diagnostic.fix.edits_in(self.file.path) if diagnostic.fix else ()
         if case is None:
-            return Explanation(edits=diagnostic.edits)
+            return Explanation(edits=edits)
         own = next((written for written in case.site.written if written.span == diagnostic.span), None)
         labels = {label.span: label for label in self._labels(case, own)} if own else {}
         labels |= {label.span: label for label in self._blockers(diagnostic)}
@@ -79,8 +87,8 @@ class Details:
         return Explanation(
             _upgrade(case, self.context.target) if known and not case.site.overrides else "",
             tuple(labels.values()),
-            _proof(case, self.context.target) if known and diagnostic.applicability else "",
-            diagnostic.edits,
+            _proof(case, self.context.target) if known and diagnostic.fix else "",
+            edits,
         )
 
     def _labels(self, case: SiteCase, own: Written) -> Iterator[Label]:
@@ -94,7 +102,7 @@ class Details:
     def _blockers(self, diagnostic: Diagnostic) -> Iterator[Label]:
         """Yield the place of the diagnostic that prevents a fix."""
         match = _BLOCKED_BY.match(diagnostic.blocked_by)
-        for other in self.plan.diagnostics if match else ():
+        for other in self.file.diagnostics if match else ():
             line = self.document.text.count("\n", 0, other.span.start) + 1
             if match and (other.rule, str(line)) == match.groups():
                 yield Label(other.span, f"{other.rule} prevents the fix")

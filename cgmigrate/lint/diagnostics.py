@@ -1,12 +1,12 @@
-"""Diagnostics, and the records from which they are made: the context of a run, a site under examination, a plan."""
+"""Diagnostics with their fixes, and the records from which they are made: the context of a file, a site as examined."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from cgmigrate.documents.sites import Document, Site, Written
+from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
 from cgmigrate.lint.conditions import State
 from cgmigrate.lint.rules import Case, Rule
@@ -33,7 +33,7 @@ class Applicability(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The releases, rules and ecosystems for a file, and the other files that its settings concern."""
+    """The releases, rules and ecosystems for a file."""
 
     source: Release
     target: Release
@@ -41,42 +41,65 @@ class Context:
     ecosystems: Sequence[Ecosystem]
     assumed_source: bool = True
     """Whether the source release is only the default: no option, configuration or pin names one."""
-    merged_into: str = ""
-    """A file with settings of its own that is merged over this one."""
-    names_files: str = ""
-    """Files that this one names at its top level, which may have settings of the same model."""
-    key_readers: Mapping[str, str] = field(default_factory=dict)
-    """Old name → the file and line of code that reads it by name from a mapping."""
-    suppressed: frozenset[Span] = frozenset()
-    """Places whose fixes a comment suppresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdits:
+    """The part of an edit set that is in one file."""
+
+    path: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """An edit set: changes that are written together or not at all.
+
+    ``id`` names it in reports and for ``fix --group``; it does not depend on line numbers. ``because`` says why the
+    fix is unsafe. ``paths`` are its files. ``edits`` write this fix and no other; they are worked out only for
+    reports that offer fixes one by one, and are empty where the text allows it only together with other fixes.
+    """
+
+    id: str
+    applicability: Applicability
+    paths: tuple[str, ...]
+    because: tuple[str, ...] = ()
+    edits: tuple[FileEdits, ...] = ()
+
+    def edits_in(self, path: str) -> tuple[Edit, ...]:
+        """Return the edits in one file."""
+        return next((file.edits for file in self.edits if file.path == path), ())
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One message about one place of a file.
 
-    ``fix`` is the fix in short and ``applicability`` who may apply it, None if there is no fix.
-    ``because`` says why a fix is unsafe, ``blocked_by`` which diagnostic or place prevents one, ``help`` what to
-    write by hand. ``site`` is the index of what the fix rewrites, -1 for nothing; ``edits`` are those of the
-    whole fix, filled in only if a report needs them. ``reports`` is the kind that its rule reports, empty for a rule
-    with conditions.
+    ``fix`` settles it, None if there is no fix; ``fix_text`` is the part of the fix that concerns this place, in
+    short. ``because`` says why a fix is unsafe, ``blocked_by`` which diagnostic or place prevents one, ``help`` what
+    to write by hand. ``site`` is the index of the site that it is about, -1 for none. ``reports`` is the kind that its
+    rule reports, empty for a rule with conditions.
     """
 
     rule: str
     severity: str
     span: Span
     message: str
-    fix: str = ""
-    applicability: Applicability | None = None
+    fix: Fix | None = None
+    fix_text: str = ""
     because: str = ""
     blocked_by: str = ""
     help: str = ""
     notes: tuple[str, ...] = ()
     site: int = -1
-    edits: tuple[Edit, ...] = ()
     reports: str = ""
     place: str = ""
     """Where it is, in words that stay when lines move; see ``cgmigrate.lint.identity``."""
+
+    @property
+    def applicability(self) -> Applicability | None:
+        """Who may apply the fix, None if there is no fix."""
+        return self.fix.applicability if self.fix else None
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
@@ -84,27 +107,9 @@ class Diagnostic:
         labelled = (("because", self.because), ("blocked by", self.blocked_by), ("help", self.help))
         return tuple((label, text) for label, text in labelled if text)
 
-
-@dataclass(slots=True)
-class FilePlan:
-    """The diagnostics of one document and the settings that its sites get.
-
-    ``safe`` and ``unsafe`` map a site's index to its own settings afterwards; ``unsafe`` holds
-    only what ``safe`` does not. ``together`` maps such an index to all that are rewritten with it.
-    ``unwritable`` maps to settings that are right but that the text does not allow to be written.
-    ``quotes`` says how the settings of a site read after its fix, by site and field.
-    ``skipped`` are settings of other systems, each with its owner.
-    """
-
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    safe: dict[int, Settings] = field(default_factory=dict)
-    unsafe: dict[int, Settings] = field(default_factory=dict)
-    together: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    unwritable: dict[int, Settings] = field(default_factory=dict)
-    quotes: dict[int, Mapping[str, str]] = field(default_factory=dict)
-    skipped: list[tuple[Written, str]] = field(default_factory=list)
-    cases: dict[int, SiteCase] = field(default_factory=dict)
-    """The sites with a known owner, by index."""
+    def without_fix(self, blocked_by: str, help: str) -> Diagnostic:
+        """Return the diagnostic without its fix, with what prevents it and what to do."""
+        return replace(self, fix=None, fix_text="", because="", blocked_by=blocked_by, help=help)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,37 +124,39 @@ class Reason:
     help: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SiteCase:
-    """A site under examination."""
+    """A site as examined; each step of the examination returns a new one."""
 
     site: Site
     document: Document
     reader: Reader
     before: Settings
     source: Release
-    matches: list[tuple[Rule, Case]] = field(default_factory=list)
+    overrides_parent: bool = False
+    """Whether the owner's settings override those of another file."""
+    matches: tuple[tuple[Rule, Case], ...] = ()
     final: Settings | None = None
     after: Settings | None = None
     """The settings in effect once the fixes of its group are written."""
     blocked: Reason | None = None
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
-    risks: list[Reason] = field(default_factory=list)
+    risks: tuple[Reason, ...] = ()
     """Why it is rewritten only with --unsafe-fixes."""
-    diagnostics: list[Diagnostic] = field(default_factory=list)
+    diagnostics: tuple[Diagnostic, ...] = ()
     """Diagnostics that the examination itself gives, apart from those of matching rules."""
 
     def state(self, settings: Settings, target: Release, rejected: str = "") -> State:
         """Return what conditions are evaluated on if the site has these settings."""
         return State(settings, _reader_name(self.reader), self.source, target, rejected)
 
-    def block(self, text: str, rule: str = "", help: str = "") -> None:
-        """Set the reason why the site cannot be rewritten, unless there is one."""
-        self.blocked = self.blocked or Reason(text, rule, help)
+    def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
+        """Return the site with a reason why it cannot be rewritten; the first reason stays."""
+        return self if self.blocked else replace(self, blocked=Reason(text, rule, help))
 
-    def risk(self, text: str, rule: str = "") -> None:
-        """Add a reason why the fix of the site is unsafe."""
-        self.risks.append(Reason(text, rule))
+    def risk(self, text: str, rule: str = "") -> SiteCase:
+        """Return the site with one more reason why its fix is unsafe."""
+        return replace(self, risks=(*self.risks, Reason(text, rule)))
 
 
 def _reader_name(reader: Reader) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import ProblemKind
@@ -12,7 +13,6 @@ from cgmigrate.lint.checked import Checked, Chooser
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.related_files import RelatedFiles
-from cgmigrate.megatron.settings import Settings
 from cgmigrate.project.inputs import Source, TooLarge
 from cgmigrate.project.options import Options
 
@@ -20,20 +20,9 @@ if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.lint.baseline import Baseline
     from cgmigrate.lint.details import Details
-    from cgmigrate.lint.diagnostics import Context, Diagnostic, FilePlan
+    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.plan import Plan, PlannedFile
     from cgmigrate.lint.suppressions import Suppressed, SuppressionComments
-    from cgmigrate.text.spans import Span
-
-
-@dataclass(frozen=True, slots=True)
-class _Examined:
-    """A file read and planned. ``hidden`` are the diagnostics that comments suppress."""
-
-    document: Document
-    plan: FilePlan
-    context: Context
-    diagnostics: tuple[Diagnostic, ...]
-    hidden: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,81 +65,67 @@ class FileChecker:
             line = source.data.count(b"\n", 0, error.start) + 1
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return self._unreadable(source.path, source.data, CheckKind.NOT_UTF8, message)
-        examined = self._examined(source, text)
-        document, plan = examined.document, examined.plan
-        checked = Checked(
+        document = document_of(source.path, text, source.syntax)
+        comments = self._comments(source, document)
+        plan = self._plan(source, document, comments)
+        checked = self._with_diagnostics(source, bom, plan, comments)
+        if self.options.add_ignore:
+            return self._with_suppressions(checked, document, source.syntax)
+        return self._rewritten(checked, plan) if self.options.rewrite else checked
+
+    def _plan(self, source: Source, document: Document, comments: SuppressionComments | None) -> Plan:
+        """Return the plan of a file, as options, comments and paths allow it."""
+        from cgmigrate.lint.examination import examine
+        from cgmigrate.lint.plan import has_proposals, make_plan
+        from cgmigrate.lint.withholding import Limits
+
+        file = examine(source.path, document, self.contexts.context(source.path))
+        if source.syntax is Syntax.YAML and has_proposals(file):
+            file = replace(file, relations=self.related.of(source.path, document))
+        limits = Limits(partial(self.contexts.selects, source.path), comments, self._outside(source.path))
+        one_by_one = self.options.edits or self.options.details or self.chooser is not None
+        return make_plan([file], [limits], one_by_one)
+
+    def _with_diagnostics(self, source: Source, bom: bool, plan: Plan, comments: SuppressionComments | None) -> Checked:
+        """Return a file with the diagnostics of its plan, as far as rules are selected and comments allow."""
+        from cgmigrate.lint.identity import with_places
+
+        (file,) = plan.files
+        text = file.document.text
+        shown = self.contexts.selected(source.path, with_places(file.diagnostics, file.document))
+        hidden: tuple[Diagnostic, ...] = ()
+        if comments is not None:
+            suppressed = self._suppressed(comments, source.path, shown)
+            unused = with_places(suppressed.unused, file.document)
+            both = sorted((*suppressed.shown, *unused), key=lambda item: (item.span.start, item.rule))
+            shown, hidden = tuple(both), suppressed.hidden
+        return Checked(
             source.path,
             source.data,
             text,
-            examined.diagnostics,
-            tuple((text.count("\n", 0, item.span.start) + 1, item.key, owner) for item, owner in plan.skipped),
+            shown,
+            tuple((text.count("\n", 0, item.span.start) + 1, item.key, owner) for item, owner in file.skipped),
             bom=bom,
-            releases=(examined.context.source, examined.context.target),
-            hidden=examined.hidden,
-            details=self._details(examined),
+            releases=(file.context.source, file.context.target),
+            hidden=hidden,
+            details=self._details(file),
         )
-        if self.options.add_ignore:
-            return self._with_suppressions(checked, document, source.syntax)
-        return self._rewritten(checked, document, plan) if self.options.rewrite else checked
 
-    def _details(self, examined: _Examined) -> Details | None:
+    def _details(self, file: PlannedFile) -> Details | None:
         if not self.options.details:
             return None
         from cgmigrate.lint.details import Details
 
-        return Details(examined.document, examined.plan, examined.context)
-
-    def _examined(self, source: Source, text: str) -> _Examined:
-        """Return a file with the diagnostics and fixes that options, comments and paths allow."""
-        from cgmigrate.lint.identity import with_places
-
-        document, plan, context = self._examine(source.path, text, source.syntax)
-        placed = with_places(plan.diagnostics, document)
-        examined = _Examined(document, plan, context, self.contexts.selected(source.path, placed))
-        if "cgmigrate:" in text and not self.options.strict:
-            examined = self._suppress(source, examined)
-        plan, diagnostics = examined.plan, examined.diagnostics
-        if (plan.safe or plan.unsafe) and (place := self._outside(source.path)):
-            from cgmigrate.lint.boundary import withheld, without_fixes
-
-            plan, diagnostics = without_fixes(plan), withheld(diagnostics, place)
-        if self.options.edits:
-            from cgmigrate.lint.fix_edits import with_edits
-
-            diagnostics = with_edits(diagnostics, document, plan)
-        return replace(examined, plan=plan, diagnostics=diagnostics)
-
-    def _examine(
-        self, path: str, text: str, syntax: Syntax, suppressed: frozenset[Span] = frozenset()
-    ) -> tuple[Document, FilePlan, Context]:
-        from cgmigrate.lint.plan import examine
-
-        document = document_of(path, text, syntax)
-        context = self.contexts.context(path)
-        if suppressed:
-            context = replace(context, suppressed=suppressed)
-        plan = examine(document, context)
-        if syntax is Syntax.YAML and (plan.safe or plan.unsafe):
-            with_related = self.related.add_to(context, path, document)
-            plan = plan if with_related == context else examine(document, with_related)
-        return document, plan, context
+        return Details(file)
 
     # --- suppressions -----------------------------------------------------------------------------
 
-    def _suppress(self, source: Source, examined: _Examined) -> _Examined:
-        """Return a file without the diagnostics that its comments suppress, and without their fixes."""
-        from cgmigrate.lint.identity import with_places
-        from cgmigrate.lint.suppressions import SuppressionComments, withhold_dependents
+    def _comments(self, source: Source, document: Document) -> SuppressionComments | None:
+        if "cgmigrate:" not in document.text or self.options.strict:
+            return None
+        from cgmigrate.lint.suppressions import SuppressionComments
 
-        comments = SuppressionComments(examined.document.text, source.syntax, examined.document)
-        suppressed = self._suppressed(comments, source.path, examined.diagnostics)
-        shown, hidden, plan = suppressed.shown, suppressed.hidden, examined.plan
-        if spans := frozenset(diagnostic.span for diagnostic in hidden if diagnostic.applicability):
-            _, plan, _ = self._examine(source.path, examined.document.text, source.syntax, spans)
-            shown = withhold_dependents(shown, hidden, plan.diagnostics, comments.line_of)
-        unused = with_places(suppressed.unused, examined.document)
-        diagnostics = sorted((*shown, *unused), key=lambda item: (item.span.start, item.rule))
-        return replace(examined, plan=plan, diagnostics=tuple(diagnostics), hidden=hidden)
+        return SuppressionComments(document.text, source.syntax, document)
 
     def _suppressed(self, comments: SuppressionComments, path: str, diagnostics: tuple[Diagnostic, ...]) -> Suppressed:
         rules = self.contexts.rules_of(path)
@@ -179,44 +154,29 @@ class FileChecker:
 
     # --- rewrites ---------------------------------------------------------------------------------
 
-    def _rewritten(self, checked: Checked, document: Document, plan: FilePlan) -> Checked:
-        """Return a file with the settings that its sites get, as far as the user accepts them."""
+    def _rewritten(self, checked: Checked, plan: Plan) -> Checked:
+        """Return a file with the fixes applied that the options allow and the user accepts."""
         from cgmigrate.lint.diagnostics import Applicability
+        from cgmigrate.lint.plan import UnwritableError
 
-        rewrites = {**plan.safe, **(plan.unsafe if self.options.unsafe else {})}
-        if not rewrites:
-            return checked
         applied = (Applicability.SAFE, Applicability.UNSAFE) if self.options.unsafe else (Applicability.SAFE,)
-        fixed = tuple(diagnostic for diagnostic in checked.diagnostics if diagnostic.applicability in applied)
-        if self.chooser is not None:
-            groups = tuple(dict.fromkeys(plan.together.values()))
-            rewrites = self.chooser.choose(checked.path, document, rewrites, groups, checked.diagnostics)
-            fixed, declined = _divided_by_choice(fixed, document, rewrites)
-            checked = replace(checked, declined=declined)
-        return self._written(checked, document, rewrites, fixed) if rewrites else checked
-
-    def _written(
-        self,
-        checked: Checked,
-        document: Document,
-        rewrites: Mapping[int, Settings],
-        fixed: tuple[Diagnostic, ...],
-    ) -> Checked:
-        """Return a file with its edited text; unchanged, with a note, if the text reads otherwise than planned."""
-        from cgmigrate.documents.sites import CannotEditError
-        from cgmigrate.text.edits import OverlapError, apply
-
+        fixes = [fix for fix in plan.fixes if fix.applicability in applied]
+        chosen = {fix.id for fix in fixes}
+        if self.chooser is not None and fixes:
+            chosen = self.chooser.choose(checked.path, checked.text, fixes, checked.diagnostics)
+        offered = [diagnostic for diagnostic in checked.diagnostics if diagnostic.fix in fixes]
+        declined = tuple(one for one in offered if one.fix and one.fix.id not in chosen)
+        checked = replace(checked, declined=declined)
         try:
-            edits = tuple(document.edits(rewrites))
-            after = apply(checked.text, edits)
-            error_text = document.check(after, rewrites)
-        except (CannotEditError, OverlapError) as error:
-            error_text = str(error)
-        if error_text:
+            texts = plan.edited(chosen)
+        except UnwritableError as error:
             # Each fix alone was checked; together they must not differ.
-            self.notes.append(f"{checked.path}: not rewritten, since {error_text}; please report this")
+            self.notes.append(f"{checked.path}: not rewritten, since {error}; please report this")
             return checked
-        return replace(checked, after=after, fixed=fixed, edits=edits)
+        if not texts:
+            return checked
+        fixed = tuple(one for one in offered if one.fix and one.fix.id in chosen)
+        return replace(checked, after=texts[0].text, fixed=fixed, edits=texts[0].edits)
 
     # --- the file as a whole ----------------------------------------------------------------------
 
@@ -249,13 +209,3 @@ class FileChecker:
         from cgmigrate.lint.boundary import outside
 
         return "" if self.options.stdin else outside(path, self.paths)
-
-
-def _divided_by_choice(
-    diagnostics: Sequence[Diagnostic], document: Document, chosen: Mapping[int, Settings]
-) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
-    """Return the diagnostics whose fix the user chose, and those whose fix the user declined."""
-    from cgmigrate.documents.sites import spans_of
-
-    spans = spans_of(document, list(chosen))
-    return tuple(f for f in diagnostics if f.span in spans), tuple(f for f in diagnostics if f.span not in spans)

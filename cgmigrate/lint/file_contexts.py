@@ -107,19 +107,18 @@ class FileContexts:
         resolution = self._with_origin(path, self._resolution(os.path.dirname(path), file.options))
         if (resolution, file) not in self._contexts:
             self.notes += [note for note in resolution.notes if note not in self.notes]
-            self._contexts[resolution, file] = self._context(path, file, resolution)
+            self._contexts[resolution, file] = self._context(file, resolution)
         return self._contexts[resolution, file]
 
-    def _context(self, path: str, file: FileOptions, resolution: Resolution) -> Context:
+    def _context(self, file: FileOptions, resolution: Resolution) -> Context:
         from cgmigrate.linking import ecosystems
         from cgmigrate.lint.diagnostics import Context
-        from cgmigrate.lint.rules import RuleKind
 
         rules = self.rules(file.options)
         return Context(
             resolution.source,
             resolution.target,
-            {name: rule for name, rule in rules.items() if rule.kind is RuleKind.FILE or self.selects(path, name)},
+            rules,
             ecosystems.only(file.ecosystem) if file.ecosystem else ecosystems.load(),
             assumed_source=resolution.source_from == "the default",
         )

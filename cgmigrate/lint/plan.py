@@ -1,76 +1,113 @@
-"""The plan of a document: its diagnostics and rewrites, each rewrite checked for soundness.
+"""The plan of some files: their diagnostics and fixes, made once; reports and writing read it.
 
-A rewrite is sound if the target release captures with the new settings what the source release captures with the old
-ones.
+A fix is sound if the target release captures with the new settings what the source release captures with the old ones,
+and if the edited text, parsed again, has these settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from cgmigrate.documents.sites import Document, Site
-from cgmigrate.linking.inheritance import effective
-from cgmigrate.linking.ownership import Owner, owned_sites
-from cgmigrate.lint.branches import merge_branches
-from cgmigrate.lint.cases import case_of
-from cgmigrate.lint.diagnostics import Context, Diagnostic, FilePlan, SiteCase
-from cgmigrate.lint.problems import ProblemPlanner, enabled_problems
-from cgmigrate.lint.rewrites import ExaminedSites, plan_rewrites
-from cgmigrate.lint.site_diagnostics import diagnostics_of
-from cgmigrate.lint.unknown_owners import unknown_owner_diagnostics
+from cgmigrate.documents.sites import Document, Written
+from cgmigrate.lint.candidates import Candidate, candidates_of
+from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix, SiteCase
+from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
+from cgmigrate.lint.examination import ExaminedFile, examine
+from cgmigrate.lint.file_diagnostics import FileReport
+from cgmigrate.lint.relations import Relations
+from cgmigrate.lint.validation import EditedGroup, EditedText, UnwritableError, edited, validated, with_edits
+from cgmigrate.lint.withholding import Limits
 from cgmigrate.megatron.settings import Settings
-from cgmigrate.megatron.types import Reader
+
+__all__ = ["Plan", "PlannedFile", "UnwritableError", "has_proposals", "make_plan", "plan_alone"]
 
 
-def examine(document: Document, context: Context) -> FilePlan:
-    """Return the diagnostics of a document and the settings that its sites get."""
-    plan = FilePlan(skipped=list(document.skipped))
-    sites, owners = owned_sites(document.sites, document.top_level, context.ecosystems)
-    sites, by_branch = merge_branches(document, sites, owners, context)
-    cases = plan.cases = _cases(document, sites, owners, context, plan)
-    problems = enabled_problems(document, context)
-    replacements: dict[int, Settings] = {problem.index: {} for problem, _ in problems if problem.replacement}
-    writable = plan_rewrites(ExaminedSites(document, sites, cases, by_branch), replacements, context, plan)
-    planner = ProblemPlanner(document, context, plan, writable)
-    plan.diagnostics += [planner.diagnostic(problem, rule) for problem, rule in problems]
-    for case in cases.values():
-        plan.diagnostics += diagnostics_of(case, context, plan)
-    plan.diagnostics = [_with_help(diagnostic, context) for diagnostic in plan.diagnostics]
-    plan.diagnostics.sort(key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
-    return plan
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One file of a plan: its diagnostics, and what explains them."""
+
+    path: str
+    document: Document
+    context: Context
+    diagnostics: tuple[Diagnostic, ...]
+    skipped: tuple[tuple[Written, str], ...]
+    """Settings of other systems, each with its owner."""
+    cases: Mapping[int, SiteCase]
+    """The sites with a known owner, by index."""
 
 
-def settings_of(document: Document, context: Context) -> dict[int, tuple[Reader, Settings]]:
-    """Return each site that has a reader, by index: the reader and the settings in effect, merged ones included."""
-    sites, owners = owned_sites(document.sites, document.top_level, context.ecosystems)
-    merged = effective(sites)
-    return {
-        site.index: (owner.ecosystem.reader, merged[site.index])
-        for site, owner in zip(sites, owners, strict=True)
-        if owner.ecosystem is not None and owner.ecosystem.reader is not None
-    }
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The diagnostics of some files and the fixes that can be written, in the order of the text."""
+
+    files: tuple[PlannedFile, ...]
+    fixes: tuple[Fix, ...]
+    _group: Group
+    _cases: Mapping[Place, SiteCase]
+    _sets: Mapping[str, EditSet]
+    """By the id of the fix."""
+    _all: EditedGroup | None
+    """The texts with all fixes applied, None if these cannot be written together."""
+
+    def settings(self, ids: Iterable[str], number: int = 0) -> dict[int, Settings]:
+        """Return the own settings that some fixes write in a file of the plan, by index of the site."""
+        result: dict[int, Settings] = {}
+        for one in ids:
+            result |= self._sets[one].in_file(number)
+        return result
+
+    def edited(self, ids: Collection[str]) -> tuple[EditedText, ...]:
+        """Return the files that some fixes change, with these fixes applied. Raises UnwritableError.
+
+        A part of the fixes makes a text that is not yet validated, so it is parsed.
+        """
+        if not ids:
+            return ()
+        if self._all is None or set(ids) != self._sets.keys():
+            return tuple(edited(self._group, self._cases, [self._sets[one] for one in ids]).texts.values())
+        return tuple(self._all.texts.values())
 
 
-def _cases(
-    document: Document, sites: Sequence[Site], owners: Sequence[Owner], context: Context, plan: FilePlan
-) -> dict[int, SiteCase]:
-    """Return the cases of the sites that have a reader, by index; the others go to the plan."""
-    merged = effective(sites)
-    cases: dict[int, SiteCase] = {}
-    for site, owner in zip(sites, owners, strict=True):
-        if owner.ecosystem is None:
-            plan.diagnostics += unknown_owner_diagnostics(site, document, context)
-        elif owner.ecosystem.reader is None and not owner.conflict:
-            plan.skipped += [(written, owner.ecosystem.name) for written in site.written]
-        else:
-            cases[site.index] = case_of(site, owner, merged[site.index], document, context)
-    return cases
+def make_plan(files: Sequence[ExaminedFile], limits: Sequence[Limits] = (), one_by_one: bool = False) -> Plan:
+    """Return the plan of files that belong together.
+
+    Candidates for fixes are made of all sites and problems; some are withheld, by the ``limits`` of each file; what
+    remains is validated as text. ``one_by_one`` says that the edits of each fix alone are needed as well.
+    """
+    group = Group.of(files)
+    limits = limits or [Limits() for _ in files]
+    proposals, proposed = proposals_of(group)
+    sets, cases = edit_sets_of(group, proposals, proposed)
+    candidates, together = validated(group, cases, candidates_of(group, sets, cases, limits))
+    if one_by_one:
+        candidates = with_edits(candidates, group, cases, together)
+    written = [one for one in candidates if one.is_written]
+    return Plan(
+        tuple(_planned(number, group, cases, candidates, limits[number]) for number in range(len(files))),
+        tuple(one.fix for one in written),
+        group,
+        cases,
+        {one.fix.id: one.edit_set for one in written},
+        together,
+    )
 
 
-def _with_help(diagnostic: Diagnostic, context: Context) -> Diagnostic:
-    """Return a diagnostic that has neither a fix nor help with the help of its rule."""
-    if diagnostic.applicability or diagnostic.help:
-        return diagnostic
-    rule = context.rules.get(diagnostic.rule)
-    return replace(diagnostic, help=rule.help) if rule else diagnostic
+def has_proposals(file: ExaminedFile) -> bool:
+    """Return whether a file has sites to rewrite, if other files and the text allow it."""
+    return bool(proposals_of(Group.of([file]))[0])
+
+
+def plan_alone(path: str, document: Document, context: Context, relations: Relations | None = None) -> Plan:
+    """Return the plan of one file without limits."""
+    file = examine(path, document, context)
+    return make_plan([replace(file, relations=relations) if relations else file])
+
+
+def _planned(
+    number: int, group: Group, cases: Mapping[Place, SiteCase], candidates: Sequence[Candidate], limits: Limits
+) -> PlannedFile:
+    file = group.files[number]
+    own = {index: case for (at, index), case in cases.items() if at == number}
+    diagnostics = FileReport(file, number, own, candidates, limits.enabled).diagnostics()
+    return PlannedFile(file.path, file.document, file.context, diagnostics, file.skipped, own)

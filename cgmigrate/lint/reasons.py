@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Reason, SiteCase
+from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix, Reason, SiteCase
 from cgmigrate.lint.messages import message
 
 OR_UNSAFE = ", or with --unsafe-fixes"
 """The part of an advice that is true only if there is an unsafe fix."""
 
 
-def with_applicability(diagnostic: Diagnostic, applicability: Applicability | None) -> Diagnostic:
-    """Return a diagnostic that only says why a site's fix is unsafe, with the applicability of that fix."""
-    advice = diagnostic.help if applicability else diagnostic.help.partition(OR_UNSAFE)[0]
-    return replace(diagnostic, applicability=applicability, help=advice)
+def with_fix(diagnostic: Diagnostic, fix: Fix | None) -> Diagnostic:
+    """Return a diagnostic that only says why a site's fix is unsafe, with that fix."""
+    advice = diagnostic.help if fix else diagnostic.help.partition(OR_UNSAFE)[0]
+    return replace(diagnostic, fix=fix, help=advice)
 
 
 @dataclass(frozen=True, slots=True)

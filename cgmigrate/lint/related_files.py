@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import Syntax
@@ -13,7 +13,7 @@ from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
-    from cgmigrate.lint.diagnostics import Context
+    from cgmigrate.lint.relations import Relations
 
 
 @dataclass(slots=True)
@@ -26,17 +26,17 @@ class RelatedFiles:
     _merged_into: dict[str, str] | None = None
     _key_readers: dict[str | None, Mapping[str, str]] = field(default_factory=dict)
 
-    def add_to(self, context: Context, path: str, document: Document) -> Context:
-        """Return the context of a YAML file with its related files."""
+    def of(self, path: str, document: Document) -> Relations:
+        """Return the relations of a YAML file."""
         from cgmigrate.documents.yaml import YamlDocument
         from cgmigrate.linking.chains import files_named
+        from cgmigrate.lint.relations import Relations
 
         assert isinstance(document, YamlDocument)
         named = files_named(path, document.top_level_words)
-        return replace(
-            context,
+        return Relations(
+            builds_on=document.builds_on or ", ".join(f"{key}: {word}" for key, word in named),
             merged_into=self._all_merged_into().get(path, ""),
-            names_files=", ".join(f"{key}: {word}" for key, word in named),
             key_readers=self._readers_of_keys(path),
         )
 

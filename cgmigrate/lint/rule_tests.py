@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.documents.sites import CannotEditError, Document
+from cgmigrate.documents.sites import Document
 from cgmigrate.linking import ecosystems
-from cgmigrate.lint.diagnostics import Context, FilePlan
-from cgmigrate.lint.plan import examine
+from cgmigrate.lint.diagnostics import Applicability, Context
+from cgmigrate.lint.plan import Plan, PlannedFile, UnwritableError, plan_alone
 from cgmigrate.lint.rules import Rule, load, read
 from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.rule_data import RuleError, text_of
-from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.versions import parse_release
 from cgmigrate.text.diff import unified_diff
-from cgmigrate.text.edits import OverlapError, apply
 
 OURS = "CG"
 """The beginning of the codes of the rules that ship."""
@@ -102,11 +100,11 @@ def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule
     before = example["before"]
     context = _context(example, rules)
     document = _document(example, before)
-    result = examine(document, context)
+    plan = plan_alone("", document, context)
+    (result,) = plan.files
     try:
-        safe = _rewritten(document, result.safe)
-        unsafe = _rewritten(document, {**result.safe, **result.unsafe})
-    except (CannotEditError, OverlapError) as error:
+        safe, unsafe = _rewritten(plan, Applicability.SAFE), _rewritten(plan, *Applicability)
+    except UnwritableError as error:
         return [f"the text cannot be rewritten: {error}"]
     after = example.get("after", before)
     failures = []
@@ -116,13 +114,12 @@ def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule
         expected = example.get("unsafe-after", after)
         difference = _difference(expected, unsafe) + _reasons_against(rule, result)
         failures.append(f"`fix --unsafe-fixes` does not give `unsafe-after`{difference}")
-    elif again := examine(_document(example, safe), context).safe:
-        more = _rewritten(_document(example, safe), again)
+    elif (more := _rewritten(plan_alone("", _document(example, safe), context), Applicability.SAFE)) != safe:
         failures.append(f"a second `fix` changes the result{_difference(safe, more)}")
     return failures + _reported(rule, example, result)
 
 
-def _reported(rule: Rule, example: Mapping[str, Any], result: FilePlan) -> list[str]:
+def _reported(rule: Rule, example: Mapping[str, Any], result: PlannedFile) -> list[str]:
     reported = {diagnostic.rule for diagnostic in result.diagnostics}
     if example.get("reported", True) == (rule.id in reported):
         return []
@@ -134,7 +131,7 @@ def _reported(rule: Rule, example: Mapping[str, Any], result: FilePlan) -> list[
     return [f"{rule.id} is not reported{others}{alone}"]
 
 
-def _reasons_against(rule: Rule, result: FilePlan) -> str:
+def _reasons_against(rule: Rule, result: PlannedFile) -> str:
     """Return why fixes are not applied, in the words of reports; the rule's own first."""
     withheld = sorted(result.diagnostics, key=lambda diagnostic: diagnostic.rule != rule.id)
     return "".join(
@@ -160,8 +157,10 @@ def _document(example: Mapping[str, Any], text: str) -> Document:
     return YamlDocument(text)
 
 
-def _rewritten(document: Document, rewrites: Mapping[int, Settings]) -> str:
-    return apply(document.text, document.edits(rewrites))
+def _rewritten(plan: Plan, *applied: Applicability) -> str:
+    """Return the text of the only file of a plan with some of its fixes applied. Raises UnwritableError."""
+    texts = plan.edited([fix.id for fix in plan.fixes if fix.applicability in applied])
+    return texts[0].text if texts else plan.files[0].document.text
 
 
 def _difference(expected: str, got: str) -> str:

@@ -2,54 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from cgmigrate.documents.changes import Change, changes
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
-from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, FilePlan, SiteCase
+from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Fix, SiteCase
 from cgmigrate.lint.fix_text import fix_text
 from cgmigrate.lint.kinds import CheckKind
 from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_repetition
 from cgmigrate.lint.messages import message, notes_of
-from cgmigrate.lint.reasons import SiteReasons, with_applicability
+from cgmigrate.lint.reasons import SiteReasons, with_fix
 from cgmigrate.lint.refusals import refusal_note
 from cgmigrate.lint.rules import Case, Rule, RuleKind
+from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.spans import Span
 
+Enabled = Callable[[str], bool]
+"""Whether the rule of a code is reported for a file."""
 
-def diagnostics_of(case: SiteCase, context: Context, plan: FilePlan) -> list[Diagnostic]:
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was decided about the fix of a site."""
+
+    fix: Fix | None = None
+    own: Settings | None = None
+    """The settings that the fix writes at the site, None if it writes nothing there."""
+    quotes: Mapping[str, str] = field(default_factory=dict)
+    """How the settings of the site read after the fix, by name."""
+    unwritable: Settings | None = None
+    """Settings that are right, but that the text does not allow to be written."""
+
+
+def diagnostics_of(case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> list[Diagnostic]:
     """Return the diagnostics of a site, in the order: from its examination, migrations, remarks, deprecations."""
-    diagnostics = _SiteReport.of(case, context, plan).diagnostics()
+    diagnostics = SiteReport.of(case, context, outcome, enabled).diagnostics()
     diagnostics += _unreported(case, diagnostics, context)
     return [replace(diagnostic, site=case.site.index) for diagnostic in diagnostics]
 
 
 @dataclass(frozen=True, slots=True)
-class _SiteReport:
+class SiteReport:
     """What the diagnostics of a site are made of: its fix, and the rules that match."""
 
     case: SiteCase
     context: Context
-    plan: FilePlan
-    applicability: Applicability | None
+    outcome: Outcome
     changes: Sequence[Change]
     """What the fix changes, empty if there is none."""
     matches: Sequence[Match]
     remarks: Sequence[Match]
 
     @classmethod
-    def of(cls, case: SiteCase, context: Context, plan: FilePlan) -> _SiteReport:
-        applicability, fix = _fix_of(case, plan)
+    def of(cls, case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> SiteReport:
+        """Return what is to be reported of a site. ``enabled`` says which rules are reported."""
+        fix = changes(case.document.sites[case.site.index].own, outcome.own) if outcome.own is not None else []
         matches = migrating_matches(case, fix)
+        applicability = outcome.fix.applicability if outcome.fix else None
         remarks = remarks_of(case, applicability, context)
         if applicability is not Applicability.SAFE:
-            matches, remarks = without_repetition(matches, remarks)
-        return cls(case, context, plan, applicability, fix, matches, remarks)
+            # Only what is reported takes precedence over the rest.
+            reported = [match for match in matches if enabled(match.rule.id)]
+            kept, remarks = without_repetition(reported, [match for match in remarks if enabled(match.rule.id)])
+            matches = [match for match in matches if match in kept or not enabled(match.rule.id)]
+        return cls(case, context, outcome, fix, matches, remarks)
+
+    def places_of_fix(self) -> Iterator[tuple[str, Span, bool]]:
+        """Yield each diagnostic that the fix settles: its rule, its span, and whether the rule is one of the fix.
+
+        Others only say why the fix is unsafe.
+        """
+        risks = {risk.rule for risk in self.case.risks}
+        yield from ((item.rule, item.span, False) for item in self.case.diagnostics if item.rule in risks)
+        yield from ((match.rule.id, match.written.span, True) for match in self.matches)
 
     def diagnostics(self) -> list[Diagnostic]:
+        """Return the diagnostics of the site."""
         raised = list(self._raised())
         remarks = [self._remark(match) for match in self.remarks]
         reasons = self._reasons(raised, remarks)
@@ -62,7 +93,7 @@ class _SiteReport:
         risks = {risk.rule for risk in self.case.risks}
         for diagnostic in self.case.diagnostics:
             is_risk = diagnostic.rule in risks
-            yield with_applicability(diagnostic, self.applicability) if is_risk else diagnostic
+            yield with_fix(diagnostic, self.outcome.fix) if is_risk else diagnostic
 
     def _remark(self, match: Match) -> Diagnostic:
         diagnostic = self._diagnostic(match)
@@ -70,17 +101,18 @@ class _SiteReport:
 
     def _migration(self, match: Match, reasons: SiteReasons, is_main: bool) -> Diagnostic:
         """Return the diagnostic of a rule that rewrites the site; the main one carries the notes of the site."""
-        case, quotes = self.case, self.plan.quotes.get(self.case.site.index, {})
+        case, fix = self.case, self.outcome.fix
+        applicability = fix.applicability if fix else None
         diagnostic = self._diagnostic(match)
         diagnostic = replace(
             diagnostic,
-            fix=fix_text(case.document, case.site, match.written, self.changes, quotes),
-            applicability=self.applicability,
-            notes=(*diagnostic.notes, *(notes_of(case, self.applicability, self.context) if is_main else ())),
+            fix=fix,
+            fix_text=fix_text(case.document, case.site, match.written, self.changes, self.outcome.quotes),
+            notes=(*diagnostic.notes, *(notes_of(case, applicability, self.context) if is_main else ())),
         )
-        if self.applicability is not Applicability.SAFE:
+        if applicability is not Applicability.SAFE:
             diagnostic = reasons.explain(diagnostic)
-        if not self.applicability and not diagnostic.help:
+        if not fix and not diagnostic.help:
             return replace(diagnostic, help=self._by_hand(match))
         return diagnostic
 
@@ -115,20 +147,11 @@ class _SiteReport:
     def _by_hand(self, match: Match) -> str:
         """Return what to write if there is no fix: the fix that cannot be written, else advice for the setting."""
         site, document = self.case.site, self.case.document
-        if site.index in self.plan.unwritable:
-            planned = changes(document.sites[site.index].own, self.plan.unwritable[site.index])
+        if self.outcome.unwritable is not None:
+            planned = changes(document.sites[site.index].own, self.outcome.unwritable)
             if text := fix_text(document, site, match.written, planned, {}):
                 return f"by hand, {text}"
         return advice_for(document, site, match.written, self.case.before)
-
-
-def _fix_of(case: SiteCase, plan: FilePlan) -> tuple[Applicability | None, list[Change]]:
-    """Return the applicability of a site's fix and what it changes; None and nothing if there is no fix."""
-    index = case.site.index
-    for applicability, sites in ((Applicability.UNSAFE, plan.unsafe), (Applicability.SAFE, plan.safe)):
-        if index in sites:
-            return applicability, changes(case.document.sites[index].own, sites[index])
-    return None, []
 
 
 def _first_lines(document: Document, spans: Iterable[tuple[str, Span]]) -> dict[str, int]:

@@ -1,11 +1,12 @@
-"""The proof of a fix: the captures before and after, and the edited text read again."""
+"""The proof of a fix: the captures before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cgmigrate.documents.changes import same
-from cgmigrate.documents.sites import CannotEditError, Document, Site
+from cgmigrate.documents.sites import Site
 from cgmigrate.linking.inheritance import effective_in, own_after
 from cgmigrate.lint.diagnostics import Context, SiteCase
 from cgmigrate.lint.refusals import help_for
@@ -25,19 +26,17 @@ from cgmigrate.megatron.types import Capture, Rejected, describe_both
 
 
 def proposed_rewrites(
-    sites: Sequence[Site], component: Sequence[int], cases: Sequence[SiteCase], context: Context
-) -> dict[int, Settings]:
-    """Return the own settings that give the sites of one component their final settings, by index.
+    sites: Sequence[Site], cases: Mapping[int, SiteCase], component: Sequence[int], context: Context
+) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
+    """Return the own settings that give the sites of one component their final settings, and their cases, by index.
 
-    Each case is checked for soundness with them.
+    The cases have the settings in effect afterwards, and the reason if the captures differ.
     """
-    finals = {case.site.index: case.final for case in cases if case.final is not None}
+    finals = {index: final for index in component if (final := cases[index].final) is not None}
     rewrites = own_after(sites, component, finals)
     after = effective_in(sites, component, rewrites)
-    for case in cases:
-        case.after = after[case.site.index]
-        _check_soundness(case, case.after, context)
-    return rewrites
+    checked = {index: _checked(replace(cases[index], after=after[index]), after[index], context) for index in component}
+    return rewrites, checked
 
 
 def order_dependence(cases: Sequence[SiteCase]) -> str:
@@ -64,29 +63,33 @@ def differ(left: Settings, right: Settings) -> bool:
     return left.keys() != right.keys() or any(not same(left[name], right[name]) for name in left)
 
 
-def _check_soundness(case: SiteCase, after: Settings, context: Context) -> None:
-    """Compare the captures before and after, and give the reason if they differ."""
+def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
+    """Compare the captures before and after; return the site with the reason if they differ."""
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(after, context.target, case.reader)
     reader = case.reader.value
     if isinstance(was, Rejected):
         text = f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?"
-        case.block(text, help=help_for(was, case.before, case, context))
-    elif isinstance(will, Rejected):
+        return case.block(text, help=help_for(was, case.before, case, context))
+    if isinstance(will, Rejected):
         text = f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
-        case.block(text, help=help_for(will, after, case, context))
-    elif case.reader.validates_as_bridge and (other := _bridge_order(case, was, context)):
-        case.risk(other)
-    elif was != will:
+        return case.block(text, help=help_for(will, after, case, context))
+    if risk := _risk_of(case, was, will, context):
+        return case.risk(risk)
+    return case
+
+
+def _risk_of(case: SiteCase, was: Capture, will: Capture, context: Context) -> str:
+    """Return why it is not certain that two captures are what was meant, empty if it is."""
+    if case.reader.validates_as_bridge and (other := _bridge_order(case, was, context)):
+        return other
+    if was != will:
         now, then = describe_both(was, will)
-        case.risk(
-            f"megatron-core {case.source} captures {now}; after the rewrite {context.target} would capture {then}"
-        )
-    elif case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
+        return f"megatron-core {case.source} captures {now}; after the rewrite {context.target} would capture {then}"
+    if case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
         before, now = describe_both(old, was)
-        case.risk(
-            f"up to megatron-core {LAST_OLD} this captured {before}; {case.source} captures {now}: which is meant?"
-        )
+        return f"up to megatron-core {LAST_OLD} this captured {before}; {case.source} captures {now}: which is meant?"
+    return ""
 
 
 def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
@@ -112,15 +115,3 @@ def _older_meaning(case: SiteCase) -> Capture | None:
         return None
     old = capture_of(case.before, LAST_OLD, case.reader)
     return old if isinstance(old, Capture) else None
-
-
-def write_error(document: Document, rewrites: Mapping[int, Settings]) -> str:
-    """Try the edits on the text and read it again; return what is wrong, empty if nothing is."""
-    from cgmigrate.text.edits import OverlapError, apply
-
-    try:
-        return document.check(apply(document.text, document.edits(rewrites)), rewrites)
-    except CannotEditError as error:
-        return str(error)
-    except OverlapError as error:
-        return f"two changes meet: {error}"

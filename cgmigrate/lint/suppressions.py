@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from cgmigrate.documents.sites import UNREADABLE, Document
 from cgmigrate.documents.syntax import Syntax
@@ -202,31 +202,3 @@ def _unused(
             yield f"{subject} suppresses nothing: no rule's code begins with it", "`cgmigrate rules` lists them"
         elif (suppression, code) not in used and set(rules) <= set(selected):
             yield f"{subject} suppresses nothing: there is no such diagnostic {place}", f"remove {code or 'it'}"
-
-
-def withhold_dependents(
-    shown: Sequence[Diagnostic],
-    hidden: Sequence[Diagnostic],
-    without_suppressed_fixes: Sequence[Diagnostic],
-    line_of: Callable[[int], int],
-) -> tuple[Diagnostic, ...]:
-    """Return the shown diagnostics, without the fixes that cannot be applied since a suppressed one is not.
-
-    ``without_suppressed_fixes`` are the diagnostics of the file when the suppressed places stay as they are.
-    """
-    applicability = {(other.rule, other.span): other.applicability for other in without_suppressed_fixes}
-    fixes = [diagnostic for diagnostic in hidden if diagnostic.applicability]
-    return tuple(
-        diagnostic
-        if applicability.get((diagnostic.rule, diagnostic.span)) == diagnostic.applicability
-        else _withheld(diagnostic, fixes, line_of)
-        for diagnostic in shown
-    )
-
-
-def _withheld(diagnostic: Diagnostic, fixes: Sequence[Diagnostic], line_of: Callable[[int], int]) -> Diagnostic:
-    nearest = min(fixes, key=lambda other: abs(other.span.start - diagnostic.span.start))
-    line = line_of(nearest.span.start) + 1
-    blocked_by = f"{nearest.rule} on line {line}, which a comment suppresses and which has to change together with it"
-    advice = "suppress this diagnostic, too, or delete the comment"
-    return replace(diagnostic, fix="", applicability=None, because="", blocked_by=blocked_by, help=advice)

@@ -189,7 +189,7 @@ def reported(
             text,
             *_places(text, diagnostic.span, edits),
             # The edits of a fix were made for the text as it was.
-            () if after is not None else tuple(_replacement(text, edit) for edit in diagnostic.edits),
+            () if after is not None else _replacements(text, diagnostic, checked.path),
             checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
             (naming.rules[diagnostic.rule],),
         )
@@ -237,8 +237,9 @@ def alone(path: str, text: str, diagnostic: Diagnostic, rule: RuleName) -> Repor
     return Reported(diagnostic, readable(path), None, text, *_places(text, diagnostic.span, ()), rules=(rule,))
 
 
-def _replacement(text: str, edit: Edit) -> Replacement:
-    return Replacement(place(text, edit.start), place(text, edit.end), edit.text)
+def _replacements(text: str, diagnostic: Diagnostic, path: str) -> tuple[Replacement, ...]:
+    edits = diagnostic.fix.edits_in(path) if diagnostic.fix else ()
+    return tuple(Replacement(place(text, edit.start), place(text, edit.end), edit.text) for edit in edits)
 
 
 def repository_root(paths: Sequence[str]) -> str:

@@ -25,10 +25,10 @@ def folded(diagnostics: Sequence[Reported]) -> list[Reported]:
 
 
 def _place(diagnostic: Diagnostic) -> object:
-    # Diagnostics without a fix are never merged: each needs a change of its own.
-    return (
-        (diagnostic.site, diagnostic.span, diagnostic.fix, diagnostic.applicability) if diagnostic.fix else diagnostic
-    )
+    if not diagnostic.fix_text:
+        # Diagnostics without a fix are never merged: each needs a change of its own.
+        return diagnostic
+    return diagnostic.site, diagnostic.span, diagnostic.fix_text, diagnostic.applicability
 
 
 def _as_one(group: Sequence[Reported]) -> Reported:

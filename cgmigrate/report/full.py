@@ -65,7 +65,7 @@ def _marks(reported: Reported) -> list[Mark]:
 def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]:
     """Yield the fix in words with its applicability, and the lines that it changes."""
     diagnostic = reported.diagnostic
-    if not diagnostic.fix:
+    if not diagnostic.fix_text:
         return
     safe = diagnostic.applicability is Applicability.SAFE
     parts = ["safe" if safe else "unsafe"]
@@ -76,7 +76,7 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
         parts[0] += f": {reported.proof}"
     if not safe:
         parts.append("use --unsafe-fixes")
-    yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix)} ({', '.join(parts)})"
+    yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix_text)} ({', '.join(parts)})"
     yield from diff(hunks, gutter)
 
 

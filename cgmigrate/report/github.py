@@ -36,8 +36,8 @@ def _command(reported: Reported) -> str:
         properties |= {"endLine": end.line}
     # The log shows only the message of a command, so the message repeats the place.
     lines = [headline(reported)]
-    if diagnostic.fix:
-        lines.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix}")
+    if diagnostic.fix_text:
+        lines.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix_text}")
     lines += [f"{label}: {text}" for label, text in diagnostic.reasons]
     level = "error" if diagnostic.severity == "error" else "warning"
     arguments = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())

@@ -24,7 +24,8 @@ def _issue(reported: Reported) -> dict[str, Any]:
     diagnostic, start, end = reported.diagnostic, reported.start, reported.end
     # GitLab shows only the description, in one line.
     parts = [f"{diagnostic.rule}: {diagnostic.message}"]
-    parts += [f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix}"] if diagnostic.fix else []
+    if diagnostic.fix_text:
+        parts.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix_text}")
     parts += [f"{label}: {text}" for label, text in diagnostic.reasons]
     return {
         "description": " | ".join(parts),

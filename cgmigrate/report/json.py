@@ -53,7 +53,7 @@ def as_data(reported: Reported, report: Report) -> dict[str, Any]:
         "message": diagnostic.message,
         "fix": {
             "safety": diagnostic.applicability,
-            "description": diagnostic.fix,
+            "description": diagnostic.fix_text,
             "edits": [{**_from(r.start), **_to(r.end), "text": r.text} for r in reported.replacements],
         }
         if diagnostic.applicability

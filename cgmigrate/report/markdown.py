@@ -42,8 +42,8 @@ def render(report: Report) -> str:
 def _row(reported: Reported) -> str:
     diagnostic = reported.diagnostic
     then = []
-    if diagnostic.fix:
-        then.append(diagnostic.fix if reported.applied else f"with `--unsafe-fixes`: {diagnostic.fix}")
+    if diagnostic.fix_text:
+        then.append(diagnostic.fix_text if reported.applied else f"with `--unsafe-fixes`: {diagnostic.fix_text}")
     then += [f"{label}: {text}" for label, text in diagnostic.reasons]
     mark = f"{_MARK} " if reported.applied else ""
     cells = [

@@ -90,7 +90,7 @@ def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
             for r in reported.replacements
         ]
         change = {"artifactLocation": file, "replacements": replacements}
-        result["fixes"] = [{"description": {"text": diagnostic.fix}, "artifactChanges": [change]}]
+        result["fixes"] = [{"description": {"text": diagnostic.fix_text}, "artifactChanges": [change]}]
     return result
 
 

@@ -191,7 +191,7 @@ class _Texts:
 
 def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
     """The cases of one file, each with the first and last line of its site."""
-    from cgmigrate.lint.plan import settings_of
+    from cgmigrate.lint.examination import settings_of
 
     if not checked.text or (texts := _texts(checked, after_file)) is None:
         return

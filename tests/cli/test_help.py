@@ -8,12 +8,12 @@ import pytest
 
 from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Diagnostic
-from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rule_tests import _context, _document
 from cgmigrate.lint.rules import load
 from cgmigrate.lint.run import Run
 from cgmigrate.project.options import Options
 from tests.support.paths import ROOT
+from tests.support.plans import examine
 
 IMPORTS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 

@@ -188,7 +188,7 @@ def test_the_help_describes_the_fix_briefly() -> None:
     result = run(
         HEADER + 'config = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope="full" if x else ["attn"])\n'
     )
-    assert [diagnostic.fix for diagnostic in result.examined.diagnostics] == [
+    assert [diagnostic.fix_text for diagnostic in result.examined.diagnostics] == [
         'write `cuda_graph_modules=[] if x else ["attn"]`'
     ]
 

@@ -8,16 +8,16 @@ import pytest
 
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.linking import ecosystems
-from cgmigrate.lint.diagnostics import Context, FilePlan
-from cgmigrate.lint.plan import examine
+from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
+from tests.support.plans import Examined, examine
 
 HEAD = "from megatron.training import get_args\nfrom megatron.core.transformer import TransformerConfig\n"
 BRIDGE = "from megatron.bridge import AutoBridge\n"
 
 
-def examined(code: str, head: str = HEAD) -> FilePlan:
+def examined(code: str, head: str = HEAD) -> Examined:
     document = PythonDocument(head + code, "/nowhere/a.py")
     return examine(document, Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))
 

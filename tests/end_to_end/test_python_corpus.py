@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.lint.diagnostics import FilePlan
-from cgmigrate.lint.plan import examine
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.options import Options
 from cgmigrate.text.edits import apply
 from tests.support.paths import FETCHED
+from tests.support.plans import Examined, examine
 from tests.support.python_tools import rewrites
 
 LEGACY = re.compile(
@@ -34,7 +33,7 @@ class Outcome:
     path: Path
     text: str
     after: str
-    examined: FilePlan
+    examined: Examined
     rewritten: frozenset[int]
 
 
@@ -77,7 +76,7 @@ def count(outcome: Outcome) -> Counter[str]:
     return Counter(lines.values())
 
 
-def _fate(examined: FilePlan, at: int, rewritten: frozenset[int]) -> str:
+def _fate(examined: Examined, at: int, rewritten: frozenset[int]) -> str:
     diagnostics = [
         diagnostic for diagnostic in examined.diagnostics if diagnostic.span.start <= at < diagnostic.span.end
     ]

@@ -34,7 +34,6 @@ pytest.importorskip("megatron.core", reason="the judge is the installed megatron
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Context
-from cgmigrate.lint.plan import examine
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
@@ -42,6 +41,7 @@ from cgmigrate.megatron.settings import FIELDS, IMPL, LAYER_MODULES, MODULES, SC
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.project.options import Options
 from cgmigrate.text.edits import apply
+from tests.support.plans import examine
 from tests.support.python_tools import rewrites
 from tests.support.python_tools import run as run_text
 

@@ -26,7 +26,7 @@ def fixes(path: Path, text: str) -> list[str]:
     path.write_text(text)
     (checked,) = Run([str(path)], Options(unsafe=True))
     assert isinstance(checked, Checked)
-    return [diagnostic.fix for diagnostic in checked.diagnostics]
+    return [diagnostic.fix_text for diagnostic in checked.diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -146,13 +146,14 @@ def test_every_quote_is_in_the_text_before_or_after(corpus: Path) -> None:
         if not isinstance(checked, Checked):
             continue
         for diagnostic in checked.diagnostics:
-            if not diagnostic.edits:
+            edits = diagnostic.fix.edits_in(checked.path) if diagnostic.fix else ()
+            if not edits:
                 continue
-            after = collapsed(apply(checked.text, diagnostic.edits))
-            for quote in quotes(diagnostic.fix, "write|add"):
+            after = collapsed(apply(checked.text, edits))
+            for quote in quotes(diagnostic.fix_text, "write|add"):
                 seen += 1
                 assert quote.rstrip("…") in after, (checked.path, diagnostic)
-            for quote in quotes(diagnostic.fix, "delete"):
+            for quote in quotes(diagnostic.fix_text, "delete"):
                 seen += 1
                 assert quote.rstrip("… ") in collapsed(checked.text), (checked.path, diagnostic)
     assert seen > 50

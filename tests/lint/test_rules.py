@@ -14,12 +14,12 @@ from cgmigrate.linking import ecosystems
 from cgmigrate.lint.conditions import State
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.kinds import KINDS, CheckKind, rule_for
-from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rule_tests import failures_of
 from cgmigrate.lint.rules import RuleKind, load, matching_case, read
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.settings import FIELDS, Undecided
+from tests.support.plans import examine
 
 RULES = load()
 OWNERS = ecosystems.load()

@@ -13,13 +13,13 @@ import pytest
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
-from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import RuleKind, load
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, Release
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.text.edits import apply
 from tests.support.paths import TRUTH
+from tests.support.plans import examine
 
 ABSENT = object()
 NAMES = ["attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba", "full", "full_iteration"]
@@ -83,7 +83,7 @@ def test_every_fix_captures_the_same_and_every_other_legacy_site_has_a_diagnosti
             legacy = settings.keys() & {"enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope"}
             tally["withheld" if legacy else "untouched"] += 1
             assert result.diagnostics or not legacy, (settings, source)
-            assert all(diagnostic.because or not diagnostic.fix for diagnostic in result.diagnostics), (
+            assert all(diagnostic.because or not diagnostic.fix_text for diagnostic in result.diagnostics), (
                 settings,
                 result.diagnostics,
             )
@@ -92,7 +92,7 @@ def test_every_fix_captures_the_same_and_every_other_legacy_site_has_a_diagnosti
         after_text = apply(text, document.edits(result.safe))
         after = settings_in(after_text)
         left = after.keys() & {"enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope"}
-        assert not left or any(not diagnostic.fix for diagnostic in result.diagnostics), (settings, after)
+        assert not left or any(not diagnostic.fix_text for diagnostic in result.diagnostics), (settings, after)
         was, will = capture_of(written, source, reader), capture_of(after, NEWEST, reader)
         assert isinstance(was, Capture) and was == will, (settings, after, was, will)
         again = examine(YamlDocument(after_text), context)

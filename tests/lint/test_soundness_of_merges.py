@@ -12,13 +12,13 @@ import yaml
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
-from cgmigrate.lint.plan import examine
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Capture, Reader
 from cgmigrate.text.edits import apply
+from tests.support.plans import examine
 
 RULES, OWNERS = load(), ecosystems.load()
 FIELDS_OF_OLD = ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl", "cuda_graph_scope")

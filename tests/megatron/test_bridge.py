@@ -10,14 +10,14 @@ import pytest
 
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
-from cgmigrate.lint.diagnostics import Context, FilePlan
-from cgmigrate.lint.plan import examine
+from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.capture import resolved_configuration
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.types import Reader, Rejected, ResolvedConfiguration
 from tests.support.combinations import CONTEXT, cross_product
 from tests.support.paths import FETCHED
+from tests.support.plans import Examined, examine
 
 BRIDGE = FETCHED / "megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
 
@@ -72,7 +72,7 @@ def test_bridge_reads_settings_as_its_own_code_does() -> None:
     assert compared > 10_000
 
 
-def examined(text: str) -> FilePlan:
+def examined(text: str) -> Examined:
     return examine(YamlDocument(text), Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))
 
 

@@ -10,11 +10,11 @@ from textwrap import dedent
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint import rules
-from cgmigrate.lint.diagnostics import Applicability, Context, FilePlan
-from cgmigrate.lint.plan import examine
+from cgmigrate.lint.diagnostics import Applicability, Context
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.edits import apply
+from tests.support.plans import Examined, examine
 
 HEADER = "from megatron.core.transformer import TransformerConfig\n"
 
@@ -23,7 +23,7 @@ HEADER = "from megatron.core.transformer import TransformerConfig\n"
 class Result:
     text: str
     after: str
-    examined: FilePlan
+    examined: Examined
 
     @property
     def rules(self) -> list[str]:
@@ -36,7 +36,7 @@ class Result:
                 (
                     diagnostic.rule,
                     diagnostic.message,
-                    diagnostic.fix,
+                    diagnostic.fix_text,
                     *(text for _, text in diagnostic.reasons),
                     *diagnostic.notes,
                 )
@@ -68,21 +68,21 @@ def run(
     return Result(text, after, examined)
 
 
-def rewrites(document: PythonDocument, examined: FilePlan) -> dict[int, Settings]:
+def rewrites(document: PythonDocument, examined: Examined) -> dict[int, Settings]:
     """All fixes that are right by themselves: safe ones, and those that are unsafe since other code sees the object."""
     unsafe = examined.unsafe.items()
     return {**examined.safe, **{at: own for at, own in unsafe if _only_exposed(document, examined, at)}}
 
 
-def _only_exposed(document: PythonDocument, examined: FilePlan, index: int) -> bool:
+def _only_exposed(document: PythonDocument, examined: Examined, index: int) -> bool:
     """Whether a fix is unsafe only because other code may see its object."""
     reasons = {
         diagnostic.because
-        for at in examined.together.get(index, (index,))
+        for at in examined.together(index)
         for diagnostic in examined.diagnostics
         if diagnostic.site == at and diagnostic.applicability == Applicability.UNSAFE and diagnostic.because
     }
-    return reasons <= {document.risk(at) for at in examined.together.get(index, (index,))}
+    return reasons <= {document.risk(at) for at in examined.together(index)}
 
 
 def check_noop(text: str, header: str = HEADER, **options: object) -> Result:
@@ -103,7 +103,7 @@ def check_fixed(
     return result
 
 
-def assert_applicability_agrees(plan: FilePlan) -> None:
+def assert_applicability_agrees(plan: Examined) -> None:
     """Every site that is rewritten has a diagnostic, and what the diagnostics of a site say is what is done."""
     assert not plan.safe.keys() & plan.unsafe.keys()
     for sites, applicability in ((plan.safe, Applicability.SAFE), (plan.unsafe, Applicability.UNSAFE)):

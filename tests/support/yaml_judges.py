@@ -12,13 +12,14 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking.ecosystems import load as load_ecosystems
 from cgmigrate.linking.inheritance import components, effective_in
 from cgmigrate.lint.diagnostics import Context
-from cgmigrate.lint.plan import examine, settings_of
+from cgmigrate.lint.examination import settings_of
 from cgmigrate.lint.rules import load as load_rules
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.settings import FIELDS, IMPL, INFERENCE, MODULES, Settings, Undecided
 from cgmigrate.megatron.types import Reader, Rejected
 from cgmigrate.text.edits import apply
+from tests.support.plans import examine
 
 NAME = re.compile("|".join(word for field in FIELDS for word in (field, field.replace("_", "-"))))
 BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")

@@ -179,6 +179,11 @@ class PythonDocument:
         self._checked, self._again = edited, again
         return ""
 
+    @property
+    def edited(self) -> PythonDocument | None:
+        """The document of the text that was checked last; see ``sites.Document``."""
+        return self._again
+
     def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
         """Return the settings as the text that was checked last has them; see ``sites.Document``."""
         from cgmigrate.documents.quotes import quotes_of

@@ -162,6 +162,11 @@ class YamlDocument:
             return ""
         return f"something else in the file would be read differently (line {self.text.count(chr(10), 0, at) + 1})"
 
+    @property
+    def edited(self) -> YamlDocument | None:
+        """The document of the text that was checked last; see ``sites.Document``."""
+        return self._again
+
     def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
         """Return the settings as the text that was checked last has them; see ``sites.Document``."""
         from cgmigrate.documents.quotes import quotes_of

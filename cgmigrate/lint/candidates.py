@@ -1,0 +1,125 @@
+"""Candidates for fixes: each edit set with its name, and the reason if it is withheld."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from cgmigrate.documents.sites import Document
+from cgmigrate.lint.diagnostics import Fix, SiteCase
+from cgmigrate.lint.edit_sets import EditSet, Group, Place
+from cgmigrate.lint.site_diagnostics import Outcome, SiteReport
+from cgmigrate.lint.withholding import Limits, PlaceOfFix, Withheld, withheld
+from cgmigrate.text.spans import Span
+
+ID_LENGTH = 10
+"""Digits of the name of a fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An edit set that would be written, the fix as reports name it, and what prevents it."""
+
+    edit_set: EditSet
+    fix: Fix
+    withheld: Withheld | None = None
+    write_error: str = ""
+    """Why the text cannot be changed safely, empty if it can."""
+    quotes: Mapping[Place, Mapping[str, str]] = field(default_factory=dict)
+    """How its settings read in the edited text, by site and name."""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the set can be written."""
+        return self.withheld is None and not self.write_error
+
+
+def candidates_of(
+    group: Group, sets: Sequence[EditSet], cases: Mapping[Place, SiteCase], limits: Sequence[Limits]
+) -> list[Candidate]:
+    """Return the edit sets of a group as candidates, with the reasons for those that the limits withhold."""
+    seen: Counter[str] = Counter()
+    candidates = []
+    for edit_set in sorted(sets, key=lambda one: _position(one, group)):
+        name = _name(edit_set, group)
+        seen[name] += 1
+        paths = tuple(group.files[number].path for number in edit_set.files)
+        fix = Fix(_id(f"{name}\0{seen[name]}"), edit_set.applicability, paths, edit_set.because)
+        candidate = Candidate(edit_set, fix)
+        places = [(place, limits[number]) for number, place in _settled_by(candidate, group, cases, limits)]
+        candidates.append(replace(candidate, withheld=withheld(places)))
+    return candidates
+
+
+def _position(edit_set: EditSet, group: Group) -> tuple[int, int]:
+    """Return the first file that a set changes, and where the first of its settings is."""
+    number = edit_set.files[0] if edit_set.files else 0
+    starts = [
+        span.start
+        for file, index in edit_set.rewrites
+        if file == number
+        for span in _spans(group.files[number].document, index)
+    ]
+    return number, min(starts, default=0)
+
+
+def _spans(document: Document, index: int) -> list[Span]:
+    """Return the spans of the settings of a site, or of a problem, by its index."""
+    if index < len(document.sites):
+        site = document.sites[index]
+        return [written.span for written in site.written] or [site.span]
+    return [problem.span for problem in document.problems if problem.index == index]
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def _name(edit_set: EditSet, group: Group) -> str:
+    """Return what names a set: its files, and the texts that it changes. Line numbers are no part of it."""
+    parts = []
+    for number, index in edit_set.rewrites:
+        file = group.files[number]
+        texts = [" ".join(file.document.text[span.start : span.end].split()) for span in _spans(file.document, index)]
+        parts.append("\0".join((_in_checkout(file.path), *texts)))
+    return "\0".join(sorted(parts))
+
+
+def _id(name: str) -> str:
+    return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:ID_LENGTH]
+
+
+def _in_checkout(path: str) -> str:
+    """Return the path from the root of the checkout, so that a name is the same from every working directory."""
+    real = os.path.realpath(path)
+    top = _checkout_of(os.path.dirname(real))
+    return os.path.relpath(real, top).replace(os.sep, "/") if top else os.path.basename(real)
+
+
+@cache
+def _checkout_of(folder: str) -> str | None:
+    from cgmigrate.project.checkout import checkout_of
+
+    return checkout_of(folder)
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def _settled_by(
+    candidate: Candidate, group: Group, cases: Mapping[Place, SiteCase], limits: Sequence[Limits]
+) -> Iterator[tuple[int, PlaceOfFix]]:
+    """Yield the diagnostics that a set settles, each with the number of its file."""
+    for number, index in candidate.edit_set.rewrites:
+        file = group.files[number]
+        if (case := cases.get((number, index))) is None:
+            places = [(rule.id, problem.span, True) for problem, rule in file.problems if problem.index == index]
+        else:
+            outcome = Outcome(candidate.fix, candidate.edit_set.rewrites[number, index])
+            places = list(SiteReport.of(case, file.context, outcome, limits[number].enabled).places_of_fix())
+        for rule, span, is_rule_of_fix in places:
+            line = file.document.text.count("\n", 0, span.start) + 1
+            yield number, PlaceOfFix(rule, file.path, line, span, is_rule_of_fix)

@@ -1,0 +1,76 @@
+"""The diagnostics of one file, once it is decided which fixes are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cgmigrate.documents.sites import Problem
+from cgmigrate.lint.candidates import Candidate
+from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.problems import problem_diagnostic
+from cgmigrate.lint.rules import Rule
+from cgmigrate.lint.site_diagnostics import Enabled, Outcome, diagnostics_of
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """A file of a group, and what was decided about its sites."""
+
+    file: ExaminedFile
+    number: int
+    """Of the file in its group."""
+    cases: Mapping[int, SiteCase]
+    """By the index of the site."""
+    candidates: Sequence[Candidate]
+    enabled: Enabled
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics of the file, in the order of the text."""
+        diagnostics = [*self.file.diagnostics, *self._of_problems(), *self._of_sites()]
+        with_help = [_with_help(diagnostic, self.file.context) for diagnostic in diagnostics]
+        return tuple(sorted(with_help, key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule)))
+
+    def _of_problems(self) -> Iterator[Diagnostic]:
+        decided = self._by_index()
+        for problem, rule in self.file.problems:
+            yield self._of_problem(problem, rule, decided.get(problem.index))
+
+    def _of_problem(self, problem: Problem, rule: Rule, candidate: Candidate | None) -> Diagnostic:
+        if candidate is None or candidate.write_error:
+            return problem_diagnostic(problem, rule, None, candidate.write_error if candidate else "")
+        diagnostic = problem_diagnostic(problem, rule, candidate.fix, "")
+        return candidate.withheld.explain(diagnostic, self.file.path) if candidate.withheld else diagnostic
+
+    def _of_sites(self) -> Iterator[Diagnostic]:
+        decided = self._by_index()
+        for index, case in self.cases.items():
+            yield from self._of_site(case, decided.get(index))
+
+    def _of_site(self, case: SiteCase, candidate: Candidate | None) -> Iterator[Diagnostic]:
+        context, place = self.file.context, (self.number, case.site.index)
+        own = candidate.edit_set.rewrites.get(place) if candidate else None
+        if candidate is None or (own is None and not candidate.write_error):
+            yield from diagnostics_of(case, context, Outcome(), self.enabled)
+            return
+        if candidate.write_error:
+            blocked = case.block(f"the text cannot be changed safely: {candidate.write_error}")
+            yield from diagnostics_of(blocked, context, Outcome(unwritable=own), self.enabled)
+            return
+        outcome = Outcome(candidate.fix, own, candidate.quotes.get(place, {}))
+        for diagnostic in diagnostics_of(case, context, outcome, self.enabled):
+            withheld = candidate.withheld if diagnostic.fix else None
+            yield withheld.explain(diagnostic, self.file.path) if withheld else diagnostic
+
+    def _by_index(self) -> dict[int, Candidate]:
+        """Return the candidate that each site or problem of the file belongs to."""
+        return {index: one for one in self.candidates for at, index in one.edit_set.members if at == self.number}
+
+
+def _with_help(diagnostic: Diagnostic, context: Context) -> Diagnostic:
+    """Return a diagnostic that has neither a fix nor help with the help of its rule."""
+    if diagnostic.fix or diagnostic.help:
+        return diagnostic
+    rule = context.rules.get(diagnostic.rule)
+    return replace(diagnostic, help=rule.help) if rule else diagnostic

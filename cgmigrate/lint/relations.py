@@ -1,0 +1,83 @@
+"""What other files put on the fix of a site: files that are merged with its file, and code that reads its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
+from cgmigrate.lint.matches import place_of
+from cgmigrate.lint.reasons import OR_UNSAFE
+from cgmigrate.lint.rules import Rule
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """The other files that the settings of one file concern."""
+
+    builds_on: str = ""
+    """Files that are merged into this one, as it names them."""
+    merged_into: str = ""
+    """A file with settings of its own that is merged over this one."""
+    key_readers: Mapping[str, str] = field(default_factory=dict)
+    """Old name → the file and line of code that reads it by name from a mapping."""
+
+
+def with_relations(case: SiteCase, relations: Relations, context: Context) -> SiteCase:
+    """Return a site with the risks and diagnostics that related files give it."""
+    if any(match.fix for _, match in case.matches) and case.final is not None:
+        case = _with_merged_files(_with_readers(case, relations), relations, context)
+    if case.overrides_parent and _unsets(case):
+        return case.risk("it overrides settings of another file, and a false may turn one of them off")
+    return case
+
+
+def _unsets(case: SiteCase) -> bool:
+    """Return whether a boolean that is false would be deleted, so that an overridden setting takes effect."""
+    final = case.final or case.before
+    return any(case.before.get(name) is False and name not in final for name in (ENABLE, EXTERNAL))
+
+
+def _with_merged_files(case: SiteCase, relations: Relations, context: Context) -> SiteCase:
+    """Add a risk and a diagnostic for each file that this one is merged with."""
+    merged = (
+        (CheckKind.BUILDS_ON_FILES, relations.builds_on),
+        (CheckKind.MERGED_INTO_FILES, relations.merged_into),
+    )
+    for kind, other in merged:
+        if not other:
+            continue
+        rule = enabled_rule_for(kind, context.rules)
+        case = case.risk(_merge_risk(rule, other), rule.id)
+        # A mapping that only merges another shows no setting: the diagnostic is at the mapping that it merges.
+        if case.site.written:
+            diagnostic = _merged_diagnostic(rule, other, case)
+            case = replace(case, diagnostics=(*case.diagnostics, diagnostic))
+    return case
+
+
+def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
+    """Add a risk for each YAML key that code reads by its name, since the code has to change together with it."""
+    if case.site.origin is not None:
+        return case
+    for written in case.site.written:
+        place = relations.key_readers.get(written.field)
+        if place and written.key.rpartition(".")[2] == written.field:
+            text = f"code reads or sets `{written.field}` by its name ({place}), and has to change together with it"
+            case = case.risk(text)
+    return case
+
+
+def _merged_diagnostic(rule: Rule, other: str, case: SiteCase) -> Diagnostic:
+    """Return the diagnostic about a site that is merged with settings of another file."""
+    written = place_of(rule.fields, case.site) or case.site.written[0]
+    message = _merge_risk(rule, other)
+    advice = f"migrate these files together by hand{OR_UNSAFE} each as if it were used alone"
+    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
+
+
+def _merge_risk(rule: Rule, other: str) -> str:
+    direction = "is merged with" if rule.reports == CheckKind.BUILDS_ON_FILES else "is merged into"
+    return f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"

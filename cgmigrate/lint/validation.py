@@ -1,0 +1,191 @@
+"""Validation of a plan as text: the edited texts are parsed again, and have to capture what was planned."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from cgmigrate.documents.sites import CannotEditError
+from cgmigrate.linking.inheritance import effective
+from cgmigrate.linking.ownership import owned_sites
+from cgmigrate.lint.candidates import Candidate
+from cgmigrate.lint.diagnostics import FileEdits, SiteCase
+from cgmigrate.lint.edit_sets import EditSet, Group, Place
+from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Choice, Settings, Undecided
+from cgmigrate.megatron.types import Capture, Reader, Rejected
+from cgmigrate.text.edits import Edit, OverlapError, apply
+
+Quotes = Mapping[Place, Mapping[str, str]]
+"""How the settings of sites read after their rewrite, by name."""
+
+
+class UnwritableError(Exception):
+    """The text cannot be changed safely; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditedText:
+    """A file with some edit sets applied."""
+
+    path: str
+    text: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EditedGroup:
+    """The texts of a group with some edit sets applied, as they were parsed again."""
+
+    texts: Mapping[int, EditedText]
+    """By the number of the file."""
+    quotes: Quotes
+
+
+def validated(
+    group: Group, cases: Mapping[Place, SiteCase], candidates: Sequence[Candidate]
+) -> tuple[list[Candidate], EditedGroup | None]:
+    """Return the candidates with what prevents them from being written, and the texts with all that remain.
+
+    All are tried at once. Only if that fails is each tried alone, and then there are no texts with all of them.
+    """
+    possible = [one for one in candidates if one.is_written]
+    if not possible:
+        return list(candidates), None
+    try:
+        together = edited(group, cases, [one.edit_set for one in possible])
+    except UnwritableError:
+        return [_tried_alone(one, group, cases) if one.is_written else one for one in candidates], None
+    quotes = together.quotes
+    return [replace(one, quotes=quotes) if one.is_written else one for one in candidates], together
+
+
+def _tried_alone(candidate: Candidate, group: Group, cases: Mapping[Place, SiteCase]) -> Candidate:
+    try:
+        return replace(candidate, quotes=edited(group, cases, [candidate.edit_set]).quotes)
+    except UnwritableError as error:
+        return replace(candidate, write_error=str(error))
+
+
+def with_edits(
+    candidates: Sequence[Candidate], group: Group, cases: Mapping[Place, SiteCase], together: EditedGroup | None
+) -> list[Candidate]:
+    """Return candidates whose fixes have the edits that write each of them alone.
+
+    Edits that are not part of the texts ``together`` (another import, say) are parsed once for all fixes that need
+    them; a fix whose edits cannot be written alone has none.
+    """
+    known = {(text.path, edit) for text in together.texts.values() for edit in text.edits} if together else set()
+    tried: dict[frozenset[tuple[str, Edit]], bool] = {}
+    return [
+        replace(one, fix=replace(one.fix, edits=_edits_alone(one, group, cases, known, tried)))
+        if one.is_written
+        else one
+        for one in candidates
+    ]
+
+
+def edited(group: Group, cases: Mapping[Place, SiteCase], sets: Iterable[EditSet]) -> EditedGroup:
+    """Return the texts with edit sets applied, each parsed again and evaluated. Raises UnwritableError."""
+    rewrites: dict[int, dict[int, Settings]] = {}
+    members: set[Place] = set()
+    for one in sets:
+        members.update(one.members)
+        for number in one.files:
+            rewrites.setdefault(number, {}).update(one.in_file(number))
+    texts: dict[int, EditedText] = {}
+    quotes: dict[Place, Mapping[str, str]] = {}
+    for number, own in rewrites.items():
+        file = group.files[number]
+        texts[number] = EditedText(file.path, *_edited_text(file, own))
+        quotes |= {(number, index): text for index, text in file.document.quotes(own).items()}
+        planned = {index: case for (other, index), case in cases.items() if other == number}
+        settings = {
+            index: case.after if (number, index) in members and case.after is not None else case.before
+            for index, case in planned.items()
+        }
+        if place := _captured_otherwise(file, planned, settings):
+            raise UnwritableError(f"the edited text would capture something else at {place}")
+    return EditedGroup(texts, quotes)
+
+
+def _edits_alone(
+    candidate: Candidate,
+    group: Group,
+    cases: Mapping[Place, SiteCase],
+    known: Set[tuple[str, Edit]],
+    tried: dict[frozenset[tuple[str, Edit]], bool],
+) -> tuple[FileEdits, ...]:
+    edit_set = candidate.edit_set
+    try:
+        files = [
+            FileEdits(group.files[at].path, _edits(group.files[at], edit_set.in_file(at))) for at in edit_set.files
+        ]
+        further = frozenset((file.path, edit) for file in files for edit in file.edits) - known
+        if further and further not in tried:
+            tried[further] = False
+            edited(group, cases, [edit_set])
+            tried[further] = True
+    except UnwritableError:
+        return ()
+    return tuple(files) if tried.get(further, True) else ()
+
+
+def _edits(file: ExaminedFile, own: Mapping[int, Settings]) -> tuple[Edit, ...]:
+    """Return the edits of one file that write some settings, by index of the site. Raises UnwritableError."""
+    try:
+        return tuple(file.document.edits(own))
+    except CannotEditError as error:
+        raise UnwritableError(str(error)) from error
+
+
+def _edited_text(file: ExaminedFile, own: Mapping[int, Settings]) -> tuple[str, tuple[Edit, ...]]:
+    edits = _edits(file, own)
+    try:
+        text = apply(file.document.text, edits)
+    except OverlapError as error:
+        raise UnwritableError(f"two changes meet: {error}") from error
+    if error_text := file.document.check(text, own):
+        raise UnwritableError(error_text)
+    return text, edits
+
+
+def _captured_otherwise(file: ExaminedFile, cases: Mapping[int, SiteCase], planned: Mapping[int, Settings]) -> str:
+    """Return a place at which the edited text captures something else than planned, empty if there is none.
+
+    Sites are compared by their paths, since of two objects either may come first in the edited text.
+    """
+    after = file.document.edited
+    if after is None:
+        return ""
+    sites, _ = owned_sites(after.sites, after.top_level, file.context.ecosystems)
+    merged = effective(sites)
+    actual: defaultdict[tuple[str, ...], list[Settings]] = defaultdict(list)
+    for site in sites:
+        actual[site.path].append(merged[site.index])
+    expected: defaultdict[tuple[str, ...], list[Settings]] = defaultdict(list)
+    readers: defaultdict[tuple[str, ...], set[Reader]] = defaultdict(set)
+    for index, case in cases.items():
+        expected[case.site.path].append(planned[index])
+        readers[case.site.path].add(case.reader)
+    without_case = {site.path for site in file.document.sites if site.index not in cases}
+    target = file.context.target
+    for path, settings in expected.items():
+        if path in without_case or len(readers[path]) > 1 or not _all_known((*settings, *actual[path])):
+            continue
+        (reader,) = readers[path]
+        if _captures(settings, target, reader) != _captures(actual[path], target, reader):
+            return ".".join(path) or "the top level"
+    return ""
+
+
+def _all_known(settings: Sequence[Settings]) -> bool:
+    return not any(isinstance(value, (Undecided, Choice)) for own in settings for value in own.values())
+
+
+def _captures(settings: Sequence[Settings], target: Release, reader: Reader) -> set[Capture | Rejected]:
+    """Return what sites capture. A site that loses its last setting is no site in the edited text."""
+    return {capture_of(own, target, reader) for own in settings if own}

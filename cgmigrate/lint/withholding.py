@@ -1,0 +1,92 @@
+"""Edit sets that are withheld: by a suppression, by the selection of rules, or since a file is outside of the paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.suppressions import SuppressionComments
+
+
+def _all_rules(_code: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a user allows in one file. ``enabled`` says which rules are reported there.
+
+    ``comments`` are the suppressions of the file, None where there are none or they are ignored. ``outside`` is the
+    real path of a file if a link leads out of the paths, empty for others.
+    """
+
+    enabled: Callable[[str], bool] = _all_rules
+    comments: SuppressionComments | None = None
+    outside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOfFix:
+    """A diagnostic that an edit set settles: its rule and where it is. ``is_rule_of_fix`` is false for a remark."""
+
+    rule: str
+    path: str
+    line: int
+    span: Span
+    is_rule_of_fix: bool = True
+
+    def named_from(self, path: str) -> str:
+        """Return the rule and the line, with the file where that is another one."""
+        return f"{self.rule} on line {self.line}" if path == self.path else f"{self.rule} in {self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Why an edit set is not applied: ``causes`` are the diagnostics that prevent it, in the words of ``reason``."""
+
+    reason: str
+    help: str
+    causes: tuple[PlaceOfFix, ...] = ()
+
+    def explain(self, diagnostic: Diagnostic, path: str) -> Diagnostic:
+        """Return a diagnostic of the set without its fix."""
+        if not self.causes:
+            return diagnostic.without_fix(self.reason, self.help)
+        nearest = min(
+            self.causes, key=lambda cause: (cause.path != path, abs(cause.span.start - diagnostic.span.start))
+        )
+        return diagnostic.without_fix(f"{nearest.named_from(path)}, {self.reason}", self.help)
+
+
+def withheld(places: Iterable[tuple[PlaceOfFix, Limits]]) -> Withheld | None:
+    """Return why an edit set is withheld, None if it may be applied. ``places`` are all that it settles."""
+    places = list(places)
+    suppressed = [place for place, limits in places if _is_suppressed(place, limits)]
+    if suppressed:
+        reason = "which a comment suppresses and which has to change together with it"
+        return Withheld(reason, "suppress this diagnostic, too, or delete the comment", tuple(suppressed))
+    disabled = [place for place, limits in places if place.is_rule_of_fix and not limits.enabled(place.rule)]
+    if disabled:
+        return Withheld("which is not enabled and has to change together with it", _enable(disabled), tuple(disabled))
+    outside = next((limits.outside for _, limits in places if limits.outside), "")
+    if outside:
+        advice = "give the path of the file itself, or of this link, to have it rewritten"
+        return Withheld(f"a link that leads out of the paths: the file is {outside}", advice)
+    return None
+
+
+def _is_suppressed(place: PlaceOfFix, limits: Limits) -> bool:
+    if limits.comments is None or not limits.enabled(place.rule):
+        return False
+    return bool(limits.comments.of(Diagnostic(place.rule, "", place.span, "")))
+
+
+def _enable(disabled: Sequence[PlaceOfFix]) -> str:
+    codes = sorted({place.rule for place in disabled})
+    named = " and ".join(filter(None, [", ".join(codes[:-1]), codes[-1]]))
+    return f"enable {named} as well (`--select`, `--ignore`), to fix them together"
