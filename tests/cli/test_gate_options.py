@@ -110,7 +110,7 @@ def test_questions_do_not_mix_with_a_machine_format(project: Path, cgmigrate: Ru
     assert (result.exit_code, result.stdout) == (2, "")
     assert "remove --output-format json, or add --output-file" in result.stderr
     assert cgmigrate("fix", "--interactive", "--format", "json", "--output-file", "left.json", ".").exit_code == 1
-    assert json.loads(Path("left.json").read_text())["version"] == 1
+    assert json.loads(Path("left.json").read_text())["version"] == 2
     write("cgmigrate.toml", 'format = "json"\n')
     assert '"version"' not in cgmigrate("fix", "--interactive", ".").stdout
 
