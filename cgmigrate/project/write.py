@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from cgmigrate.project.temporary_files import create, write_all
 
@@ -40,13 +40,104 @@ def write(path: str, before: bytes, after: bytes) -> None:
         ReadOnlyError: the file has no write permission.
         WriteError: it could not be written. The file is as it was; else the message says where the copy is.
     """
-    target = os.path.realpath(path)
-    with _os_errors_as_write_errors(path):
-        status = _check(path, target, before)
-        if before == after:
-            return
-        if status.st_nlink > 1 or not _replace(path, target, status, after):
-            _write_in_place(path, target, status, before, after)
+    replacement = Replacement(path, before, after)
+    if before == after:
+        return
+    with closing(replacement):
+        replacement.prepare()
+        replacement.apply()
+    sync_folder(os.path.dirname(replacement.target))
+
+
+class Replacement:
+    """The new content of one file: compared when it is created, then prepared, then applied; see `write`."""
+
+    def __init__(self, path: str, before: bytes, after: bytes) -> None:
+        self.path, self.before, self.after = path, before, after
+        self.target = os.path.realpath(path)
+        """The file that is written: the path without symbolic links."""
+        with _os_errors_as_write_errors(path):
+            self.status = _check(path, self.target, before)
+        self.in_place = self.status.st_nlink > 1
+        """Whether the file itself is written rather than replaced; known after `prepare`."""
+        self._descriptor = -1
+        self._new = ""
+        self._started = False
+
+    def prepare(self) -> None:
+        """Write a temporary file with the new content, unless the file must be written in place. Raises WriteError."""
+        if not self.in_place:
+            with _os_errors_as_write_errors(self.path):
+                self.in_place = not self._create()
+
+    def _create(self) -> bool:
+        """Create the temporary file; return False if the folder or the file's owner does not allow it."""
+        import errno
+
+        try:
+            self._descriptor, self._new = create(os.path.dirname(self.target))
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                return False
+            raise
+        write_all(self._descriptor, self.after)
+        if not _copy_attributes(self._descriptor, self.target, self.status):
+            self.close()
+            return False
+        os.fsync(self._descriptor)
+        return True
+
+    def apply(self, copy: str = "") -> None:
+        """Give the file its new content. Raises WriteError.
+
+        ``copy`` is a file that has the former content; without one, a file that is written in place is copied first.
+        """
+        with _os_errors_as_write_errors(self.path):
+            if self.in_place:
+                self._write_in_place(copy)
+                return
+            # The file may have been saved by another program while the new one was written.
+            if not _is_unchanged(self.target, self.status):
+                raise _changed(self.path)
+            os.replace(self._new, self.target)
+            self._new = ""
+
+    def _write_in_place(self, copy: str) -> None:
+        with _opened(self.path, self.target, self.status, os.O_RDWR) as descriptor, _copied(self, copy) as saved:
+            # The file may have been saved or replaced by another program while the copy was written.
+            if not (_has_content(descriptor, self.before) and _is_unchanged(self.target, self.status)):
+                raise _changed(self.path)
+            self._started = True
+            _overwrite(self, descriptor, saved)
+
+    def is_applied(self) -> bool:
+        """Return whether the file was written, at least in part, by this process and not by another one."""
+        if self.in_place:
+            return self._started
+        try:
+            return self._descriptor >= 0 and os.path.samestat(os.stat(self.target), os.fstat(self._descriptor))
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Remove the temporary file if it was not applied."""
+        if self._new:
+            with suppress(OSError):
+                os.unlink(self._new)
+            self._new = ""
+        if self._descriptor >= 0:
+            # Closed last: its lock keeps other runs from removing the file as a leftover.
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def read_regular(path: str) -> bytes:
+    """Return the content of a regular file. Raises OSError; WriteError if it is a pipe or another kind of file."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise WriteError(f"{path} is not a regular file and was left alone")
+        return file.read()
 
 
 def _check(path: str, target: str, before: bytes) -> os.stat_result:
@@ -110,38 +201,6 @@ def _os_errors_as_write_errors(path: str) -> Iterator[None]:
         raise WriteError(f"{path} could not be written and is as it was: {error.strerror or error}") from error
 
 
-def _replace(path: str, target: str, status: os.stat_result, after: bytes) -> bool:
-    """Rename a new file over the target; return False if the folder or the file's owner does not allow it."""
-    import errno
-
-    folder = os.path.dirname(target)
-    try:
-        descriptor, new = create(folder)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return False
-        raise
-    try:
-        write_all(descriptor, after)
-        if not _copy_attributes(descriptor, target, status):
-            os.unlink(new)
-            return False
-        os.fsync(descriptor)
-        # The file may have been saved by another program while the new one was written.
-        if not _is_unchanged(target, status):
-            raise _changed(path)
-        os.replace(new, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(new)
-        raise
-    finally:
-        # Closed last: its lock keeps other runs from removing the file as a leftover.
-        os.close(descriptor)
-    _sync_folder(folder)
-    return True
-
-
 def _is_unchanged(target: str, status: os.stat_result) -> bool:
     try:
         current = os.lstat(target)
@@ -172,8 +231,8 @@ def _copy_attributes(descriptor: int, target: str, status: os.stat_result) -> bo
     return True
 
 
-def _sync_folder(folder: str) -> None:
-    # The file is complete already; this makes the rename survive a power failure.
+def sync_folder(folder: str) -> None:
+    """Make renames in a folder survive a power failure, where the file system allows it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -182,36 +241,37 @@ def _sync_folder(folder: str) -> None:
             os.close(descriptor)
 
 
-def _write_in_place(path: str, target: str, status: os.stat_result, before: bytes, after: bytes) -> None:
-    with _opened(path, target, status, os.O_RDWR) as descriptor:
-        copy = _save_copy(target, before)
-        try:
-            # The file may have been saved or replaced by another program while the copy was written.
-            if not (_has_content(descriptor, before) and _is_unchanged(target, status)):
-                raise _changed(path)
-            _overwrite(path, descriptor, before, after, copy)
-        except _DamagedError:
-            raise
-        except BaseException:
-            _discard(copy)
-            raise
+@contextmanager
+def _copied(new: Replacement, copy: str) -> Iterator[str]:
+    """Provide a file with the former content: ``copy``, or else a new one, which stays only if it is needed."""
+    if copy:
+        yield copy
+        return
+    copy = _save_copy(new.target, new.before)
+    try:
+        yield copy
+    except _DamagedError:
+        raise
+    except BaseException:
         _discard(copy)
+        raise
+    _discard(copy)
 
 
 class _DamagedError(WriteError):
     """Writing and restoring failed; the copy is kept."""
 
 
-def _overwrite(path: str, descriptor: int, before: bytes, after: bytes, copy: str) -> None:
+def _overwrite(new: Replacement, descriptor: int, copy: str) -> None:
     """Write a file through its descriptor; restore it if that fails."""
     try:
-        _write_whole(descriptor, after)
+        _write_whole(descriptor, new.after)
     except BaseException:
         try:
-            _write_whole(descriptor, before)
+            _write_whole(descriptor, new.before)
         except BaseException as error:
             # Also for a second Ctrl-C: the user must learn where the former content is.
-            message = f"{path} is damaged: writing failed and so did restoring it; its former content is in {copy}"
+            message = f"{new.path} is damaged: writing failed and so did restoring it; its former content is in {copy}"
             raise _DamagedError(message) from error
         raise
 
