@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +13,16 @@ from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.lint.checked import Checked
+    from cgmigrate.project.edit_sets import FileChange
     from cgmigrate.project.journal import Journal
+
+
+def _change(checked: Checked) -> FileChange:
+    from cgmigrate.project.edit_sets import FileChange
+    from cgmigrate.text.encoding import encode
+
+    assert checked.after is not None
+    return FileChange(checked.path, checked.data, encode(checked.after, checked.bom))
 
 
 class Writer:
@@ -28,22 +37,29 @@ class Writer:
         self._folders: set[str] = set()
 
     def write(self, checked: Checked, verb: str) -> bool:
-        """Write the rewritten text of a file; return False if that failed. `print_problems` says why."""
+        """Write the rewritten text of a file that is a set of its own; see `write_set`."""
+        return self.write_set(checked.path, [checked], verb)
+
+    def write_set(self, name: str, files: Sequence[Checked], verb: str) -> bool:
+        """Write the rewritten texts of all files of a set, or of none; return False if that failed.
+
+        `print_problems` says why.
+        """
+        from cgmigrate.project.edit_sets import EditSet
         from cgmigrate.project.journal import Journal
+        from cgmigrate.project.transaction import write_set
         from cgmigrate.project.write import WriteError
         from cgmigrate.report.folding import places_of
-        from cgmigrate.text.encoding import encode
 
-        assert checked.after is not None
         self._journal = self._journal or Journal()
-        number = places_of(checked.fixed)
         try:
-            self._journal.write(checked.path, checked.data, encode(checked.after, checked.bom))
+            write_set(EditSet(name, tuple(map(_change, files))), self._journal)
         except WriteError as error:
             self.problems.append(str(error))
-            self.unwritten += number
+            self.unwritten += sum(places_of(checked.fixed) for checked in files)
             return False
-        self._message(f"{verb} {checked.path} ({counted(number, 'diagnostic')})")
+        for checked in files:
+            self._message(f"{verb} {checked.path} ({counted(places_of(checked.fixed), 'diagnostic')})")
         return True
 
     def remove_leftovers(self, path: str) -> None:

@@ -1,7 +1,8 @@
 """The journal of a run: the former content of each file that it wrote, for ``cgmigrate undo``.
 
 Journals are kept by project in the user's cache folder, outside the tree; ``CGMIGRATE_CACHE_DIR`` names another folder.
-An entry is complete before its file is written, so that a run that was killed can be undone as well.
+The entries of a set of files are complete before one of them is written, so that a run that was killed can be undone as
+well. They are not forced to the disk: after a power failure the last ones may be missing.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from cgmigrate.project.cache_folder import cache_folder
+from cgmigrate.project.edit_sets import FileChange
 
 RUNS_KEPT = 10
 """Runs of a project that can be undone, one after the other."""
@@ -31,50 +36,81 @@ class Journal:
     """Why the run cannot be undone as a whole, empty if it can."""
     recorded: int = 0
     """Files that can be restored."""
-    _folder: Path | None = field(default=None)
+    folder: Path | None = None
+    """None until a set is recorded."""
+    _sets: int = 0
 
-    def write(self, path: str, before: bytes, after: bytes) -> None:
-        """Replace a file's content with `write.write`, after recording what it was. Raises WriteError."""
-        from cgmigrate.project.write import WriteError, write
+    def record(self, name: str, changes: Sequence[FileChange]) -> Entries:
+        """Record what the files of a set are before they are written.
 
-        self._record(path, before, after)
-        try:
-            write(path, before, after)
-        except WriteError:
-            self._withdraw()
-            raise
-
-    def _record(self, path: str, before: bytes, after: bytes) -> None:
-        # Never raises: a journal that cannot be written does not prevent a fix.
+        Never raises: a journal that cannot be written does not prevent a fix.
+        """
+        self._sets += 1
+        key = str(self._sets)
         if self.failure:
-            return
+            return Entries(key)
         try:
-            if self._folder is None:
-                self._folder = _new_journal()
-            copy = f"{self.recorded}.before"
-            (self._folder / copy).write_bytes(before)
-            entry = {"path": os.path.abspath(path), "copy": copy, "before": digest(before), "after": digest(after)}
-            with (self._folder / ENTRIES).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-            self.recorded += 1
+            if self.folder is None:
+                self.folder = _new_journal()
+            copies = [f"{self.recorded + number}.before" for number in range(len(changes))]
+            for copy, change in zip(copies, changes, strict=True):
+                (self.folder / copy).write_bytes(change.before)
+            lines = [_line(change, copy) for copy, change in zip(copies, changes, strict=True)]
+            of_set = {"set": key, "name": name, "files": len(changes)}
+            with (self.folder / ENTRIES).open("a", encoding="utf-8") as file:
+                file.write("".join(json.dumps({**line, **of_set}) + "\n" for line in lines))
         except OSError as error:
-            self.failure = f"{error.strerror or error} ({error.filename or self._folder})"
-            if self._folder is not None:
-                # Removing a file needs no space on a disk that may be full.
-                with suppress(OSError):
-                    (self._folder / COMPLETE).unlink()
+            self._fail(error)
+            return Entries(key)
+        self.recorded += len(changes)
+        return Entries(key, str(self.folder), tuple(str(self.folder / copy) for copy in copies))
 
-    def _withdraw(self) -> None:
-        """Remove the last entry: its file was not written."""
-        if self._folder is not None and not self.failure:
+    def _fail(self, error: OSError) -> None:
+        self.failure = f"{error.strerror or error} ({error.filename or self.folder})"
+        if self.folder is not None:
+            # Removing a file needs no space on a disk that may be full.
             with suppress(OSError):
-                entries = self._folder / ENTRIES
-                entries.write_bytes(b"".join(lines_of(self._folder)[:-1]))
+                (self.folder / COMPLETE).unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of a set in a journal; ``folder`` and ``copies`` are empty if it could not be recorded."""
+
+    key: str = ""
+    folder: str = ""
+    copies: tuple[str, ...] = ()
+
+    def withdraw(self) -> None:
+        """Remove the entries: no file of the set was written."""
+        if self.folder:
+            run = Path(self.folder)
+            with suppress(OSError):
+                keep_lines(run, [line for line in lines_of(run) if not _is_of(line, self.key)])
+
+
+def _line(change: FileChange, copy: str) -> dict[str, object]:
+    hashes = {"before": digest(change.before), "after": digest(change.after)}
+    return {"path": os.path.abspath(change.path), "copy": copy, **hashes}
+
+
+def _is_of(line: bytes, key: str) -> bool:
+    with suppress(ValueError, RecursionError):
+        data = json.loads(line)
+        return isinstance(data, dict) and data.get("set") == key
+    return False
 
 
 def lines_of(run: Path) -> list[bytes]:
     """Return the entries of a run. A last line without line feed was cut off before its file was written."""
     return [line for line in (run / ENTRIES).read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def keep_lines(run: Path, lines: Iterable[bytes]) -> None:
+    """Reduce a journal to these entries, whole or not at all. Raises OSError."""
+    shorter = run / f"{ENTRIES}.new"
+    shorter.write_bytes(b"".join(lines))
+    os.replace(shorter, run / ENTRIES)
 
 
 def _new_journal() -> Path:
@@ -102,14 +138,11 @@ def time_of(run: Path) -> str:
 
 def journals_folder() -> Path:
     """Return the folder of the journals of the checkout, or else the folder, in which the user works."""
-    from platformdirs import user_cache_dir
-
     top = cwd = Path.cwd().resolve()
     while not os.path.lexists(top / ".git") and top.parent != top:
         top = top.parent
     project = top if os.path.lexists(top / ".git") else cwd
-    cache = Path(os.environ.get("CGMIGRATE_CACHE_DIR") or user_cache_dir("cgmigrate", appauthor=False))
-    return cache / "undo" / digest(os.fsencode(project))[:16]
+    return Path(cache_folder()) / "undo" / digest(os.fsencode(project))[:16]
 
 
 def digest(data: bytes) -> str:

@@ -56,11 +56,20 @@ def _remove_unused(path: str) -> None:
 
 
 def _locked(descriptor: int, wait: bool = True) -> bool:
-    """Lock a file; return False if another process has locked it, or the system has no locks."""
+    return bool(lock(descriptor, wait))
+
+
+def lock(descriptor: int, wait: bool = True) -> bool | None:
+    """Lock a file until it is closed; return False if another process has locked it, None if there are no locks.
+
+    A lock ends with its process. Neither Windows nor every file system has locks.
+    """
     try:
         import fcntl
 
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except (ImportError, OSError):
+    except BlockingIOError:
         return False
+    except (ImportError, OSError):
+        return None
     return True

@@ -1,19 +1,23 @@
-"""Undo: the files of the last run are restored from its journal."""
+"""Undo: the files of the last run are restored from its journal.
+
+The files of a set were written together, so they are restored together or not at all.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgmigrate.project.journal import COMPLETE, ENTRIES, digest, journals_folder, lines_of, runs_in, time_of
+from cgmigrate.project.edit_sets import EditSet, FileChange
+from cgmigrate.project.journal import COMPLETE, ENTRIES, digest, journals_folder, keep_lines, lines_of, runs_in, time_of
 from cgmigrate.project.temporary_files import remove_leftovers
-from cgmigrate.project.write import WriteError, write
+from cgmigrate.project.transaction import SetError, together, write_set
+from cgmigrate.project.write import WriteError, read_regular
 from cgmigrate.text.plurals import counted
 
 _TRIED = "tried"
@@ -30,7 +34,7 @@ class Undone:
 
 
 class _NotRestoredError(Exception):
-    """A file that is not restored, and why; ``later`` says that a later undo can succeed."""
+    """A set that is not restored, and why; ``later`` says that a later undo can succeed."""
 
     def __init__(self, reason: str, later: bool) -> None:
         super().__init__(reason)
@@ -44,12 +48,16 @@ class _Entry:
     before: str
     after: str
     line: bytes
+    set: str
+    """The set of the file in its run; empty for a file that was written alone by a release without sets."""
+    files: int
+    """The number of files of the set."""
 
 
 def undo() -> Undone:
-    """Restore the files of this project's last run that have not changed since.
+    """Restore the sets of files of this project's last run of which no file has changed since.
 
-    Files that were changed or deleted stay in the journal, and the next undo tries them again.
+    Sets with a file that was changed or deleted stay in the journal, and the next undo tries them again.
     """
     problems: list[str] = []
     for run in reversed(runs_in(journals_folder())):
@@ -69,15 +77,24 @@ def _undo(run: Path) -> Undone:
         return Undone(when, problems=(f"the journal of the run of {when} cannot be read: {error.strerror or error}",))
     restored: list[str] = []
     remaining: list[_Entry] = []
-    for entry in entries:
+    # The last set first: it may have been written over the result of those before it.
+    for members in reversed(_sets(entries)):
         try:
-            if _restore(run, entry):
-                restored.append(entry.path)
+            restored += _restore(run, members)
         except _NotRestoredError as error:
             problems.append(str(error))
-            remaining += [entry] if error.later else []
-    _keep(run, remaining)
-    return Undone(when if entries or problems else "", tuple(restored), tuple(problems))
+            remaining += members if error.later else []
+    kept = set(map(id, remaining))
+    _keep(run, [entry for entry in entries if id(entry) in kept])
+    order = {entry.path: number for number, entry in enumerate(entries)}
+    return Undone(when if entries or problems else "", tuple(sorted(restored, key=order.__getitem__)), tuple(problems))
+
+
+def _sets(entries: Iterable[_Entry]) -> list[list[_Entry]]:
+    sets: dict[str | int, list[_Entry]] = {}
+    for number, entry in enumerate(entries):
+        sets.setdefault(entry.set or number, []).append(entry)
+    return list(sets.values())
 
 
 def _entries(run: Path, when: str) -> tuple[list[_Entry], list[str]]:
@@ -101,51 +118,69 @@ def _entry(line: bytes) -> _Entry | None:
     try:
         data = json.loads(line)
         texts = [data[name] for name in ("path", "copy", "before", "after")]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        of_set, files = data.get("set", ""), data.get("files", 1)
+    except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
         return None
     if not all(isinstance(text, str) and text and "\0" not in text for text in texts):
         return None
+    if not isinstance(of_set, str) or not isinstance(files, int):
+        return None
     path, copy, before, after = texts
-    return _Entry(path, copy, before, after, line)
+    return _Entry(path, copy, before, after, line, of_set, files)
 
 
-def _restore(run: Path, entry: _Entry) -> bool:
-    """Restore one file; return False if it has its former content already. Raises _NotRestoredError."""
+def _restore(run: Path, members: Sequence[_Entry]) -> list[str]:
+    """Restore the files of a set; return those that did not have their former content. Raises _NotRestoredError."""
+    try:
+        if len(members) != members[0].files:
+            raise _NotRestoredError("its entries in the journal are damaged", later=False)
+        changes = [change for entry in members if (change := _change(run, entry)) is not None]
+        write_set(EditSet("", tuple(changes)))
+    except SetError as error:
+        # It names the files.
+        raise _NotRestoredError(str(error), later=True) from error
+    except WriteError as error:
+        raise _NotRestoredError(_about_set(members, str(error)), later=True) from error
+    except _NotRestoredError as error:
+        raise _NotRestoredError(_about_set(members, str(error)), error.later) from error
+    finally:
+        for folder in {os.path.dirname(os.path.realpath(entry.path)) for entry in members}:
+            remove_leftovers(folder)
+    return [change.path for change in changes]
+
+
+def _about_set(members: Sequence[_Entry], reason: str) -> str:
+    """Return why a set is not restored, with its files if there are several."""
+    paths = [entry.path for entry in members]
+    return reason if len(paths) == 1 else f"{reason}; {together(paths)}, and none was restored"
+
+
+def _change(run: Path, entry: _Entry) -> FileChange | None:
+    """Return what restores a file; None if it has its former content already. Raises _NotRestoredError."""
     path = entry.path
     try:
-        current = _content(path)
-        if digest(current) == entry.before:
-            return False
-        if digest(current) != entry.after:
-            raise _NotRestoredError(f"{path} has changed since and was left alone", later=True)
-        write(path, current, _former_content(run, entry))
+        current = read_regular(path)
     except WriteError as error:
         raise _NotRestoredError(str(error), later=True) from error
     except OSError as error:
         raise _NotRestoredError(f"{path}: {error.strerror or error}", later=True) from error
-    finally:
-        remove_leftovers(os.path.dirname(os.path.realpath(path)))
-    return True
+    if digest(current) == entry.before:
+        return None
+    if digest(current) != entry.after:
+        raise _NotRestoredError(f"{path} has changed since and was left alone", later=True)
+    return FileChange(path, current, _former_content(run, entry))
 
 
 def _former_content(run: Path, entry: _Entry) -> bytes:
     """Return the content of a file before the run. Raises _NotRestoredError."""
     try:
-        before = _content(str(run / os.path.basename(entry.copy)))
+        before = read_regular(str(run / os.path.basename(entry.copy)))
     except OSError as error:
         reason = f"its copy in the journal cannot be read ({error.strerror or error})"
         raise _NotRestoredError(f"{entry.path} cannot be restored: {reason}", later=False) from error
     if digest(before) != entry.before:
         raise _NotRestoredError(f"{entry.path} cannot be restored: its copy in the journal is damaged", later=False)
     return before
-
-
-def _content(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise WriteError(f"{path} is not a regular file and was left alone")
-        return file.read()
 
 
 def _keep(run: Path, entries: Iterable[_Entry]) -> None:
@@ -157,4 +192,4 @@ def _keep(run: Path, entries: Iterable[_Entry]) -> None:
     with suppress(OSError):
         (run / _TRIED).touch()
         (run / COMPLETE).touch()
-        (run / ENTRIES).write_bytes(b"".join(lines))
+        keep_lines(run, lines)

@@ -230,16 +230,16 @@ def test_a_read_only_file_is_reported_and_left(project: Path, cgmigrate) -> None
 
 
 def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path, cgmigrate, monkeypatch) -> None:
-    from cgmigrate.project import write as writing
+    from cgmigrate.project import transaction
 
     path = write(project / "a.yaml", LEGACY)
-    real = writing.write
+    real = transaction.write_set
 
-    def late(target: str, before: bytes, after: bytes) -> None:
+    def late(*arguments: object) -> None:
         path.write_text(LEGACY + "  --new: 1\n")
-        real(target, before, after)
+        real(*arguments)
 
-    monkeypatch.setattr(writing, "write", late)
+    monkeypatch.setattr(transaction, "write_set", late)
     result = cgmigrate("fix", "a.yaml")
     assert result.exit_code == 2
     assert path.read_text() == LEGACY + "  --new: 1\n"
