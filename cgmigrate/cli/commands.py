@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,7 @@ def check(
       2  A path or option cannot be used.
     """
     from cgmigrate.cli import check as checking
+    from cgmigrate.cli.recovery import recover
 
     if reason and (not add_ignore or len(reason.splitlines()) > 1):
         raise click.UsageError("--reason takes one line of text and needs --add-ignore")
@@ -102,9 +104,11 @@ def check(
             "--add-ignore and --strict contradict each other: with --strict, comments suppress nothing"
         )
     selection, reporting = selection._replace(strict=strict), reporting._replace(statistics=statistics)
+    recovered = recover(selection.paths)
     if show_settings or show_files:
         sys.exit(checking.show(selection, reporting, settings=show_settings))
-    sys.exit(checking.check(selection, reporting, CheckMode(write_baseline, prune_baseline, add_ignore, reason or "")))
+    mode = CheckMode(write_baseline, prune_baseline, add_ignore, reason or "")
+    sys.exit(max(recovered, checking.check(selection, reporting, mode)))
 
 
 @main.command()
@@ -137,6 +141,7 @@ def fix(
       2  A path or option cannot be used, or a file cannot be written.
     """
     from cgmigrate.cli import fix as fixing
+    from cgmigrate.cli.recovery import recover
 
     if undo:
         if selection.paths or diff or interactive:
@@ -149,27 +154,31 @@ def fix(
         raise click.UsageError(f"--fix-only reports no diagnostics: remove {options}")
     if diff and reporting.format:
         raise click.UsageError("--diff prints a patch and no diagnostics: remove --output-format")
-    sys.exit(fixing.fix(selection, reporting, FixMode(diff, unsafe_fixes, interactive, fix_only)))
+    mode = FixMode(diff, unsafe_fixes, interactive, fix_only)
+    sys.exit(max(recover(selection.paths), fixing.fix(selection, reporting, mode)))
 
 
 @main.command()
 def undo() -> None:
     """Restore the files that the last run of `fix` or `check --add-ignore` wrote in this project.
 
-    A file that has changed since then is not restored. Run it again to undo the run before.
+    A file that has changed since then is not restored, nor are the files that were written together with it. Run it
+    again to undo the run before.
 
     \b
     Exit status:
       0  All files are restored, or there is nothing to undo.
       1  A file could not be restored.
+      2  An interrupted write could not be reverted.
     """
     sys.exit(_undo())
 
 
 def _undo() -> int:
+    from cgmigrate.cli.recovery import recover
     from cgmigrate.cli.undo import undo_last_run
 
-    return DIAGNOSTICS if undo_last_run() else CLEAN
+    return max(recover(), DIAGNOSTICS if undo_last_run() else CLEAN)
 
 
 @main.command()
@@ -273,10 +282,12 @@ def verify(
       2  A comparison has no result, or a path or option cannot be used.
     """
     from cgmigrate.cli import verify as verifying
+    from cgmigrate.cli.recovery import recover
     from cgmigrate.verify.plan import Scale, Selection
     from cgmigrate.verify.session import VerifyOptions
 
     scale = Scale(steps, tokens, nproc, workloads or None, verifying.packing_of(packing))
+    recovered = recover([path for path in paths if os.path.exists(path)])
     request = VerifyOptions(
         Selection(paths, source, target, unsafe_fixes, after or "", exclude),
         level=level,
@@ -287,7 +298,7 @@ def verify(
         folder=work,
         launcher=launcher,
     )
-    sys.exit(verifying.verify(request, as_json, report))
+    sys.exit(max(recovered, verifying.verify(request, as_json, report)))
 
 
 @main.group(name="rules", invoke_without_command=True)
