@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -287,7 +286,7 @@ def verify(
     from cgmigrate.verify.session import VerifyOptions
 
     scale = Scale(steps, tokens, nproc, workloads or None, verifying.packing_of(packing))
-    recovered = recover([path for path in paths if os.path.exists(path)])
+    recovered = recover(paths)
     request = VerifyOptions(
         Selection(paths, source, target, unsafe_fixes, after or "", exclude),
         level=level,
