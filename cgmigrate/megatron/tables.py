@@ -29,15 +29,15 @@ class Accepted:
     is none (an enum's member, a factory), else empty. A field or flag that has to be given has neither.
     """
 
-    type: str = ""
-    choices: tuple[object, ...] = ()
-    default: object = None
-    expression: str = ""
-    required: bool = False
-    init: bool = True
-    dest: str = ""
-    action: str = ""
-    nargs: object = None
+    type: str
+    choices: tuple[object, ...]
+    default: object
+    expression: str
+    required: bool
+    init: bool
+    dest: str
+    action: str
+    nargs: object
 
     @classmethod
     def of(cls, row: Row) -> Accepted:

@@ -142,7 +142,7 @@ class SiteRewriter:
         if isinstance(value, bool) or value is None:
             return {True: "true", False: "false", None: "null"}[value]
         sample = like.items[0].target if like.kind == "seq" and like.items else like
-        style = sample.style if sample.kind == "scalar" and sample.style in ("'", '"') else None
+        style = sample.style if sample.style in ("'", '"') else None
         if style is None and not (sample.kind == "scalar" and isinstance(scalar_value(sample), str)):
             style = key.style
         word = str(value)
