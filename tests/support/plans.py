@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.sites import Document
+from cgmigrate.documents.sites import Document, Written
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic
 from cgmigrate.lint.plan import Plan, plan_alone
 from cgmigrate.megatron.settings import Settings
@@ -20,6 +20,11 @@ class Examined:
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         return self.plan.files[0].diagnostics
+
+    @property
+    def skipped(self) -> Sequence[tuple[Written, str]]:
+        """The names that get no diagnostic, each with its owner."""
+        return self.plan.files[0].skipped
 
     @property
     def safe(self) -> dict[int, Settings]:
