@@ -193,7 +193,7 @@ class Output:
         if not self.reporting.verbose:
             return
         discovery = self.run.discovery
-        by_syntax = ", ".join(f"{count} {syntax.value}" for syntax, count in discovery.seed_counts.items() if count)
+        by_syntax = ", ".join(f"{count} {syntax.name}" for syntax, count in discovery.seed_counts.items() if count)
         self.message(
             f"Searched {discovery.files_seen} of {discovery.files_listed} files; "
             f"with CUDA-graph settings: {by_syntax or 'none'}."

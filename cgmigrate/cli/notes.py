@@ -28,7 +28,7 @@ def print_notes(run: Run, files: Iterable[Checked], output: Output) -> None:
     for note in run.notes:
         output.message(f"note: {note}")
     for syntax, count in run.unread.items():
-        kind = syntax.name.lower().replace("_", " ")
+        kind = syntax.name.lower()
         unread = counted(count, f"{kind} file")
         output.message(f"note: {unread} with CUDA-graph settings not read; this version reads YAML and Python.")
     for owner, places in _by_owner(files, output.reporting.verbose).items():

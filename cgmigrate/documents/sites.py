@@ -4,14 +4,14 @@ A *site* is the settings that configure one model at one place: one mapping, one
 A *document* reads a file's text, lists its sites and problems, and turns rewrites into edits. It knows no rules, no
 owners and no releases.
 
-To add a syntax, write a class with the members of ``Document`` and an entry in ``documents/syntax.py``. The caller
+To add a syntax, write a class with the members of ``Document`` and register it in ``documents/syntax.py``. The caller
 uses a document in this order:
 
 1. ``sites``, ``problems`` and ``skipped`` are complete once the document exists. No text raises an exception: one that
    cannot be read is a problem of one of the kinds in ``UNREADABLE``.
 2. ``edits`` returns edits for rewrites, and ``check`` reads the edited text again and says whether anything else
    changed. The edits are used only if it says nothing.
-3. ``risk``, ``spelled`` and ``quotes`` are for the report.
+3. ``risk``, ``spelled`` and ``quotes`` are for the report; ``comments`` and ``joined_lines`` for suppressions.
 
 All offsets count code points of the decoded text, without a byte order mark.
 """
@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from cgmigrate.documents.comments import Commented
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -170,14 +171,15 @@ class Problem:
     fix: str = ""
 
 
-class Document(Protocol):
+class Document(Commented, Protocol):
     """One file, read in its syntax.
 
     A rewrite gives a site other settings. ``rewrites`` are by the index of the site: its own settings afterwards. For
     the index of a problem they are empty, and the problem's replacement is written.
     """
 
-    text: str
+    path: str
+    """The absolute path of the file, empty for a text without one."""
 
     @property
     def sites(self) -> Sequence[Site]:

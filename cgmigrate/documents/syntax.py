@@ -1,64 +1,96 @@
-"""The syntaxes: which one a file is written in, and the document that reads it."""
+"""The registry of syntaxes: which files are written in each, and the class of documents that reads them.
+
+To add a syntax, write a class with the members of ``sites.Document`` and register it below. Discovery, diagnostics,
+suppression comments and fixes need no change.
+"""
 
 from __future__ import annotations
 
 import os
-from enum import Enum
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from cgmigrate.documents.comments import UnreadText
     from cgmigrate.documents.sites import Document
 
 
-class Syntax(Enum):
-    """The syntax of a file."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Syntax:
+    """One syntax.
 
-    YAML = "YAML"
-    PYTHON = "Python"
-    COMMAND_LINE = "command line"
-    MARKDOWN = "Markdown"
-
-
-_BY_SUFFIX = {
-    "yaml": Syntax.YAML,
-    "yml": Syntax.YAML,
-    "py": Syntax.PYTHON,
-    "pyi": Syntax.PYTHON,
-    "sh": Syntax.COMMAND_LINE,
-    "bash": Syntax.COMMAND_LINE,
-    "args": Syntax.COMMAND_LINE,
-    "slurm": Syntax.COMMAND_LINE,
-    "sbatch": Syntax.COMMAND_LINE,
-    "dockerfile": Syntax.COMMAND_LINE,
-    "md": Syntax.MARKDOWN,
-    "markdown": Syntax.MARKDOWN,
-    "mdx": Syntax.MARKDOWN,
-}
-
-
-def syntax_of(path: str) -> Syntax | None:
-    """Return the syntax of a file by its name, or None for a kind of file that is not read.
-
-    The suffix decides, in any case (``README.MD``); after it, a name that starts with ``Dockerfile``.
+    ``suffixes`` are those of its files, in lower case; ``prefix`` begins the names of others (``Dockerfile.ci``).
+    ``document`` is the module and class that reads a file (``package.module:Class``), which gets the text and the
+    path. Without it, files are only counted, and ``not_read`` is the message to a user who names one.
     """
-    name = path.rpartition("/")[2]
-    stem, _, suffix = name.rpartition(".")
-    syntax = _BY_SUFFIX.get(suffix.lower()) if stem else None
-    if syntax is None and name.startswith("Dockerfile"):
-        return Syntax.COMMAND_LINE
+
+    YAML: ClassVar[Syntax]
+    PYTHON: ClassVar[Syntax]
+    COMMAND_LINE: ClassVar[Syntax]
+    MARKDOWN: ClassVar[Syntax]
+
+    name: str
+    suffixes: tuple[str, ...]
+    document: str = ""
+    prefix: str = ""
+    not_read: str = ""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether this version reads files in this syntax."""
+        return bool(self.document)
+
+
+SYNTAXES: list[Syntax] = []
+_BY_SUFFIX: dict[str, Syntax] = {}
+
+
+def register(syntax: Syntax) -> Syntax:
+    """Add a syntax to the registry, and return it."""
+    SYNTAXES.append(syntax)
+    _BY_SUFFIX.update(dict.fromkeys(syntax.suffixes, syntax))
     return syntax
 
 
-READ = (Syntax.YAML, Syntax.PYTHON)
-"""The syntaxes that this version reads. In others it only counts the files that contain the names."""
+Syntax.YAML = register(Syntax("YAML", ("yaml", "yml"), "cgmigrate.documents.yaml:YamlDocument"))
+Syntax.PYTHON = register(Syntax("Python", ("py", "pyi"), "cgmigrate.documents.python:PythonDocument"))
+Syntax.COMMAND_LINE = register(
+    Syntax(
+        "command line",
+        ("sh", "bash", "args", "slurm", "sbatch", "dockerfile"),
+        prefix="Dockerfile",
+        not_read="shell and other command lines are not read yet",
+    )
+)
+Syntax.MARKDOWN = register(Syntax("Markdown", ("md", "markdown", "mdx"), not_read="Markdown is not read yet"))
+
+
+def syntax_of(path: str) -> Syntax | None:
+    """Return the syntax of a file by its name, or None for a kind of file that is not known.
+
+    The suffix decides, in any case (``README.MD``); after it, the beginning of the name.
+    """
+    name = path.rpartition("/")[2]
+    stem, _, suffix = name.rpartition(".")
+    by_suffix = _BY_SUFFIX.get(suffix.lower()) if stem else None
+    return by_suffix or next((syntax for syntax in SYNTAXES if syntax.prefix and name.startswith(syntax.prefix)), None)
 
 
 def document_of(path: str, text: str, syntax: Syntax) -> Document:
-    """Return the document that reads a file's text; ``syntax`` is one of ``READ``."""
-    if syntax is Syntax.PYTHON:
-        from cgmigrate.documents.python import PythonDocument
+    """Return the document that reads a file's text; ``syntax`` is one that is read."""
+    document: Document = _class_of(syntax)(text, os.path.abspath(path))
+    return document
 
-        return PythonDocument(text, os.path.abspath(path))
-    from cgmigrate.documents.yaml import YamlDocument
 
-    return YamlDocument(text)
+def unread_text(text: str, syntax: Syntax) -> UnreadText:
+    """Return a text without a document, such as one that is not UTF-8, with the comments that it surely has."""
+    from cgmigrate.documents.comments import UnreadText
+
+    return UnreadText(text, _class_of(syntax).comment_form)
+
+
+def _class_of(syntax: Syntax) -> Any:
+    from importlib import import_module
+
+    module, _, name = syntax.document.partition(":")
+    return getattr(import_module(module), name)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import ProblemKind
-from cgmigrate.documents.syntax import Syntax, document_of
+from cgmigrate.documents.syntax import Syntax, document_of, unread_text
 from cgmigrate.lint.checked import Checked, Chooser
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
@@ -48,13 +48,13 @@ class FileChecker:
         try:
             checked = self._check(source)
         except TOO_DEEP as error:
-            checked = self._unreadable(source.path, source.data, ProblemKind.TOO_COMPLEX, too_deep(error))
+            checked = self._unreadable(source, ProblemKind.TOO_COMPLEX, too_deep(error))
         return self._without_known(checked)
 
     def check_too_large(self, file: TooLarge) -> Checked:
         """Return the diagnostic of a file that is not parsed."""
         message = f"the file has {file.size:,} bytes and is not read as a configuration"
-        return self._without_known(self._unreadable(file.path, b"", CheckKind.TOO_LARGE, message))
+        return self._without_known(self._unreadable(file, CheckKind.TOO_LARGE, message))
 
     def _check(self, source: Source) -> Checked:
         from cgmigrate.text.encoding import decode
@@ -64,9 +64,9 @@ class FileChecker:
         except UnicodeDecodeError as error:
             line = source.data.count(b"\n", 0, error.start) + 1
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
-            return self._unreadable(source.path, source.data, CheckKind.NOT_UTF8, message)
+            return self._unreadable(source, CheckKind.NOT_UTF8, message)
         document = document_of(source.path, text, source.syntax)
-        comments = self._comments(source, document)
+        comments = self._comments(document)
         plan = self._plan(source, document, comments)
         checked = self._with_diagnostics(source, bom, plan, comments)
         if self.options.add_ignore:
@@ -120,12 +120,12 @@ class FileChecker:
 
     # --- suppressions -----------------------------------------------------------------------------
 
-    def _comments(self, source: Source, document: Document) -> SuppressionComments | None:
+    def _comments(self, document: Document) -> SuppressionComments | None:
         if "cgmigrate:" not in document.text or self.options.strict:
             return None
         from cgmigrate.lint.suppressions import SuppressionComments
 
-        return SuppressionComments(document.text, source.syntax, document)
+        return SuppressionComments(document)
 
     def _suppressed(self, comments: SuppressionComments, path: str, diagnostics: tuple[Diagnostic, ...]) -> Suppressed:
         rules = self.contexts.rules_of(path)
@@ -148,7 +148,7 @@ class FileChecker:
             return checked
         diagnostics = self.baseline.part(path, checked.diagnostics)[0] if self.baseline else checked.diagnostics
         added = add_suppressions(
-            document, syntax, diagnostics, lambda text: document_of(path, text, syntax), self.options.reason
+            document, diagnostics, lambda text: document_of(path, text, syntax), self.options.reason
         )
         return replace(checked, after=added.text if added.suppressed else None, fixed=added.suppressed)
 
@@ -189,20 +189,23 @@ class FileChecker:
         diagnostics = sorted((*checked.fixed, *shown), key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
         return replace(checked, diagnostics=tuple(diagnostics) if checked.fixed else shown, known=known)
 
-    def _unreadable(self, path: str, data: bytes, kind: ProblemKind | CheckKind, message: str) -> Checked:
+    def _unreadable(self, file: Source | TooLarge, kind: ProblemKind | CheckKind, message: str) -> Checked:
         from cgmigrate.lint.diagnostics import Diagnostic
         from cgmigrate.text.spans import Span
 
+        path = file.path
         rule = enabled_rule_for(kind, self.contexts.rules_of(path))
         diagnostic = Diagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
         diagnostics = self.contexts.selected(path, (diagnostic,))
-        if b"cgmigrate:" in data and not self.options.strict:
+        if isinstance(file, TooLarge):
+            return Checked(path, b"", "", diagnostics)
+        if b"cgmigrate:" in file.data and not self.options.strict:
             from cgmigrate.lint.suppressions import SuppressionComments
 
-            comments = SuppressionComments(data.decode("utf-8", "replace"), Syntax.YAML, None)
+            comments = SuppressionComments(unread_text(file.data.decode("utf-8", "replace"), file.syntax))
             suppressed = self._suppressed(comments, path, diagnostics)
-            return Checked(path, data, "", suppressed.shown, hidden=suppressed.hidden)
-        return Checked(path, data, "", diagnostics)
+            return Checked(path, file.data, "", suppressed.shown, hidden=suppressed.hidden)
+        return Checked(path, file.data, "", diagnostics)
 
     def _outside(self, path: str) -> str:
         """Return the real path of a file if a link leads out of the paths; empty for files in them, and for stdin."""

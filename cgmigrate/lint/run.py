@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.syntax import READ, Syntax
+from cgmigrate.documents.syntax import Syntax
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.project.discovery import Discovery
 from cgmigrate.project.inputs import Input, InputError, Source, TooLarge
@@ -66,7 +66,7 @@ class Run:
             return
         checker = self.checker(sources)
         for item in inputs:
-            if isinstance(item, Source) and item.syntax not in READ:
+            if isinstance(item, Source) and not item.syntax.is_read:
                 self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
             else:
                 yield _checked(checker, item)
@@ -87,7 +87,7 @@ class Run:
         """
         self.contexts.load_team_rules()
         for source in sources:
-            if source.syntax in READ:
+            if source.syntax.is_read:
                 self.contexts.rules_of(source.path)
 
     def covers(self, name: str, rule: str) -> bool:

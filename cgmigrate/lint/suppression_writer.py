@@ -13,7 +13,6 @@ from enum import Enum
 from itertools import accumulate
 
 from cgmigrate.documents.sites import Document
-from cgmigrate.documents.syntax import Syntax
 from cgmigrate.lint.diagnostics import Diagnostic
 from cgmigrate.lint.kinds import UNREADABLE, CheckKind
 from cgmigrate.lint.suppressions import Suppression, SuppressionComments
@@ -41,13 +40,12 @@ class Added:
 
 def add_suppressions(
     document: Document,
-    syntax: Syntax,
     diagnostics: Sequence[Diagnostic],
     read: Callable[[str], Document],
     reason: str = "",
 ) -> Added:
     """Write comments for diagnostics of a document; ``read`` reads an edited text like the document."""
-    writer = _Writer(document, syntax, read, reason)
+    writer = _Writer(document, read, reason)
     if not _is_unreadable(document):
         writer.waiting = [(item, item) for item in diagnostics if item.reports not in _WITHOUT_COMMENT]
     for placement in _Placement:
@@ -62,7 +60,6 @@ class _Writer:
     """The document as far as comments are written, and the diagnostics that wait for theirs."""
 
     document: Document
-    syntax: Syntax
     read: Callable[[str], Document]
     reason: str
     waiting: list[tuple[Diagnostic, Diagnostic]] = field(default_factory=list)
@@ -73,7 +70,7 @@ class _Writer:
         """Write a comment at one placement for every diagnostic for which that is possible."""
         if not self.waiting:
             return
-        comments = self._comments(self.document)
+        comments = SuppressionComments(self.document)
         # All lines at once nearly always works; else each half is tried, the last one first, so that lines above stay.
         groups = [sorted({_line(comments, current, placement) for _, current in self.waiting})]
         while groups and self.waiting:
@@ -83,7 +80,7 @@ class _Writer:
 
     def _write(self, placement: _Placement, lines: frozenset[int]) -> bool:
         """Write comments for what waits on some lines; change nothing and return False if that does not work."""
-        comments = self._comments(self.document)
+        comments = SuppressionComments(self.document)
         codes: dict[int, set[str]] = {}
         for _, current in self.waiting:
             if (line := _line(comments, current, placement)) in lines:
@@ -96,7 +93,7 @@ class _Writer:
             return False
         offsets = _Offsets(edits)
         moved = [(first, replace(current, span=offsets.span(current.span))) for first, current in self.waiting]
-        edited_comments = self._comments(edited)
+        edited_comments = SuppressionComments(edited)
         waiting = [pair for pair in moved if not edited_comments.of(pair[1])]
         ids = {id(first) for first, _ in waiting}
         if any(id(first) in ids and _line(comments, current, placement) in codes for first, current in self.waiting):
@@ -104,9 +101,6 @@ class _Writer:
         self.suppressed += [first for first, _ in self.waiting if id(first) not in ids]
         self.document, self.waiting = edited, waiting
         return True
-
-    def _comments(self, document: Document) -> SuppressionComments:
-        return SuppressionComments(document.text, self.syntax, document)
 
     def _read_again(self, text: str) -> Document | None:
         """Return the document of an edited text, None unless it reads like the current one."""
@@ -121,7 +115,8 @@ class _Writer:
                 at = text.rindex("]", suppression.span.start, suppression.span.end)
                 missing = [code for code in codes if code not in suppression.codes]
                 return Edit(at, at, "".join(f", {code}" for code in missing))
-        comment = f"# cgmigrate: ignore[{', '.join(codes)}]{' ' + self.reason if self.reason else ''}"
+        ignored = f"cgmigrate: ignore[{', '.join(codes)}]{' ' + self.reason if self.reason else ''}"
+        comment = self.document.comment_form.comment(ignored)
         start, end = comments.bounds(line)
         if not before:
             return Edit(end, end, f"  {comment}")

@@ -11,16 +11,16 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from cgmigrate.documents.sites import UNREADABLE, Document
-from cgmigrate.documents.syntax import Syntax
-from cgmigrate.lint.comments import LINE_BREAK, comment_lines, merged, python_comments, yaml_comments
+from cgmigrate.documents.comments import LINE_BREAK, Commented, CommentForm
 from cgmigrate.lint.diagnostics import Diagnostic
 from cgmigrate.lint.rules import Rule
 from cgmigrate.text.spans import Span
 
 _FORMS = "`cgmigrate: ignore[CODE] reason` or `cgmigrate: ignore-file`"
-_SUPPRESSION = re.compile(r"#[ \t]*cgmigrate:[ \t]*(?P<keyword>[\w-]*)[ \t]*(?P<codes>\[[^\]\n\r]*\]?)?", re.IGNORECASE)
+_SUPPRESSION = r"[ \t]*cgmigrate:[ \t]*(?P<keyword>[\w-]*)[ \t]*(?P<codes>\[[^\]\n\r]*\]?)?"
+"""What follows the sign that begins a comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +48,22 @@ class Suppressed:
 
 
 class SuppressionComments:
-    """All suppressions of one file. ``document`` is None if the file could not be read."""
+    """All suppressions of one file."""
 
-    def __init__(self, text: str, syntax: Syntax, document: Document | None) -> None:
-        self._text = text
+    def __init__(self, document: Commented) -> None:
+        self._text = text = document.text
         self._starts = [0, *(match.end() for match in LINE_BREAK.finditer(text))]
-        comments, joined = _comments(text, syntax, document)
-        self._joined = merged(joined)
-        self._alone = {self.line_of(span.start) for span in comments if not self._before(span.start).strip()}
+        comments = document.comments()
+        self._joined = _merged(document.joined_lines())
+        self._alone = {self.line_of(comment.span.start) for comment in comments if comment.alone}
         self._below: dict[int, int] = {}
         for line in sorted(self._alone, reverse=True):
             self._below[line] = self._below.get(line + 1, line + 1)
+        pattern = _pattern(document.comment_form)
         self.suppressions = [
             self._suppression(match)
-            for span in comments
-            for match in _SUPPRESSION.finditer(text, span.start, span.end)
+            for comment in comments
+            for match in pattern.finditer(text, comment.span.start, comment.span.end)
             if match["keyword"].lower().startswith("ig") or match["codes"]
         ]
         self._on: dict[int, list[Suppression]] = {}
@@ -145,9 +146,6 @@ class SuppressionComments:
             if not any(self._applies(suppression, diagnostic) for suppression in named):
                 yield diagnostic
 
-    def _before(self, offset: int) -> str:
-        return self._text[self._starts[self.line_of(offset)] : offset]
-
     def _line_below(self, line: int) -> int:
         """Return the line that a comment on a line of its own is about."""
         return self._below.get(line + 1, line + 1)
@@ -169,11 +167,20 @@ class SuppressionComments:
         )
 
 
-def _comments(text: str, syntax: Syntax, document: Document | None) -> tuple[list[Span], list[Span]]:
-    """Return the comments of a file, and the pieces of several lines that no comment can be in."""
-    if document is None or any(problem.kind in UNREADABLE for problem in document.problems):
-        return comment_lines(text), []
-    return python_comments(text) if syntax is Syntax.PYTHON else yaml_comments(text, document)
+@cache
+def _pattern(form: CommentForm) -> re.Pattern[str]:
+    return re.compile(re.escape(form.start) + _SUPPRESSION, re.IGNORECASE)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in order, those that overlap as one."""
+    result: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, span.end)):
+        if result and span.start < result[-1].end:
+            result[-1] = Span(result[-1].start, max(result[-1].end, span.end))
+        else:
+            result.append(span)
+    return result
 
 
 def _input_error(keyword: str, listed: str, codes: Sequence[str]) -> str:

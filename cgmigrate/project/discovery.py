@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.syntax import READ, Syntax
+from cgmigrate.documents.syntax import SYNTAXES, Syntax
 from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
 from cgmigrate.project.listing import ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
@@ -29,7 +29,7 @@ class Counters:
     names_listed: list[str] = field(default_factory=list, init=False)
     files_seen: int = field(default=0, init=False)
     """Files whose bytes were searched."""
-    seed_counts: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(Syntax, 0), init=False)
+    seed_counts: dict[Syntax, int] = field(default_factory=lambda: dict.fromkeys(SYNTAXES, 0), init=False)
     """Files that are examined or too large."""
     submodules: list[str] = field(default_factory=list, init=False)
     """Git submodules that were skipped."""
@@ -56,7 +56,7 @@ class Discovery(Counters):
 
     def __iter__(self) -> Iterator[Input]:
         self.files_listed = self.files_seen = 0
-        self.seed_counts = dict.fromkeys(Syntax, 0)
+        self.seed_counts = dict.fromkeys(SYNTAXES, 0)
         entries = self._entries()
         self.names_listed = [entry.path for entry in entries if isinstance(entry, ListedFile)]
         self.files_listed = len(self.names_listed)
@@ -112,7 +112,7 @@ class Discovery(Counters):
 
 def is_examined(data: bytes, syntax: Syntax, seeds: Seeds) -> bool:
     """Return whether a text is examined: it contains a seed word or, in a syntax that is read, a suppression."""
-    return seeds.in_file(data) or (SUPPRESSION_MARK in data and syntax in READ)
+    return seeds.in_file(data) or (SUPPRESSION_MARK in data and syntax.is_read)
 
 
 def _rest_has_seed_word(descriptor: int, piece: bytes, seeds: Seeds) -> bool:

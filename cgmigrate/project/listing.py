@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from cgmigrate.documents.syntax import READ, Syntax, syntax_of
+from cgmigrate.documents.syntax import SYNTAXES, Syntax, syntax_of
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.git import run_git
 from cgmigrate.project.ignore_files import IgnoreFile, Patterns, is_ignored, read_ignore_files
@@ -41,19 +41,18 @@ SKIPPED = (
 )
 """Folders of tools and of other projects: entered if git tracks files in them or the user names them."""
 
-_UNKNOWN_KIND = "not a kind of file that cgmigrate reads (YAML, Python)"
-_NOT_READ_YET = {
-    Syntax.COMMAND_LINE: "shell and other command lines are not read yet, only YAML and Python",
-    Syntax.MARKDOWN: "Markdown is not read yet, only YAML and Python",
-}
-
 
 def syntax_of_named(path: str) -> Syntax | InputError:
     """Return the syntax of a file that the user named, or why it is not examined."""
     syntax = syntax_of(path)
-    if syntax in READ:
+    if syntax is not None and syntax.is_read:
         return syntax
-    return InputError(path, _NOT_READ_YET[syntax] if syntax else _UNKNOWN_KIND, missing=False)
+    read = [other.name for other in SYNTAXES if other.is_read]
+    if syntax is None:
+        reason = f"not a kind of file that cgmigrate reads ({', '.join(read)})"
+    else:
+        reason = f"{syntax.not_read}, only {' and '.join(read)}"
+    return InputError(path, reason, missing=False)
 
 
 class ListedFile(NamedTuple):

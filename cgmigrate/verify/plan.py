@@ -142,7 +142,7 @@ def _check_after(after: str, paths: Sequence[str]) -> None:
 
 def _readable(after: str, before: str) -> None:
     """Check that the migrated form can be read in the syntax of the file. Raises PlanError."""
-    from cgmigrate.documents.syntax import READ, document_of, syntax_of
+    from cgmigrate.documents.syntax import document_of, syntax_of
     from cgmigrate.text.encoding import decode
 
     try:
@@ -151,7 +151,7 @@ def _readable(after: str, before: str) -> None:
         raise PlanError(f"--after {after}: {error.strerror}") from error
     except ValueError as error:
         raise PlanError(f"--after {after}: {error}") from error
-    if (syntax := syntax_of(before)) in READ:
+    if (syntax := syntax_of(before)) is not None and syntax.is_read:
         problems = document_of(after, text, syntax).problems
         if unread := [problem for problem in problems if problem.kind in UNREADABLE]:
             raise PlanError(f"--after {after}: {unread[0].message}")

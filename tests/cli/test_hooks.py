@@ -13,16 +13,12 @@ import yaml
 from identify import identify
 
 from cgmigrate.cli.commands import main
-from cgmigrate.documents import syntax as syntaxes
-from cgmigrate.documents.syntax import Syntax, syntax_of
+from cgmigrate.documents.syntax import SYNTAXES, syntax_of
 from tests.support.installing import copy_of_checkout, skip_without_registry
 from tests.support.paths import ROOT
 from tests.support.reports import places_in
 
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
-READ = (Syntax.YAML, Syntax.PYTHON)
-"""The syntaxes that this version reads; of others it only counts files."""
-
 LEGACY = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
 MIGRATED = "MODEL_ARGS:\n  --bf16: true\n  --cuda-graph-impl: local\n"
 UNDECIDED = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: ${GRAPHS}\n"
@@ -49,13 +45,14 @@ def test_there_is_a_hook_that_checks_and_one_that_fixes() -> None:
 
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
 def test_the_hooks_get_every_file_that_is_read_and_no_other(hook: dict) -> None:
-    suffixes = [suffix for suffix, syntax in syntaxes._BY_SUFFIX.items() if syntax in READ]
+    suffixes = [suffix for syntax in SYNTAXES if syntax.is_read for suffix in syntax.suffixes]
     assert suffixes
     for suffix in suffixes:
         assert passed_on(hook, f"conf/a.{suffix}") and passed_on(hook, f"conf/A.{suffix.upper()}")
-    others = [f"a.{suffix}" for suffix, syntax in syntaxes._BY_SUFFIX.items() if syntax not in READ]
+    others = [f"a.{suffix}" for syntax in SYNTAXES if not syntax.is_read for suffix in syntax.suffixes]
     for name in [*others, ".clang-format", ".yamllint", "wscript", "a.eyaml", "a.gyp", "Dockerfile", "a.yaml.j2"]:
-        assert syntax_of(name) not in READ, name
+        syntax = syntax_of(name)
+        assert syntax is None or not syntax.is_read, name
         assert not passed_on(hook, name), name
 
 

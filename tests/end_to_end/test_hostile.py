@@ -355,12 +355,12 @@ def test_a_file_is_not_parsed_for_each_of_its_diagnostics(
 def test_comments_are_read_once_for_each_trial(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cgmigrate.lint import suppressions
+    from cgmigrate.documents.python import comments
 
     Path("a.py").write_text(PYTHON + CALLS["booleans"] * 60)
     read: list[int] = []
-    in_python = suppressions.python_comments
-    monkeypatch.setattr(suppressions, "python_comments", lambda text: read.append(1) or in_python(text))
+    in_python = comments.comments_of
+    monkeypatch.setattr(comments, "comments_of", lambda *words: read.append(1) or in_python(*words))
     cgmigrate("check", "--add-ignore", "a.py")
     assert Path("a.py").read_text().count("cgmigrate: ignore") == 60
     assert 1 <= len(read) <= 6

@@ -346,13 +346,13 @@ def test_after_add_ignore_only_idle_comments_are_found(pairs, newline: str, bom:
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
     checked = run.checker([]).check(Source("a.yaml", Syntax.YAML, data))
-    added = add_suppressions(document, Syntax.YAML, checked.diagnostics, YamlDocument)
+    added = add_suppressions(document, checked.diagnostics, YamlDocument)
     assert {diagnostic.rule for diagnostic in added.remaining} <= {"CG012", "CG001"}
     again = run.checker([]).check(Source("a.yaml", Syntax.YAML, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012", "CG001"}
     # Nothing but comments came in.
     assert _without_requests(added.text) == _without_requests(text)
-    third = add_suppressions(YamlDocument(added.text), Syntax.YAML, again.diagnostics, YamlDocument)
+    third = add_suppressions(YamlDocument(added.text), again.diagnostics, YamlDocument)
     assert third.text == added.text
 
 
@@ -402,7 +402,7 @@ def test_in_python_too_after_add_ignore_only_idle_comments_are_found(statements,
     run = Run([], Options(rewrite=False))
     checked = run.checker([]).check(Source("a.py", Syntax.PYTHON, text.encode()))
     assert {diagnostic.rule for diagnostic in checked.diagnostics} - {"CG012"}
-    added = add_suppressions(PythonDocument(text), Syntax.PYTHON, checked.diagnostics, PythonDocument)
+    added = add_suppressions(PythonDocument(text), checked.diagnostics, PythonDocument)
     again = run.checker([]).check(Source("a.py", Syntax.PYTHON, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012"}
     assert ast.dump(ast.parse(added.text)) == ast.dump(ast.parse(text))

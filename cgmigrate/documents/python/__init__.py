@@ -1,6 +1,7 @@
 """Python files. ``document`` reads a file and rewrites its settings, with the help of the other modules.
 
-* Text and names: ``source``, ``lines``, ``name_resolution``, ``class_origins``, ``definitions``, ``scopes``.
+* Text and names: ``source``, ``lines``, ``comments``, ``name_resolution``, ``class_origins``, ``definitions``,
+  ``scopes``.
 * Sites: ``calls``, ``argument_lists``, ``assignments`` (with ``object_states``) and ``built_models`` read ``places``;
   ``values`` reads what they set; ``site_assembly`` makes sites of them.
 * Other uses of deprecated names: ``other_uses``, ``scope_tests``, ``name_strings``, ``read_messages``, ``use_owners``,

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate
 
+from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
 from cgmigrate.documents.python.assignments import Assignments
 from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in
@@ -46,6 +48,8 @@ _DEPRECATED_WORD = re.compile(
 class PythonDocument:
     """A Python file; see ``sites.Document``. ``path`` shows whose code it is."""
 
+    comment_form = CommentForm()
+
     def __init__(self, text: str, path: str = "", sites_only: bool = False) -> None:
         self.text = text
         self.sites: list[Site] = []
@@ -56,7 +60,7 @@ class PythonDocument:
         self._places: list[Place] = []
         self._fixes: dict[int, list[Edit]] = {}
         self._risks: FixRisks | None = None
-        self._path = path
+        self.path = path
         self._checked = ""
         self._again: PythonDocument | None = None
         self._qualified_names = QualifiedNames()
@@ -132,6 +136,22 @@ class PythonDocument:
         """Return the class and function around an offset; see ``sites.Document``."""
         return self._qualified_names.at(offset)
 
+    def comments(self) -> Sequence[Comment]:
+        """Return the comments; see ``comments.Commented``."""
+        return comments_at(self.text, self._comments[0])
+
+    def joined_lines(self) -> Sequence[Span]:
+        """Return the strings and statements of several lines that no comment can be in, with the rest of the lines."""
+        return self._comments[1]
+
+    @cached_property
+    def _comments(self) -> tuple[list[Span], list[Span]]:
+        if any(problem.kind in UNREADABLE for problem in self.problems):
+            return lines_of_comments(self.text, self.comment_form), []
+        from cgmigrate.documents.python.comments import comments_of
+
+        return comments_of(self.text, self.comment_form)
+
     def risk(self, index: int) -> str:
         """Return why the fix of a site or problem is not safe; see ``sites.Document``."""
         if self._risks is None:
@@ -166,7 +186,7 @@ class PythonDocument:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
         if edited == self._checked:
             return ""
-        again = PythonDocument(edited, self._path, sites_only=True)
+        again = PythonDocument(edited, self.path, sites_only=True)
         if again.problems and again.problems[0].kind in UNREADABLE:
             return f"it would no longer be read: {again.problems[0].message}"
         expected = ((site.path, rewrites.get(site.index, site.own)) for site in self.sites)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 
 import yaml
 
-from cgmigrate.documents.sites import CannotEditError, Problem, ProblemKind, Site, Written
+from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
+from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Written
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
 from cgmigrate.documents.yaml.equivalence import Comparison
@@ -38,8 +40,10 @@ _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, s
 class YamlDocument:
     """A YAML file of one or several YAML documents; see ``sites.Document``."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    comment_form = CommentForm()
+
+    def __init__(self, text: str, path: str = "") -> None:
+        self.text, self.path = text, path
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
         self.skipped: Sequence[tuple[Written, str]] = ()
@@ -128,6 +132,22 @@ class YamlDocument:
         message = f"`{spelled}` is also written as `{first.target.value}` on line {line}; which one counts is not known"
         return Problem(ProblemKind.WRITTEN_TWICE, span, message)
 
+    def comments(self) -> Sequence[Comment]:
+        """Return the comments; see ``comments.Commented``."""
+        return comments_at(self.text, self._comments[0])
+
+    def joined_lines(self) -> Sequence[Span]:
+        """Return the pairs whose value is a scalar of several lines."""
+        return self._comments[1]
+
+    @cached_property
+    def _comments(self) -> tuple[list[Span], list[Span]]:
+        if any(problem.kind in UNREADABLE for problem in self.problems):
+            return lines_of_comments(self.text, self.comment_form), []
+        from cgmigrate.documents.yaml.comments import comments_of
+
+        return comments_of(self.text, self.roots)
+
     # --- writing ----------------------------------------------------------------------------
 
     def enclosing(self, _offset: int, /) -> str:
@@ -151,7 +171,7 @@ class YamlDocument:
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
-        again = self._again = YamlDocument(edited)
+        again = self._again = YamlDocument(edited, self.path)
         known = Counter(problem.kind for problem in self.problems)
         for problem in again.problems:
             known[problem.kind] -= 1
