@@ -30,7 +30,7 @@ def said(code: str, head: str = HEAD) -> str:
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("x = config.enable_cuda_graph\n", "`enable_cuda_graph` is deprecated since megatron-core 0.15 and false where"),
+        ("x = config.enable_cuda_graph\n", "`enable_cuda_graph` is deprecated since megatron-core 0.15 and false"),
         ("x = config.cuda_graph_scope\n", "since megatron-core 0.18 `cuda_graph_scope` is None once"),
         ("if args.enable_cuda_graph: pass\n", "deletes `enable_cuda_graph` from `args`"),
         ("if args.cuda_graph_scope != 'full': pass\n", "reading it there is an AttributeError"),
