@@ -6,6 +6,8 @@ Run ``python docs/build.py`` after changing a rule or what the command prints; `
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,12 +17,15 @@ from follow import follow
 from format_examples import with_examples
 
 from cgmigrate.lint.rules import Case, Rule, RuleKind, load
+from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
+from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.report.explain import fix_in_words, releases_in_words
 
 DOCS = Path(__file__).parent
 PAGES = DOCS / "rules"
+SCHEMA = rules_folder() / "schema.json"
 WORKED = (DOCS / "migrate.md", DOCS / "writing-rules.md")
 """Pages that are written by hand and show commands with what they print."""
 FORMATS = DOCS / "formats.md"
@@ -148,6 +153,16 @@ def _since(release: Release) -> str:
     return str(release) if release > OLDEST else ""
 
 
+# --- the schema -------------------------------------------------------------------------------------
+
+
+def with_names(schema: str, names: Iterable[str]) -> str:
+    """The schema of rules with the settings that ship, which editors suggest."""
+    text, count = re.subn(r'(?<="examples": )\[.*\](?=\n)', json.dumps([*names]), schema)
+    assert count == 1, "the schema lists the names of settings once"
+    return text
+
+
 # --- writing them -----------------------------------------------------------------------------------
 
 
@@ -155,6 +170,7 @@ def files() -> dict[Path, str]:
     """Every page with the text that it should have."""
     rules = load()
     pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
+    pages[SCHEMA] = with_names(SCHEMA.read_text(encoding="utf-8"), catalogue.load().settings)
     pages |= {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
     pages |= {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
     return pages | {FORMATS: with_examples(FORMATS.read_text(encoding="utf-8"))}

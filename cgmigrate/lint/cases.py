@@ -115,8 +115,8 @@ def _with_rules_applied(case: SiteCase, context: Context) -> SiteCase:
                 continue
             done.add((rule.id, id(match)))
             matches.append((rule, match))
-            if match.fix is None:
-                case = case.block(match.decide, rule.id)
+            if (choice := match.choice(current)) or match.fix is None:
+                case = case.block(choice, rule.id)
                 continue
             current = match.fix.apply(current)
             state = case.state(current, context.target)

@@ -10,13 +10,13 @@ So what is true or false is so for every value that the unknown settings may hav
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
-from cgmigrate.megatron.settings import FIELDS, Undecided, names_in
+from cgmigrate.megatron.settings import FIELDS, Settings, Undecided, names_in
 
 Truth: TypeAlias = "bool | None"
 """Whether a condition is met; None if that is not known."""
@@ -42,7 +42,7 @@ class Surroundings(Protocol):
 class State:
     """What conditions are evaluated on: settings, who reads them, and what surrounds them."""
 
-    settings: Mapping[str, object]
+    settings: Settings
     reader: str
     source: Release
     target: Release
@@ -50,17 +50,23 @@ class State:
     """Code of the target's refusal, empty if it accepts the settings."""
     surroundings: Surroundings | None = None
     """None if nothing is known of them."""
+    before: Settings = field(default_factory=dict)
+    """The settings before any fix; one that is not among ``settings`` any more is absent."""
 
     def value(self, name: str) -> object:
         """Return the value of a setting, ``Undecided`` if it is written and not known, or ``Missing``."""
         if name in self.settings:
             return self.settings[name]
-        if name in FIELDS:
+        if name in FIELDS or name in self.before:
             return Missing.ABSENT
         return Missing.UNKNOWN if self.surroundings is None else self.surroundings.get(name)
 
 
 Condition: TypeAlias = Callable[[State], Truth]
+
+
+ANY_OF = "any-of"
+"""The entry of ``when`` that is a list of alternatives."""
 
 
 def condition_of(when: Mapping[str, Any], unless: Mapping[str, Any] | None = None) -> Condition:
@@ -106,11 +112,11 @@ def _negation(condition: Condition) -> Condition:
 
 def _part(name: str, expected: Any) -> Condition:
     """Return the condition of one entry of ``when``."""
-    if name == "any-of":
+    if name == ANY_OF:
         alternatives = [condition_of(when) for when in expected]
         return lambda state: _any(alternative(state) for alternative in alternatives)
-    if name in _TESTS_OF_STATE:
-        return _TESTS_OF_STATE[name](expected)
+    if name in TESTS_OF_STATE:
+        return TESTS_OF_STATE[name](expected)
     tests = _tests(name, expected)
     if len(tests) == 1:
         test = tests[0]
@@ -138,7 +144,7 @@ def _is_one_of(actual: Callable[[State], str]) -> Callable[[Any], Condition]:
     return condition
 
 
-_TESTS_OF_STATE: Mapping[str, Callable[[Any], Condition]] = {
+TESTS_OF_STATE: Mapping[str, Callable[[Any], Condition]] = {
     "reader": _is_one_of(lambda state: state.reader),
     "rejected": _is_one_of(lambda state: state.rejected),
     "source-since": _release_test(lambda state, release: state.source >= release),

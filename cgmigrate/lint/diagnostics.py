@@ -148,7 +148,7 @@ class SiteCase:
 
     def state(self, settings: Settings, target: Release, rejected: str = "") -> State:
         """Return what conditions are evaluated on if the site has these settings."""
-        return State(settings, _reader_name(self.reader), self.source, target, rejected)
+        return State(settings, _reader_name(self.reader), self.source, target, rejected, before=self.before)
 
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""

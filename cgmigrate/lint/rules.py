@@ -8,15 +8,16 @@ loaded, with file, line and what is expected.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from cgmigrate.lint.conditions import Condition, State, condition_of, release_of
+from cgmigrate.lint.fixes import Fix
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
-from cgmigrate.megatron.settings import without_name
+from cgmigrate.megatron.settings import Settings
 
 
 class RuleKind(str, Enum):
@@ -42,32 +43,6 @@ class RuleKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
-    """The settings to have instead. ``unsafe`` says what may change, empty if nothing does."""
-
-    set: Mapping[str, object] = field(default_factory=dict)
-    remove: tuple[str, ...] = ()
-    rename: Mapping[str, str] = field(default_factory=dict)
-    drop: Mapping[str, str] = field(default_factory=dict)
-    unsafe: str = ""
-
-    def apply(self, settings: Mapping[str, object]) -> dict[str, object]:
-        """Return the settings after this fix. A name dropped from its list takes an empty list along."""
-        after = dict(settings)
-        for name, value in self.drop.items():
-            if name in after:
-                left = without_name(after.pop(name), value)
-                if left is not None:
-                    after[name] = left
-        for old, new in self.rename.items():
-            if old in after:
-                after[new] = after.pop(old)
-        for name in self.remove:
-            after.pop(name, None)
-        return after | dict(self.set)
-
-
-@dataclass(frozen=True, slots=True)
 class Case:
     """One way in which a rule matches: ``condition`` is that of its ``when`` and ``unless``.
 
@@ -81,6 +56,10 @@ class Case:
     fix: Fix | None = None
     decide: str = ""
     help: str = ""
+
+    def choice(self, settings: Settings) -> str:
+        """Return what a person has to choose before these settings can be rewritten, empty if there is a fix."""
+        return self.decide if self.fix is None else self.fix.unmapped(settings)
 
     @property
     def about_refusal(self) -> bool:
@@ -149,7 +128,7 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
         if own and not folder.is_dir():
             raise RuleError(f"{folder}: not a folder of rules")
         for path in sorted(folder.glob("*.yaml")):
-            rule = read(path, checked=own)
+            rule = read(path, checked=own, folders=extra)
             if rule.id in rules:
                 raise RuleError(f"{path}: {rule.id} is already defined in {rules[rule.id].path}")
             if rule.reports and (other := reporting.setdefault(rule.reports, rule)) is not rule:
@@ -158,38 +137,54 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
     return dict(sorted(rules.items()))
 
 
-def read(path: Path, checked: bool = True) -> Rule:
-    """Read one rule file; ``checked`` is for a team's own, and compares it with the schema. Raises RuleError."""
+def read(path: Path, checked: bool = True, folders: Sequence[Path] = ()) -> Rule:
+    """Read one rule file; ``checked`` is for a team's own, and compares it with the schema. Raises RuleError.
+
+    ``folders`` are folders of a team's own rules, which may have settings of their own.
+    """
     try:
-        return _read(path, checked)
+        return _rule(_data(path, checked, tuple(map(str, folders))), path)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
         if isinstance(error, RuleError):
             raise
         raise RuleError(f"{path}: cannot be read as a rule: {type(error).__name__}: {error}") from error
 
 
-def _read(path: Path, checked: bool) -> Rule:
-    from cgmigrate.lint.rule_schema import check_messages
+def _data(path: Path, checked: bool, folders: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return the content of a rule file, checked if ``checked`` says so, with what the catalogue adds to it."""
+    text = text_of(path)
+    if not checked:
+        data: Mapping[str, Any] = load_yaml(text, str(path))
+        return _expanded(data, path, folders) if "migrate:" in text else data
+    from cgmigrate.lint.rule_schema import RuleText
+    from cgmigrate.megatron import catalogue
     from cgmigrate.megatron.data_schema import RULE, check_form, check_size
 
-    text = text_of(path)
-    if checked:
-        check_size(text, str(path))
+    check_size(text, str(path))
     data = load_yaml(text, str(path))
-    if checked:
-        check_form(data, RULE, text, str(path))
-        check_messages(data, text, str(path))
+    check_form(data, RULE, text, str(path))
+    RuleText(data, text, str(path), catalogue.load(folders)).check()
+    return _expanded(data, path, folders)
+
+
+def _expanded(data: Mapping[str, Any], path: Path, folders: tuple[str, ...]) -> Mapping[str, Any]:
+    from cgmigrate.lint.migrations import expanded
+    from cgmigrate.megatron import catalogue
+
+    return expanded(data, catalogue.load(folders), str(path))
+
+
+def _rule(data: Mapping[str, Any], path: Path) -> Rule:
     cases = data.get("cases")
     if cases is None:
         cases = [data] if "when" in data else []
-    fields = tuple(data["fields"])
     return Rule(
         id=data["id"],
         name=data["name"],
         kind=RuleKind(data.get("kind", RuleKind.COMPANION)),
         summary=data["summary"],
         severity=data.get("severity", "warning"),
-        fields=fields,
+        fields=tuple(data["fields"]),
         cases=tuple(_case(case, data) for case in cases),
         explanation=data["explanation"],
         sources=tuple(data["sources"]),
@@ -209,20 +204,11 @@ def _release(data: Mapping[str, Any], *keys: str) -> Release | None:
 
 
 def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
-    fix = case.get("fix")
     return Case(
         when=case["when"],
         condition=condition_of(case["when"], case.get("unless")),
         message=case.get("message", rule["summary"]).strip(),
-        fix=None
-        if fix is None
-        else Fix(
-            set=fix.get("set", {}),
-            remove=tuple(fix.get("remove", ())),
-            rename=fix.get("rename", {}),
-            drop=fix.get("drop", {}),
-            unsafe=fix.get("unsafe", "").strip(),
-        ),
+        fix=Fix.of(case["fix"]) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
         help=case.get("help", rule.get("help", "")).strip(),
     )

@@ -94,7 +94,8 @@ def test_conditions_and_fixes_name_settings_only() -> None:
     for rule in RULES.values():
         for case in rule.cases:
             if case.fix:
-                assert {*case.fix.set, *case.fix.remove, *case.fix.rename, *case.fix.drop} <= set(FIELDS)
+                renamed = {rename.to for rename in case.fix.rename.values()}
+                assert {*case.fix.set, *case.fix.remove, *case.fix.rename, *case.fix.drop} | renamed <= set(FIELDS)
 
 
 GOOD = """\
@@ -129,10 +130,15 @@ def test_a_team_adds_its_own_rules(tmp_path: Path) -> None:
             "fields: [inference_cuda_graph_scope]",
             "fields: [inference_scope]",
             4,
-            "'inference_scope' is not one of enable_",
+            "fields.0: 'inference_scope' is not a setting of the catalogue; did you mean inference_cuda_graph_scope?",
         ),
         ("id: TEAM001", "id: team-1", 1, "does not have the form"),
-        ("  inference_cuda_graph_scope: block", "  inference_scope: block", 5, "'inference_scope' was unexpected"),
+        (
+            "  inference_cuda_graph_scope: block",
+            "  inference_scope: block",
+            6,
+            "when.inference_scope: 'inference_scope' is not a",
+        ),
         ("message: our", "mesage: our", 1, "'mesage' was unexpected"),
         ("summary: we do not use graphs in inference\n", "", 1, "'summary' is a required property"),
         ("  inference_cuda_graph_scope: block", "  inference_cuda_graph_scope: {contains: block}", 6, "contains"),

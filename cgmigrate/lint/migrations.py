@@ -1,0 +1,66 @@
+"""Rules that migrate a deprecated setting as the catalogue says: ``fix: {migrate: old_name}``.
+
+The catalogue has the replacement, the values and the releases, so such a rule needs no conditions and no messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cgmigrate.megatron.catalogue import Catalogue, Setting
+from cgmigrate.megatron.rule_data import RuleError
+
+
+def expanded(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mapping[str, Any]:
+    """Return the content of a rule file in which each ``migrate`` is written out. Raises RuleError."""
+    if cases := data.get("cases"):
+        return {**data, "cases": [_with_rename(case, catalogue, path) for case in cases]}
+    old_name = data.get("fix", {}).get("migrate")
+    if old_name is None:
+        return data
+    if "when" in data:
+        return _with_rename(data, catalogue, path)
+    old = catalogue[old_name]
+    new = _replacement(old, catalogue, path)
+    whole = {
+        "fields": [old.name],
+        "since": str(old.deprecated_in),
+        "replacement-available-in": str(new.since),
+        "cases": _cases(_with_rename(data, catalogue, path), old, new),
+    }
+    return {**whole, **{key: value for key, value in data.items() if key != "fix"}}
+
+
+def _cases(data: Mapping[str, Any], old: Setting, new: Setting) -> list[Mapping[str, Any]]:
+    """Return the cases of a rule that migrates a setting: beside its replacement, and without it."""
+    since = f"`{{{old.name}}}` is deprecated since megatron-core {old.deprecated_in}"
+    return [
+        {
+            "when": {old.name: {"written": True}, new.name: {"written": True}},
+            "message": f"{since}, and `{{{new.name}}}` that replaces it is written as well",
+            "decide": f"keep the value that is meant as `{{{new.name}}}`, and delete `{{{old.name}}}`",
+        },
+        {
+            "when": {old.name: {"written": True}},
+            "message": data.get("message", f"{since}; `{{{new.name}}}` replaces it"),
+            "fix": data["fix"],
+        },
+    ]
+
+
+def _with_rename(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mapping[str, Any]:
+    fix = dict(data.get("fix", {}))
+    name = fix.pop("migrate", None)
+    if name is None:
+        return data
+    old = catalogue[name]
+    to = {"to": _replacement(old, catalogue, path).name, "values": old.values}
+    return {**data, "fix": {**fix, "rename": {**fix.get("rename", {}), name: to}}}
+
+
+def _replacement(old: Setting, catalogue: Catalogue, path: str) -> Setting:
+    if len(old.replaced_by) != 1:
+        count = "no replacement" if not old.replaced_by else "several replacements"
+        raise RuleError(f"{path}: {old.name} has {count} in the catalogue; write `rename` instead of `migrate`")
+    return catalogue[old.replaced_by[0]]
