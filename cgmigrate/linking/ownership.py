@@ -76,7 +76,7 @@ class Owners:
         at = self._owner_at_path(Surroundings(site, names, self._top_level))
         owner = at[site.path]
         for path, other in [(path, at[path]) for path in site.alias_paths]:
-            if other is owner or other is None:
+            if other is None:
                 continue
             if owner is None or (other.reader is not owner.reader and owner.rank >= BY_NAMES_ALONE > other.rank):
                 owner = other

@@ -565,6 +565,7 @@ class TestRemove:
             ("{a: 1, cuda_graph_scope: full}", "{a: 1}"),
             ("{ a: 1, cuda_graph_scope: full, b: 2 }", "{ a: 1, b: 2 }"),
             ("{ a: 1 , cuda_graph_scope: full , }", "{ a: 1 , }"),
+            ("{ a: 1 , cuda_graph_scope: full }", "{ a: 1  }"),
             ('{"a":1,"cuda_graph_scope":"full"}', '{"a":1}'),
             ('{"cuda_graph_scope":"full","a":1}', '{"a":1}'),
             ('{\n  "a": 1,\n  "cuda_graph_scope": "full"\n}', '{\n  "a": 1\n}'),

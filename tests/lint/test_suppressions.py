@@ -238,6 +238,10 @@ def test_codes_that_are_not_selected_are_not_reported(project: Path, cgmigrate) 
             "m: {external_cuda_graph: true, cuda_graph_scope: attn} # cgmigrate: ignore[CG102, CG106] old\n",
         ),
         (
+            "m:\n  cuda_graph_impl: local\n  cuda_graph_scope:\n    - attn\n",
+            "m:\n  cuda_graph_impl: local\n  cuda_graph_scope:  # cgmigrate: ignore[CG106]\n    - attn\n",
+        ),
+        (
             "run: |\n  train --cuda-graph-scope full\n",
             "run: |  # cgmigrate: ignore[CG011]\n  train --cuda-graph-scope full\n",
         ),

@@ -143,7 +143,8 @@ class Writer:
         kept = [at for at in range(len(spans)) if at not in going]
         single = list(removed)
         if last in removed and commas[last] is None and kept:
-            comma = commas[kept[-1]] or spans[kept[-1]][1]
+            comma = commas[kept[-1]]
+            assert comma is not None  # another item follows
             run = range(kept[-1] + 1, last + 1)
             between = [(comma + 1, spans[run[0]][0]), *((spans[at - 1][1], spans[at][0]) for at in run[1:])]
             behind = self.text[spans[last][1] : self.lines.content_end(spans[last][1])].lstrip(" \t")
