@@ -38,6 +38,7 @@ def said(code: str, head: str = HEAD) -> str:
         ("x = getattr(args, 'cuda_graph_scope')\n", "`getattr` raises AttributeError there"),
         ("x = getattr(get_args(), 'external_cuda_graph', None)\n", "`getattr` returns its default there"),
         ("x = getattr(config, 'cuda_graph_scope', [])\n", "`getattr` returns None there, not its default"),
+        ("x = getattr(config, 'enable_cuda_graph', False)\n", "the field exists, so `getattr` does not return its"),
         ("x = hasattr(args, 'cuda_graph_scope')\n", "`hasattr` is false there"),
         ("x = config.cuda_graph_scope == 'per_microbatch'\n", "`per_microbatch` is a value of no release"),
         ("x = config.cuda_graph_scope == 'attn'\n", "so this is always false ["),
