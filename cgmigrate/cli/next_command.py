@@ -12,7 +12,9 @@ import click
 if TYPE_CHECKING:
     from cgmigrate.report import Reported
 
-_KEPT = frozenset(("source", "target", "select", "ignore", "exclude", "rule_folders", "config", "isolated", "baseline"))
+_KEPT = frozenset(
+    ("source", "target", "select", "ignore", "preview", "exclude", "rule_folders", "config", "isolated", "baseline")
+)
 """Options of this run that the next one needs as well."""
 
 

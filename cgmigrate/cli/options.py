@@ -29,6 +29,7 @@ class Selection(NamedTuple):
     target: Release | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    preview: bool = False
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
     config: str = ""
@@ -157,6 +158,7 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
         target: Release | None,
         select: tuple[str, ...],
         ignore: tuple[str, ...],
+        preview: bool,
         exclude: tuple[str, ...],
         rule_folders: tuple[str, ...],
         config: str | None,
@@ -179,6 +181,7 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
             target=target,
             select=select,
             ignore=ignore,
+            preview=preview,
             exclude=exclude,
             rule_folders=rule_folders,
             config=config or "",
@@ -223,6 +226,7 @@ def _selection_options() -> list[Callable[..., Any]]:
             shell_complete=complete_codes,
             help="Skip the rules whose code begins with CODE.",
         ),
+        click.option("--preview", is_flag=True, help="Also run the rules in preview, which may still change."),
         exclude_option,
         click.option(
             "--rules",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def list_rules(folders: tuple[str, ...]) -> None:
     """Print all rules, one a line."""
     for rule in _load(folders).values():
-        click.echo(in_line(f"{rule.id}  {rule.name:44} {rule.summary}"))
+        click.echo(in_line(f"{rule.id}  {rule.name:44} {rule.summary}{' (preview)' if rule.preview else ''}"))
 
 
 def explain(code: str, folders: tuple[str, ...]) -> None:

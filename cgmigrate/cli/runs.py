@@ -58,6 +58,7 @@ def _run(selection: Selection, configurations: Configurations, options: Options)
         target=selection.target,
         select=tuple(code.upper() for code in selection.select),
         ignore=tuple(code.upper() for code in selection.ignore),
+        preview=selection.preview,
         stdin=_stdin(selection),
         exclude=selection.exclude,
         rule_folders=selection.rule_folders,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -115,13 +115,22 @@ class FileContexts:
         from cgmigrate.lint.diagnostics import Context
 
         rules = self.rules(file.options)
+        self._note_previews(file.options, rules)
         return Context(
             resolution.source,
             resolution.target,
-            rules,
+            {name: rule for name, rule in rules.items() if file.options.preview or not rule.preview},
             ecosystems.only(file.ecosystem) if file.ecosystem else ecosystems.load(),
             assumed_source=resolution.source_from == "the default",
         )
+
+    def _note_previews(self, options: Options, rules: Mapping[str, Rule]) -> None:
+        """Add a note for each code that selects nothing because its rules are in preview."""
+        for code in () if options.preview else options.select:
+            selected = [rule for name, rule in rules.items() if name.startswith(code)]
+            note = f"{code} selects rules in preview only: add --preview, or `preview = true` to the configuration"
+            if selected and all(rule.preview for rule in selected) and note not in self.notes:
+                self.notes.append(note)
 
     def _resolution(self, folder: str, options: Options) -> Resolution:
         """Return the releases for the files of a folder."""
@@ -152,6 +161,8 @@ class FileContexts:
 def _selects(options: Options, rule: str, known: Rule | None) -> bool:
     from cgmigrate.lint.kinds import UNREADABLE
 
+    if known is not None and known.preview and not options.preview:
+        return False
     # A file that cannot be read may have what is selected; only --ignore CG0 accepts that.
     selected = not options.select or rule.startswith(options.select)
     selected = selected or (known is not None and known.reports in UNREADABLE)

@@ -93,6 +93,8 @@ class Rule:
     path: str
     help: str = ""
     reports: str = ""
+    preview: bool = False
+    """Whether the rule is off unless preview rules are enabled."""
 
     def concerns(self, target: Release) -> bool:
         """Return whether the rule says something about projects for a release."""
@@ -129,12 +131,22 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
             raise RuleError(f"{folder}: not a folder of rules")
         for path in sorted(folder.glob("*.yaml")):
             rule = read(path, checked=own, folders=extra)
+            if own and rule.id in _retired():
+                raise RuleError(f"{path}: {rule.id} is the code of a rule of an earlier release; choose another")
             if rule.id in rules:
                 raise RuleError(f"{path}: {rule.id} is already defined in {rules[rule.id].path}")
             if rule.reports and (other := reporting.setdefault(rule.reports, rule)) is not rule:
                 raise RuleError(f"{path}: {other.id} already reports {rule.reports} ({other.path})")
             rules[rule.id] = rule
     return dict(sorted(rules.items()))
+
+
+def _retired() -> Mapping[str, str]:
+    """Return the codes of rules that earlier releases had, each with the reason why it is gone."""
+    import json
+
+    codes: Mapping[str, str] = json.loads((rules_folder() / "retired.json").read_text(encoding="utf-8"))
+    return codes
 
 
 def read(path: Path, checked: bool = True, folders: Sequence[Path] = ()) -> Rule:
@@ -195,6 +207,7 @@ def _rule(data: Mapping[str, Any], path: Path) -> Rule:
         path=str(path),
         help=data.get("help", "").strip(),
         reports=data.get("reports", ""),
+        preview=data.get("preview", False),
     )
 
 

@@ -37,6 +37,7 @@ class Configuration:
     target: Release | None = None
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
+    preview: bool = False
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
@@ -62,5 +63,6 @@ def merged(options: Options, configuration: Configuration) -> Options:
         target=target,
         select=select,
         ignore=ignore,
+        preview=options.preview or configuration.preview,
         rule_folders=(*configuration.extend_rules, *options.rule_folders),
     )

@@ -68,13 +68,31 @@ class _Reader:
             raise ConfigurationError(
                 f"{self.name}: the keys of this file are at its top level, without [tool.cgmigrate]"
             )
+        if REQUIRED_VERSION in table:
+            # First: another version may have other keys.
+            self._require_version(table[REQUIRED_VERSION])
         for key in table:
             if key not in KEYS:
                 raise self.error(key, f"unknown key{_suggestion(key, KEYS)}")
-        values = {KEYS[key].name: KEYS[key].read(self, key, value) for key, value in table.items()}
+        values = {KEYS[key].name: KEYS[key].read(self, key, value) for key, value in table.items() if KEYS[key].name}
         configuration = Configuration(path, self.folder, **values)
         self._check_codes(configuration, folders)
         return configuration
+
+    def _require_version(self, value: Any) -> None:
+        """Check that this version of cgmigrate is one that the configuration allows. Raises ConfigurationError."""
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        from cgmigrate import __version__
+
+        text = _text(self, REQUIRED_VERSION, value)
+        try:
+            allowed = SpecifierSet(f"=={text}" if text[:1].isdigit() else text)
+        except InvalidSpecifier as error:
+            expected = 'a version such as "0.2.0" or a range such as ">=0.2,<0.4" is expected'
+            raise self.error(REQUIRED_VERSION, f"{expected}, not {text!r}") from error
+        if not allowed.contains(__version__, prereleases=True):
+            raise self.error(REQUIRED_VERSION, f"{text} is required, and this is cgmigrate {__version__}")
 
     def error(self, key: str, reason: str) -> ConfigurationError:
         """Return the error for a key, with its line."""
@@ -151,6 +169,12 @@ def _texts(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _boolean(reader: _Reader, key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise reader.error(key, f"true or false is expected, not {value!r}")
+    return value
+
+
 def _codes(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
     return tuple(code.upper() for code in _texts(reader, key, value))
 
@@ -214,17 +238,22 @@ def _path(reader: _Reader, key: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key: its field of `Configuration`, and the function that reads its value."""
+    """A key: its field of `Configuration`, empty if it has none, and the function that reads its value."""
 
     name: str
     read: Callable[[_Reader, str, Any], Any]
 
 
+REQUIRED_VERSION = "required-version"
+
+
 KEYS: Mapping[str, Key] = {
+    REQUIRED_VERSION: Key("", _text),
     "from": Key("source", _release),
     "to": Key("target", _release),
     "select": Key("select", _codes),
     "ignore": Key("ignore", _codes),
+    "preview": Key("preview", _boolean),
     "per-file-ignores": Key("per_file_ignores", _per_file),
     "exclude": Key("exclude", _patterns),
     "extend-exclude": Key("extend_exclude", _patterns),

@@ -20,6 +20,8 @@ class Options:
     target: Release | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    preview: bool = False
+    """Whether rules in preview are enabled."""
     unsafe: bool = False
     """Whether unsafe fixes are applied."""
     rewrite: bool = True

@@ -22,7 +22,15 @@ def rule_text(rule: Rule) -> str:
 
 
 def releases_in_words(rule: Rule) -> str:
-    """Return the targets that the rule concerns, and the release that has the replacement."""
+    """Return whether the rule is on, the targets that it concerns, and the release that has the replacement."""
+    return f"{_preview(rule)}{_range(rule)}"
+
+
+def _preview(rule: Rule) -> str:
+    return "In preview: off without --preview, or `preview = true` in the configuration. " if rule.preview else ""
+
+
+def _range(rule: Rule) -> str:
     if rule.since == OLDEST and rule.until is None:
         return f"Applies to every release ({OLDEST} to {NEWEST})."
     if rule.until is not None:

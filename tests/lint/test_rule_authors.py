@@ -186,7 +186,8 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
     reference = PAGE.split("## Everything that a rule can say")[1]
     keys, tests = (re.findall(r"^\| (`.*?) \|", table, re.M) for table in reference.split("| test |"))
     assert [key.strip("`") for key in keys] == [
-        *("id", "name", "kind", "reports", "summary", "severity", "since", "until", "replacement-available-in"),
+        *("id", "name", "kind", "reports", "summary", "severity", "preview"),
+        *("since", "until", "replacement-available-in"),
         *("fields", "when", "unless", "message", "fix", "decide", "help", "cases"),
         *("explanation", "sources", "examples"),
     ]
