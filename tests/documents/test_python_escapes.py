@@ -53,6 +53,10 @@ EXPOSED = {
         f"from megatron.bridge.recipes.llama import llama3_8b\ndef f():\n    cfg = llama3_8b()\n{PAIR}",
         "`llama3_8b`, whose body was not read",
     ),
+    "made elsewhere, and returned by a function of the file": (
+        f"def base():\n    made = shared.recipe\n    return made\n\n\ndef f():\n    cfg = base()\n{PAIR}",
+        "`base`, where `made` is another name of `shared.recipe`",
+    ),
     "made by a recipe of the file": (
         f"def base():\n{MADE}    cfg.model.cuda_graph_scope = ['mlp']\n    return cfg\n"
         f"def f():\n    cfg = base()\n{PAIR}",
