@@ -31,6 +31,7 @@ def records() -> list[str]:
     """Return the paths of these records. This is one listing of a folder that is nearly always missing or empty."""
     folder = records_folder()
     try:
-        return [os.path.join(folder, name) for name in os.listdir(folder)]
+        # The name of a temporary file: nothing else in the folder is touched.
+        return [os.path.join(folder, name) for name in os.listdir(folder) if name.startswith(".cgmigrate-")]
     except OSError:
         return []

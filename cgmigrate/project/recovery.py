@@ -41,7 +41,8 @@ def recover(paths: Iterable[str]) -> Iterator[Recovery]:
     roots = {_root(path) for path in paths}
     # The last one first: each was written over the result of those before it.
     for record in sorted(records(), key=_time_of, reverse=True):
-        with suppress(FileNotFoundError):
+        # A record of another user, or one that another process has removed.
+        with suppress(OSError):
             if recovery := _recover(record, roots):
                 yield recovery
 
@@ -61,7 +62,7 @@ def _time_of(record: str) -> int:
 
 
 def _recover(path: str, roots: set[str]) -> Recovery | None:
-    """Recover the set of one record; return None if it does not concern these folders. Raises FileNotFoundError."""
+    """Recover the set of one record; return None if it does not concern these folders. Raises OSError."""
     with set_record.opened(path) as descriptor:
         recorded = set_record.read(descriptor)
         if recorded is not None and not _concerns(recorded, roots):

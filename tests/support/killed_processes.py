@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 CALLS = ("open", "close", "write", "fsync", "replace", "unlink", "fchmod", "ftruncate", "lseek", "mkdir", "fstat")
+KINDS = ("call", "after_call", "rename", "line", "half_write")
 PROJECT = f"{os.sep}project{os.sep}"
 
 
@@ -33,12 +34,21 @@ class Processes:
         """Do one job: ``write`` sets of [path, before, after], ``recover`` or ``undo``.
 
         The process is killed before or after the n-th of its system calls (``call=n``, ``after_call=n``), after the
-        n-th rename (``rename=n``), at the n-th line that it executes (``line=n``) or after some seconds (``delay``).
-        Return whether it was, and what it has counted.
+        n-th rename (``rename=n``), at the n-th line that it executes (``line=n``), when its n-th write is half done
+        (``half_write=n``) or after some seconds (``delay``). Return whether it was, and what it has counted.
         """
-        assert self._server.stdin is not None and self._server.stdout is not None
+        self.start(action, sets, **kill)
+        return self.end()
+
+    def start(self, action: str, sets: list[Any] | None = None, **kill: object) -> None:
+        """Start a job. With ``stop_after_rename=n`` it stops after that rename until a file named ``go`` exists."""
+        assert self._server.stdin is not None
         self._server.stdin.write(json.dumps({"action": action, "sets": sets, **kill}).encode() + b"\n")
         self._server.stdin.flush()
+
+    def end(self) -> dict[str, Any]:
+        """Wait until the job ends."""
+        assert self._server.stdout is not None
         return json.loads(self._server.stdout.readline())
 
     def close(self) -> None:
@@ -84,7 +94,33 @@ class _Counter:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _count_calls(counter: _Counter, names: Sequence[str], after: bool) -> None:
+class _Stop:
+    """Counts, and at a number waits for the file ``go``."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.count = number, 0
+
+    def __call__(self) -> None:
+        self.count += 1
+        if self.count == self.number:
+            Path("stopped").touch()
+            while not os.path.exists("go"):
+                time.sleep(0.01)
+
+
+def _write_half(counter: _Counter) -> None:
+    write = os.write
+
+    def half(descriptor: int, data: bytes) -> int:
+        if counter.count + 1 == counter.number:
+            write(descriptor, data[: len(data) // 2])
+        counter()
+        return write(descriptor, data)
+
+    os.write = half
+
+
+def _count_calls(counter: Callable[[], None], names: Sequence[str], after: bool) -> None:
     def counted(real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
             if not after:
@@ -115,9 +151,13 @@ def _child(job: dict[str, Any], report: int) -> None:
     write = os.write
     # A killed process loses nothing that the system has; waiting for the disk would take most of the time.
     os.fsync = lambda descriptor: None
-    counter = _Counter(next((job[kind] for kind in ("call", "after_call", "rename", "line") if kind in job), 0))
+    counter = _Counter(next((job[kind] for kind in KINDS if kind in job), 0))
     if "line" in job:
         _count_lines(counter)
+    elif "half_write" in job:
+        _write_half(counter)
+    elif "stop_after_rename" in job:
+        _count_calls(_Stop(job["stop_after_rename"]), ["replace"], after=True)
     else:
         _count_calls(counter, ["replace"] if "rename" in job else CALLS, after="call" not in job)
     try:
