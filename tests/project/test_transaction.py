@@ -1,399 +1,424 @@
-"""Sets of files that are written together: all or none, also if the process is killed."""
+"""What prevents a set of files from being written: then none of them is."""
 
 from __future__ import annotations
 
+import errno
 import os
-import random
+import resource
+import signal
 import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import platformdirs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cgmigrate.project import recovery, set_record
-from cgmigrate.project.cache_folder import records, records_folder
+from cgmigrate.project import cache_folder
+from cgmigrate.project.cache_folder import records
+from cgmigrate.project.edit_sets import EditSet, FileChange
+from cgmigrate.project.journal import Journal, journals_folder, lines_of, runs_in
 from cgmigrate.project.recovery import recover
+from cgmigrate.project.revert import State, state_of
+from cgmigrate.project.set_record import RecordedFile
+from cgmigrate.project.temporary_files import write_all
+from cgmigrate.project.transaction import SetError, write_set, write_sets
 from cgmigrate.project.undo import undo
-from tests.support.killed_processes import Processes, as_job
+from cgmigrate.project.write import ChangedError, ReadOnlyError, Replacement, WriteError
 
-NIGHTLY = bool(os.environ.get("CGMIGRATE_NIGHTLY"))
-KILLS = 200 if NIGHTLY else 10
-
-Change = tuple[str, bytes, bytes]
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+OLD, NEW = b"external_cuda_graph: true\n", b"cuda_graph_impl: transformer_engine\n"
+NAMES = ("a.yaml", "b.yaml", "c.yaml")
 
 
 @pytest.fixture
-def processes(project: Path) -> Iterator[Processes]:
-    processes = Processes(project)
-    yield processes
-    processes.close()
+def files(project: Path) -> list[Path]:
+    files = [project / name for name in NAMES]
+    for file in files:
+        file.write_bytes(OLD)
+    return files
 
 
-def tree(project: Path, files: int = 50) -> list[Change]:
-    """Create files of several kinds, and return the change of each."""
-    changes = []
-    for number in range(files):
-        path = project / f"conf{number % 4}/{number}.yaml"
-        path.parent.mkdir(exist_ok=True)
-        before = (b"# \xe9 \xff\r\nexternal_cuda_graph: true\n" + b"x: 1\n" * number) * (1 + number % 3)
-        after = before.replace(b"external_cuda_graph: true", b"cuda_graph_impl: transformer_engine"[: 20 + number])
-        path.write_bytes(before)
-        path.chmod((0o644, 0o600, 0o755, 0o664)[number % 4])
-        changes.append((str(path.relative_to(project)), before, after))
-    # Two names of one file are written in place, and a link keeps pointing to its target.
-    (project / "other name.yaml").hardlink_to(project / "conf3/7.yaml")
-    (project / "link.yaml").symlink_to("conf0/8.yaml")
-    changes[8] = ("link.yaml", *changes[8][1:])
-    return changes
+def set_of(*names: str, name: str = "set", after: bytes = NEW) -> EditSet:
+    return EditSet(name, tuple(FileChange(path, OLD, after) for path in names or NAMES))
 
 
-def modes(project: Path) -> dict[str, int]:
-    return {str(path.relative_to(project)): path.lstat().st_mode for path in sorted(project.rglob("*.yaml"))}
+def contents() -> list[bytes]:
+    return [Path(name).read_bytes() for name in NAMES]
 
 
-def contents(changes: list[Change]) -> list[bytes]:
-    return [Path(path).read_bytes() for path, _, _ in changes]
+def check_nothing_written(error: BaseException, project: Path) -> None:
+    assert contents() == [OLD] * 3
+    check_no_leftovers(project)
+    if isinstance(error, SetError):
+        assert str(error).endswith("; these files are written together: a.yaml, b.yaml, c.yaml, and none was written")
 
 
-def left_behind(project: Path) -> list[str]:
-    return [path.name for path in project.rglob(".cgmigrate*")] + records()
+def check_no_leftovers(project: Path) -> None:
+    assert [path for path in project.rglob("*") if path.name.startswith(".cgmigrate")] == [] == records()
+    assert all(lines_of(run) for run in runs_in(journals_folder())), "the entries are withdrawn"
 
 
-class Expected:
-    """A set whose files are all old or all new."""
-
-    def __init__(self, project: Path, changes: list[Change]) -> None:
-        self.project, self.changes = project, changes
-        self.modes = modes(project)
-        self.old = [before for _, before, _ in changes]
-        self.new = [after for _, _, after in changes]
-
-    def check_whole(self) -> str:
-        """Check that the files are all old or all new, without leftovers; return which."""
-        now = contents(self.changes)
-        which = "old" if now == self.old else "new" if now == self.new else "mixed"
-        assert which != "mixed", [(a == b, a == c) for a, b, c in zip(now, self.old, self.new, strict=True)]
-        assert modes(self.project) == self.modes and Path("link.yaml").is_symlink()
-        assert Path("other name.yaml").samefile("conf3/7.yaml")
-        assert left_behind(self.project) == []
-        return which
-
-    def check_undo(self) -> None:
-        """Check that undo gives the former content."""
-        undone = undo()
-        assert undone.problems == () and contents(self.changes) == self.old
-        assert self.check_whole() == "old"
-
-    def is_mixed(self) -> bool:
-        return contents(self.changes) not in (self.old, self.new)
+def test_a_set_that_is_written(files: list[Path]) -> None:
+    journal = Journal()
+    assert [result.error for result in write_sets([set_of()], journal)] == [None]
+    assert contents() == [NEW] * 3 and (journal.recorded, journal.failure) == (3, "")
+    assert undo().restored == tuple(map(str, files)) and contents() == [OLD] * 3
 
 
-def numbers(count: int, total: int, seed: int) -> list[int]:
-    """Return so many numbers of calls or lines, the first and the last ones among them."""
-    chosen = random.Random(seed).sample(range(1, total + 1), min(count, total))
-    return sorted({*chosen, *range(max(1, total - 5), total + 1)})
-
-
-def kill_and_recover(expected: Expected, processes: Processes, where: str, number: int) -> tuple[bool, str]:
-    """Kill a writer and recover its set; return whether old and new files were mixed, and what they are now."""
-    assert processes.run("write", as_job([expected.changes]), **{where: number})["killed"]
-    mixed = expected.is_mixed()
-    ended = list(recover([str(expected.project)]))
-    assert all(not one.reverted.problems for one in ended) and len(ended) <= 1
-    return mixed, expected.check_whole()
-
-
-def count(expected: Expected, processes: Processes, where: str, action: str = "write") -> int:
-    """Return how many calls or lines there are."""
-    job = as_job([expected.changes])
-    # The first run creates the folders of the cache, and later ones make fewer calls.
-    for _ in range(2):
-        total = processes.run("write", job, **{where: 0})["count"]
-        assert expected.check_whole() == "new"
-        if action == "undo":
-            total = processes.run("undo", **{where: 0})["count"]
-            assert expected.check_whole() == "old"
-        else:
-            expected.check_undo()
-    return total
-
-
-@pytest.mark.parametrize("where", ["call", "after_call", "rename", "line", "half_write"])
-def test_a_set_of_50_files_is_whole_after_a_kill_anywhere(project: Path, processes: Processes, where: str) -> None:
-    expected = Expected(project, tree(project))
-    total = count(expected, processes, where)
-    ends = []
-    for number in numbers(KILLS, total, seed=1):
-        ends.append(kill_and_recover(expected, processes, where, number))
-        expected.check_undo()
-    mixed, new = sum(mixed for mixed, _ in ends), sum(now == "new" for _, now in ends)
-    print(f"{where}: {len(ends)} kills of {total}: {mixed} left old and new files; after recovery {new} are all new")
-    assert mixed or where != "rename"
-
-
-def test_a_set_is_whole_after_a_kill_at_any_time(project: Path, processes: Processes) -> None:
-    expected = Expected(project, tree(project))
-    start = time.monotonic()
-    processes.run("write", as_job([expected.changes]))
-    longest = time.monotonic() - start
-    expected.check_undo()
-    chosen, killed = random.Random(2), 0
-    for _ in range(KILLS):
-        delay = chosen.uniform(0, longest)
-        killed += processes.run("write", as_job([expected.changes]), delay=delay)["killed"]
-        list(recover([str(project)]))
-        expected.check_whole()
-        expected.check_undo()
-    print(f"{killed} kills in {KILLS} runs of {longest:.3f} s")
-
-
-@pytest.mark.parametrize("where", ["call", "after_call", "rename", "line", "half_write"])
-def test_a_set_is_whole_after_a_kill_while_it_is_recovered(project: Path, processes: Processes, where: str) -> None:
-    expected = Expected(project, tree(project))
-    job = as_job([expected.changes])
-    count(expected, processes, where)
-
-    def interrupted() -> None:
-        assert processes.run("write", job, rename=30)["killed"] and expected.is_mixed()
-
-    interrupted()
-    total = processes.run("recover", **{where: 0})["count"]
-    assert expected.check_whole() == "old"
-    for number in numbers(KILLS, total, seed=3):
-        interrupted()
-        assert processes.run("recover", **{where: number})["killed"]
-        # And once more.
-        processes.run("recover", **{where: number // 2 + 1})
-        list(recover([str(project)]))
-        assert expected.check_whole() == "old"
-    print(f"{where}: {KILLS} kills of {total} while a set was recovered")
-
-
-@pytest.mark.parametrize("where", ["call", "rename", "line"])
-def test_an_undo_that_is_killed_is_finished_by_the_next(project: Path, processes: Processes, where: str) -> None:
-    expected = Expected(project, tree(project))
-    job = as_job([expected.changes])
-    for number in numbers(KILLS, count(expected, processes, where, "undo"), seed=4):
-        processes.run("write", job)
-        assert processes.run("undo", **{where: number})["killed"]
-        list(recover([str(project)]))
-        expected.check_whole()
-        expected.check_undo()
-
-
-def test_any_files_of_a_set_may_have_reached_the_disk(project: Path, processes: Processes) -> None:
-    """After a power failure: renames in different folders are in any order."""
-    expected = Expected(project, tree(project))
-    chosen = random.Random(5)
-    for _ in range(KILLS):
-        processes.run("write", as_job([expected.changes]), rename=1)
-        for path, _, after in chosen.sample(expected.changes, chosen.randrange(1, 50)):
-            Path(path).write_bytes(after)
-        assert expected.is_mixed()
-        (ended,) = recover([str(project)])
-        assert not ended.finished and expected.check_whole() == "old"
-        undo()
-
-
-def test_nothing_is_reverted_that_was_not_written(project: Path, processes: Processes) -> None:
-    """Somebody else may write the same while no file of the set was written."""
-    expected = Expected(project, tree(project))
-    half = count(expected, processes, "line") // 2
-    assert processes.run("write", as_job([expected.changes]), line=half)["killed"]
-    assert len(records()) == 1 and contents(expected.changes) == expected.old
-    path, _, after = expected.changes[3]
-    Path(path).write_bytes(after)
-    (ended,) = recover([str(project)])
-    assert (ended.files, ended.finished, ended.reverted.files) == (50, False, ())
-    assert Path(path).read_bytes() == after and left_behind(project) == []
-    assert undo().when == "", "the run wrote nothing"
-
-
-# --- files that changed since -------------------------------------------------------------------------
-
-
-def test_files_that_changed_since_the_kill_are_kept_and_named(project: Path, processes: Processes) -> None:
-    changes = tree(project)
-    processes.run("write", as_job([changes]), rename=30)
-    new = [number for number, (path, _, after) in enumerate(changes) if Path(path).read_bytes() == after]
-    edited, gone = changes[new[5]], changes[new[9]]
-    Path(edited[0]).write_bytes(b"mine\n")
-    Path(gone[0]).unlink()
-    (ended,) = recover([str(project)])
-    assert (ended.finished, len(ended.reverted.files), ended.reverted.failed) == (False, len(new) - 2, ())
-    of_gone, of_edited = sorted(ended.reverted.changed, key=lambda said: edited[0] in said)
-    assert of_edited.startswith(f"{project / edited[0]} has changed since") and "was left alone" in of_edited
-    assert of_gone.startswith(f"{project / gone[0]} has changed since")
-    former = of_edited.split("(its former content: ")[1].rstrip(")")
-    assert Path(former).read_bytes() == edited[1]
-    assert Path(edited[0]).read_bytes() == b"mine\n" and not Path(gone[0]).exists()
-    others = [change for change in changes if change not in (edited, gone)]
-    assert contents(others) == [before for _, before, _ in others]
-    assert left_behind(project) == [] and list(recover([str(project)])) == []
-
-
-def test_a_set_that_was_written_is_not_reverted_because_a_file_changed(project: Path, processes: Processes) -> None:
-    changes = tree(project)
-    # Everything is written, and the record is not removed yet.
-    assert processes.run("write", as_job([changes]), rename=49)["killed"]
-    Path(changes[4][0]).write_bytes(b"mine\n")
-    (ended,) = recover([str(project)])
-    assert ended.finished and len(ended.reverted.changed) == 1 and ended.reverted.files == ()
-    assert contents(changes) == [b"mine\n" if n == 4 else after for n, (_, _, after) in enumerate(changes)]
-    assert left_behind(project) == []
-
-
-def test_a_file_that_cannot_be_reverted_is_tried_again(project: Path, processes: Processes) -> None:
-    expected = Expected(project, tree(project))
-    processes.run("write", as_job([expected.changes]), rename=30)
-    locked = next(path for path, _, after in expected.changes if Path(path).read_bytes() == after)
-    mode = Path(locked).stat().st_mode
-    Path(locked).chmod(0o444)
-    for _ in range(2):
-        (ended,) = recover([str(project)])
-        (failed,) = ended.reverted.failed
-        assert f"{locked} is read-only" in failed and len(records()) == 1
-    Path(locked).chmod(mode)
-    (ended,) = recover([str(project)])
-    assert ended.reverted.problems == () and expected.check_whole() == "old"
-
-
-# --- other processes ----------------------------------------------------------------------------------
-
-
-def wait_for(path: str) -> None:
-    end = time.monotonic() + 30
-    while not os.path.exists(path):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def test_a_set_that_another_process_is_writing_is_left_alone(
-    project: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = Expected(project, tree(project))
-    monkeypatch.setattr(recovery, "PATIENCE", 0.1)
-    processes.start("write", as_job([expected.changes]), stop_after_rename=20)
-    wait_for("stopped")
-    before = contents(expected.changes)
-    (ended,) = recover([str(project)])
-    assert (ended.is_live, ended.files, ended.reverted.files) == (True, 50, ())
-    assert contents(expected.changes) == before and expected.is_mixed()
-    assert list(recover([str(project / "nowhere/else"), "/"])) == [ended]
-    Path("go").touch()
-    assert not processes.end()["killed"]
-    assert expected.check_whole() == "new"
-    expected.check_undo()
-
-
-def test_recovery_waits_for_a_process_that_is_about_to_end(project: Path, processes: Processes) -> None:
-    expected = Expected(project, tree(project))
-    processes.start("write", as_job([expected.changes]), stop_after_rename=20)
-    wait_for("stopped")
-    threading.Timer(0.2, Path("go").touch).start()
-    assert list(recover([str(project)])) == []
-    assert contents(expected.changes) == expected.new
-    processes.end()
-
-
-def test_another_checkout_is_left_to_its_own_commands(project: Path, processes: Processes) -> None:
-    expected = Expected(project, tree(project))
-    processes.run("write", as_job([expected.changes]), rename=20)
-    other = project.parent / f"{project.name}-other"
-    (other / ".git").mkdir(parents=True)
-    assert list(recover([str(other)])) == [] and expected.is_mixed()
-    (other / "link").symlink_to(project / "conf1")
-    (ended,) = recover([str(other / "link/1.yaml:7")])
-    assert ended.files == 50 and expected.check_whole() == "old"
-
-
-def test_many_processes_write_and_recover_the_same_files(project: Path) -> None:
-    """Each set of each process is whole at the end, and no process reverts what another one writes."""
-    code = """
-import os, sys
-from cgmigrate.project.edit_sets import EditSet, FileChange
-from cgmigrate.project.recovery import recover
-from cgmigrate.project.transaction import write_sets
-number, written = int(sys.argv[1]), 0
-paths = [f"{name}.yaml" for name in "abcdefgh"]
-for turn in range(200):
-    for ended in recover(["."]):
-        assert ended.is_live or not ended.reverted.files, ended
-    now = [open(path, "rb").read() for path in paths]
-    if len(set(now)) > 1:
-        continue  # another process is writing
-    new = b"%d of %d" % (turn, number)
-    (result,) = write_sets([EditSet("", tuple(FileChange(p, b, new) for p, b in zip(paths, now)))])
-    written += result.error is None
-print(written)
-"""
-    for name in "abcdefgh":
-        (project / f"{name}.yaml").write_bytes(b"0")
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, str(n)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for n in range(4)
-    ]
-    written = []
-    for process in started:
-        out, errors = process.communicate(timeout=300)
-        assert (process.returncode, errors) == (0, b"")
-        written.append(int(out))
-    print(f"sets written by each process: {written}")
-    assert len({(project / f"{name}.yaml").read_bytes() for name in "abcdefgh"}) == 1
-    assert min(written) > 0 and left_behind(project) == []
-
-
-@pytest.mark.parametrize("same_host", [True, False])
-def test_without_locks_a_dead_or_old_writer_is_recognised(
-    project: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch, same_host: bool
-) -> None:
-    expected = Expected(project, tree(project))
-    processes.run("write", as_job([expected.changes]), rename=20)
-    monkeypatch.setattr(recovery, "PATIENCE", 0)
-    monkeypatch.setattr(set_record, "lock", lambda descriptor, wait: None)
-    if not same_host:
-        monkeypatch.setattr(set_record, "_host", lambda: "another machine")
-        (ended,) = recover([str(project)])
-        assert ended.is_live and expected.is_mixed()
-        old = time.time() - set_record.WITHOUT_LOCKS - 1
-        os.utime(records()[0], (old, old))
-    (ended,) = recover([str(project)])
-    assert not ended.is_live
-    monkeypatch.undo()
-    os.chdir(project)
-    for path in project.rglob(".cgmigrate*"):
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("reason", ["read-only", "changed", "deleted", "directory", "pipe"])
+def test_one_file_prevents_the_set_and_not_the_others(project: Path, files: list[Path], name: str, reason: str) -> None:
+    path, others = project / name, [project / f"other{number}.yaml" for number in range(2)]
+    for other in others:
+        other.write_bytes(OLD)
+    said = {"read-only": "is read-only", "changed": "has changed", "deleted": "is gone"}.get(reason, "not a regular")
+    if reason == "read-only":
+        path.chmod(0o444)
+    elif reason == "changed":
+        path.write_bytes(OLD + b"# mine\n")
+    else:
         path.unlink()
-    assert contents(expected.changes) == expected.old
+    if reason == "directory":
+        path.mkdir()
+    elif reason == "pipe":
+        os.mkfifo(path)
+    sets = [set_of("other0.yaml", name="one"), set_of(name="two"), set_of("other1.yaml", name="three")]
+    results = write_sets(sets, Journal())
+    assert [result.error is None for result in results] == [True, False, True]
+    message = str(results[1].error)
+    assert message.startswith((f"{name} {said}", f"{name} is {said}"))
+    assert "; these files are written together: a.yaml, b.yaml, c.yaml, and none was written" in message
+    assert [other.read_bytes() for other in others] == [NEW, NEW]
+    assert [(project / other).read_bytes() for other in NAMES if other != name] == [OLD, OLD]
+    check_no_leftovers(project)
+    assert undo().restored == tuple(map(str, others))
 
 
-def test_without_locks_a_running_writer_is_left_alone(
-    project: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
+def test_a_set_of_one_file_has_the_error_of_the_file(files: list[Path]) -> None:
+    files[0].chmod(0o444)
+    with pytest.raises(ReadOnlyError, match=r"^a\.yaml is read-only; give it write permission \(chmod u\+w\) to have"):
+        write_set(set_of("a.yaml"))
+    files[1].write_bytes(b"mine")
+    with pytest.raises(ChangedError, match=r"^b\.yaml has changed since it was read and was left alone; run"):
+        write_set(set_of("b.yaml"))
+
+
+@pytest.mark.parametrize("name", ["replace", "fsync", "fchmod", "write"])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_failure_at_any_call_reverts_the_set(
+    project: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException
 ) -> None:
-    expected = Expected(project, tree(project))
-    processes.start("write", as_job([expected.changes]), stop_after_rename=20)
-    wait_for("stopped")
-    monkeypatch.setattr(recovery, "PATIENCE", 0)
-    monkeypatch.setattr(set_record, "lock", lambda descriptor, wait: None)
-    (ended,) = recover([str(project)])
-    assert ended.is_live and expected.is_mixed()
-    Path("go").touch()
-    processes.end()
+    files[1].chmod(0o600)
+    (project / "other.yaml").hardlink_to(files[2])
+    real: Callable[..., object] = getattr(os, name)
+    for number in range(1, 100):
+        calls = 0
+
+        def failing(*arguments: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls == number:  # noqa: B023
+                raise error
+            return real(*arguments)
+
+        monkeypatch.setattr(os, name, failing)
+        try:
+            write_set(set_of(), Journal())
+        except SetError as failure:
+            check_nothing_written(failure, project)
+        except KeyboardInterrupt:
+            # Once all files are written, it prevents only that the record is removed.
+            assert contents() in ([NEW] * 3, [OLD] * 3)
+            assert all(ended.finished and contents() == [NEW] * 3 for ended in recover(["."]))
+            check_no_leftovers(project)
+        else:
+            # A record that cannot be written prevents nothing.
+            assert contents() == [NEW] * 3
+        monkeypatch.setattr(os, name, real)
+        undo()
+        assert contents() == [OLD] * 3
+        if calls < number:
+            break
+    assert number > 2 and calls < number
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]\n", b"{}\n[]\n", b"\xff\n\n", b"1\n2\n3\n"])
-def test_a_record_that_is_not_complete_is_removed(project: Path, content: bytes) -> None:
-    folder = Path(records_folder())
-    folder.mkdir(parents=True)
-    (folder / ".cgmigrate-abcdefgh.tmp").write_bytes(content)
-    (folder / ".cgmigrate-folder").mkdir()
-    (folder / "notes").write_bytes(content)
-    assert list(recover([str(project)])) == []
-    assert sorted(path.name for path in folder.iterdir()) == [".cgmigrate-folder", "notes"]
+def test_a_file_that_is_saved_while_the_set_is_written_reverts_the_others(
+    project: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.replace
+
+    def late(new: str, old: str) -> None:
+        if str(old).endswith("a.yaml"):
+            files[2].write_bytes(b"mine\n")
+        real(new, old)
+
+    monkeypatch.setattr(os, "replace", late)
+    with pytest.raises(SetError, match=r"^c\.yaml has changed since it was read"):
+        write_set(set_of(), Journal())
+    assert contents() == [OLD, OLD, b"mine\n"]
+    check_no_leftovers(project)
+
+
+def test_a_file_that_cannot_be_reverted_is_named_and_tried_again(
+    project: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.replace
+
+    def full(new: str, old: str) -> None:
+        if str(old).endswith("b.yaml"):
+            files[0].chmod(0o444)
+            raise OSError(errno.EIO, "Input/output error")
+        real(new, old)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(SetError, match=r"b\.yaml could not be written .*a\.yaml is read-only.* not restored yet"):
+        write_set(set_of(), Journal())
+    assert contents() == [NEW, OLD, OLD] and len(records()) == 1
+    monkeypatch.setattr(os, "replace", real)
+    files[0].chmod(0o644)
+    (ended,) = recover(["."])
+    assert ended.reverted.files == (str(files[0]),) and contents() == [OLD] * 3
+    check_no_leftovers(project)
+
+
+def test_what_another_process_writes_is_not_reverted(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs write the same: the second fails, and must not revert the first."""
+    real = Replacement.prepare
+
+    def late(new: Replacement) -> None:
+        real(new)
+        if new.path == "c.yaml":
+            for file in files:
+                file.unlink()
+                file.write_bytes(NEW)
+
+    monkeypatch.setattr(Replacement, "prepare", late)
+    with pytest.raises(SetError, match="has changed since it was read"):
+        write_set(set_of(), Journal())
+    assert contents() == [NEW] * 3
+
+
+# --- full disks -----------------------------------------------------------------------------------------
+
+
+def test_a_file_that_grows_too_large(project: Path, files: list[Path]) -> None:
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
+    large = b"x" * 2_000_000
+    changes = [FileChange("a.yaml", OLD, NEW), FileChange("b.yaml", OLD, large), FileChange("c.yaml", OLD, NEW)]
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
+    try:
+        with pytest.raises(SetError, match=r"^b\.yaml could not be written and is as it was: File too large") as caught:
+            write_set(EditSet("", tuple(changes)), Journal())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    check_nothing_written(caught.value, project)
+
+
+@pytest.fixture
+def small_disk(project: Path) -> Iterator[Path]:
+    """A file system of 512 KiB in the project."""
+    disk = project / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("only root mounts a file system")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("hard_links", [False, True])
+def test_a_full_disk(project: Path, small_disk: Path, hard_links: bool) -> None:
+    old = b"external_cuda_graph: true\n" * 1000
+    new = old.replace(b"true", b"not false")
+    paths = [small_disk / f"{number}.yaml" for number in range(6)]
+    for path in paths:
+        path.write_bytes(old)
+    if hard_links:
+        for path in paths:
+            path.with_suffix(".link").hardlink_to(path)
+    room = os.statvfs(small_disk)
+    (small_disk / "other").write_bytes(b"x" * (room.f_bavail * room.f_frsize - (0 if hard_links else 60_000)))
+    changes = tuple(FileChange(str(path), old, new) for path in paths)
+    with pytest.raises(SetError, match="No space left on device"):
+        write_set(EditSet("", changes), Journal())
+    assert {path.read_bytes() for path in paths} == {old}
+    check_no_leftovers(project)
+    (small_disk / "other").unlink()
+    write_set(EditSet("", changes), Journal())
+    assert {path.read_bytes() for path in paths} == {new}
+
+
+def test_more_files_than_a_process_may_open(project: Path) -> None:
+    changes = []
+    for number in range(300):
+        (project / f"{number}.yaml").write_bytes(OLD)
+        changes.append(FileChange(f"{number}.yaml", OLD, NEW))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
+    try:
+        write_set(EditSet("", tuple(changes)), Journal())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert {path.read_bytes() for path in project.glob("*.yaml")} == {NEW}
+
+
+# --- several names of one file --------------------------------------------------------------------------
+
+
+def test_a_link_stays_one_and_its_target_is_written(project: Path, files: list[Path]) -> None:
+    (project / "link.yaml").symlink_to("a.yaml")
+    write_set(set_of("link.yaml", "b.yaml", "c.yaml"), Journal())
+    assert (project / "link.yaml").is_symlink() and contents() == [NEW] * 3
+    assert undo().problems == () and contents() == [OLD] * 3
+
+
+@pytest.mark.parametrize("kind", ["same path", "link", "hard link"])
+def test_a_file_with_two_names_in_a_set_is_written_once(project: Path, files: list[Path], kind: str) -> None:
+    other = "./a.yaml" if kind == "same path" else "other.yaml"
+    if kind == "link":
+        (project / other).symlink_to("a.yaml")
+    elif kind == "hard link":
+        (project / other).hardlink_to(files[0])
+    write_set(EditSet("", (*set_of().changes, FileChange(other, OLD, NEW))), Journal())
+    assert contents() == [NEW] * 3 and Path(other).read_bytes() == NEW and Path(other).samefile(files[0])
+    assert undo().problems == () and contents() == [OLD] * 3
+    with pytest.raises(SetError, match=r"a\.yaml and .*are the same file and would get different contents"):
+        write_set(EditSet("", (*set_of().changes, FileChange(other, OLD, NEW + b"\n"))), Journal())
+    assert contents() == [OLD] * 3
+
+
+def test_a_hard_link_outside_the_set_sees_the_new_content(project: Path, files: list[Path]) -> None:
+    (project / "other.yaml").hardlink_to(files[1])
+    write_set(set_of(), Journal())
+    assert (project / "other.yaml").samefile(files[1]) and contents() == [NEW] * 3
+    undo()
+    assert (project / "other.yaml").read_bytes() == OLD
+    check_no_leftovers(project)
+
+
+# --- the record and the journal -------------------------------------------------------------------------
+
+
+def test_a_set_that_cannot_be_recorded_is_written_and_reverted(
+    project: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "file").write_bytes(b"")
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(project / "file"))
+    journal = Journal()
+    write_set(set_of(), journal)
+    assert contents() == [NEW] * 3 and "Not a directory" in journal.failure
+    for file in files:
+        file.write_bytes(OLD)
+    real = os.replace
+
+    def full(new: str, old: str) -> None:
+        if str(old).endswith("b.yaml"):
+            raise OSError(errno.EIO, "Input/output error")
+        real(new, old)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(SetError):
+        write_set(set_of(), Journal())
+    assert contents() == [OLD] * 3
+
+
+def test_one_file_needs_no_record(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor) or real(descriptor))
+    write_set(set_of("a.yaml"), Journal())
+    assert len(synced) == 2, "the new file and its folder"
+    assert not Path(cache_folder.records_folder()).exists()
+
+
+@given(st.binary(max_size=30), st.binary(max_size=30), st.data())
+def test_a_file_that_was_written_in_place_in_part_is_recognised(before: bytes, after: bytes, data) -> None:
+    """Whatever part was written: the new bytes over the old ones, then the old length or the new one."""
+    written = data.draw(st.integers(0, len(after)))
+    now = after[:written] + before[written:]
+    path = Path(os.environ["CGMIGRATE_CACHE_DIR"]) / "file"
+    path.write_bytes(now)
+    file = RecordedFile(str(path), str(path), before, after, in_place=True)
+    assert state_of(file)[0] is not State.CHANGED
+    path.write_bytes(now + b"#" * (1 + max(len(before), len(after)) - len(now)))
+    assert state_of(file)[0] is State.CHANGED
+
+
+@pytest.mark.skipif(os.name != "posix" or os.uname().sysname != "Linux", reason="platformdirs is used elsewhere")
+@pytest.mark.parametrize("value", [None, "", "/elsewhere", "/with space/"])
+def test_the_cache_folder_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    monkeypatch.delenv("CGMIGRATE_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if value is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+    expected = platformdirs.user_cache_dir("cgmigrate", appauthor=False)
+    assert cache_folder.cache_folder() == expected
+
+
+def test_all_errors_are_write_errors() -> None:
+    assert issubclass(SetError, WriteError)
+
+
+# --- undo -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["changed", "deleted", "read-only", "copy"])
+def test_undo_names_a_set_with_a_changed_file_and_restores_the_others(
+    project: Path, files: list[Path], how: str
+) -> None:
+    (project / "d.yaml").write_bytes(OLD)
+    write_sets([set_of("a.yaml", "b.yaml", name="one"), set_of("c.yaml", "d.yaml", name="two")], Journal())
+    if how == "changed":
+        files[1].write_bytes(NEW + b"# mine\n")
+    elif how == "deleted":
+        files[1].unlink()
+    elif how == "read-only":
+        files[1].chmod(0o444)
+    else:
+        (run,) = runs_in(journals_folder())
+        (run / "1.before").unlink()
+    undone = undo()
+    assert undone.restored == (str(files[2]), str(project / "d.yaml"))
+    assert files[0].read_bytes() == NEW and files[2].read_bytes() == OLD
+    (problem,) = undone.problems
+    assert str(files[1]) in problem.split(";")[0]
+    assert f"; these files are written together: {files[0]}, {files[1]}, and none was " in problem
+    # Put back, the set can be undone, unless a copy is gone.
+    files[1].unlink(missing_ok=True)
+    files[1].write_bytes(NEW)
+    again = undo()
+    if how == "copy":
+        assert again.when == "" and files[0].read_bytes() == NEW
+    else:
+        assert again.restored == (str(files[0]), str(files[1])) and again.problems == ()
+
+
+def test_undo_completes_a_set_of_which_a_file_is_restored_already(files: list[Path]) -> None:
+    write_set(set_of(), Journal())
+    files[1].write_bytes(OLD)
+    undone = undo()
+    assert undone.restored == (str(files[0]), str(files[2])) and contents() == [OLD] * 3
+
+
+def test_a_file_of_two_sets_is_undone_step_by_step(files: list[Path]) -> None:
+    newer = b"cuda_graph_impl: local\n"
+    journal = Journal()
+    write_set(set_of("a.yaml", "b.yaml"), journal)
+    write_set(EditSet("", (FileChange("b.yaml", NEW, newer), FileChange("c.yaml", OLD, newer))), journal)
+    assert contents() == [NEW, newer, newer]
+    assert undo().problems == () and contents() == [OLD] * 3
+
+
+def test_a_set_with_a_damaged_entry_is_not_restored_in_part(files: list[Path]) -> None:
+    write_set(set_of(), Journal())
+    (run,) = runs_in(journals_folder())
+    lines = lines_of(run)
+    descriptor = os.open(run / "entries.jsonl", os.O_WRONLY | os.O_TRUNC)
+    write_all(descriptor, b"".join([lines[0], b"{\n", lines[2]]))
+    os.close(descriptor)
+    undone = undo()
+    assert undone.restored == () and contents() == [NEW] * 3
+    assert any("its entries in the journal are damaged" in problem for problem in undone.problems)
