@@ -32,7 +32,8 @@ def _report(recovery: Recovery) -> int:
 
     number = counted(recovery.files, "file")
     if recovery.is_live:
-        click.echo(f"warning: another cgmigrate process is writing {number}; this run may read some of them", err=True)
+        effect = "this run may read some of them before and some after"
+        click.echo(f"warning: another cgmigrate process is writing {number}; {effect}", err=True)
         return CLEAN
     folder = os.getcwd() + os.sep
     for problem in recovery.reverted.problems:

@@ -18,7 +18,7 @@ def undo_last_run() -> bool:
     for path in done.restored:
         click.echo(in_line(f"restored {path.removeprefix(folder)}"), err=True)
     for problem in done.problems:
-        click.echo(in_line(f"error: {problem.removeprefix(folder)}"), err=True)
+        click.echo(in_line(f"error: {problem.replace(folder, '')}"), err=True)
     if done.restored or (done.when and not done.problems):
         click.echo(f"Undid the run of {done.when}: {counted(len(done.restored), 'file')} restored.", err=True)
     elif not done.problems:

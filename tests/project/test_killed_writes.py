@@ -17,7 +17,7 @@ from cgmigrate.project import recovery, set_record
 from cgmigrate.project.cache_folder import records, records_folder
 from cgmigrate.project.recovery import recover
 from cgmigrate.project.undo import undo
-from tests.support.killed_processes import Processes, as_job
+from tests.support.killed_processes import Processes, as_job, wait_for
 
 NIGHTLY = bool(os.environ.get("CGMIGRATE_NIGHTLY"))
 KILLS = 200 if NIGHTLY else 10
@@ -267,13 +267,6 @@ def test_a_file_that_cannot_be_reverted_is_tried_again(project: Path, processes:
 
 
 # --- other processes ----------------------------------------------------------------------------------
-
-
-def wait_for(path: str) -> None:
-    end = time.monotonic() + 30
-    while not os.path.exists(path):
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_a_set_that_another_process_is_writing_is_left_alone(

@@ -61,6 +61,14 @@ def as_job(sets: list[list[tuple[str, bytes, bytes]]]) -> list[Any]:
     return [[[path, before.hex(), after.hex()] for path, before, after in members] for members in sets]
 
 
+def wait_for(path: str) -> None:
+    """Wait until a file exists."""
+    end = time.monotonic() + 30
+    while not os.path.exists(path):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def _do(job: dict[str, Any]) -> None:
     from cgmigrate.project import recovery
     from cgmigrate.project.edit_sets import EditSet, FileChange
