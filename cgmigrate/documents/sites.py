@@ -203,6 +203,14 @@ class Document(Commented, Protocol):
     def enclosing(self, offset: int, /) -> str:
         """Return the class and function around an offset (``Recipe.configure``), empty where there is none."""
 
+    def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
+        """Return a value of the configuration that a site belongs to.
+
+        ``section`` is where the site is in the configuration (``model``), and ``keys`` where the value is
+        (``ddp.check_for_nan_in_grad``). Without a section, the value is one of the site's own object. The result is
+        plain data, ``Undecided`` or ``Missing``.
+        """
+
     def risk(self, index: int, /) -> str:
         """Return why the fix of a site or problem is not safe, empty when it is.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from cgmigrate.megatron.releases import KNOWN, Release
 
@@ -64,6 +65,15 @@ class Undecided:
 
     text: str
     reason: str
+
+
+class Missing(Enum):
+    """Why a setting has no value."""
+
+    ABSENT = "absent"
+    """It is not written."""
+    UNKNOWN = "unknown"
+    """Whether it is written, and with which value, is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
 from cgmigrate.documents.python.assignments import Assignments
@@ -37,6 +38,9 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
 from cgmigrate.text.failures import TOO_DEEP, too_deep
 from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.python.surroundings import Surroundings
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
 _DEPRECATED_WORD = re.compile(
@@ -135,6 +139,16 @@ class PythonDocument:
     def enclosing(self, offset: int) -> str:
         """Return the class and function around an offset; see ``sites.Document``."""
         return self._qualified_names.at(offset)
+
+    def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
+        """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
+        return self._surroundings.value(self._places[index], section, keys)
+
+    @cached_property
+    def _surroundings(self) -> Surroundings:
+        from cgmigrate.documents.python.surroundings import Surroundings
+
+        return Surroundings(self._source, self._names)
 
     def comments(self) -> Sequence[Comment]:
         """Return the comments; see ``comments.Commented``."""

@@ -15,6 +15,22 @@ _ENUMS = (SCOPE_CLASS, MODULE_CLASS, INFERENCE_CLASS)
 _NAMES = re.compile(rf"(?<!\w)(?:{'|'.join((*FIELDS, *_ENUMS))})(?!\w)")
 
 
+def plain_value(node: ast.expr, names: Names) -> object:
+    """Return the value of any setting as plain data: a constant, a member of an enum class, a list of these."""
+    match node:
+        case ast.Constant(value=plain):
+            return plain
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case ast.Attribute() if member := enum_member(node, names):
+            return member
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            values = [plain_value(element, names) for element in elements]
+            if not any(isinstance(value, Undecided) for value in values):
+                return values
+    return Undecided(ast.unparse(node), "a value that is computed when the code runs")
+
+
 def value_of(name: str, node: ast.expr, names: Names) -> object:
     """Return the value of a setting: text, boolean, None, a list of names, a tuple, a ``Choice``, or ``Undecided``."""
     match node:

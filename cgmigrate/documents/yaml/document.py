@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -28,9 +29,12 @@ from cgmigrate.documents.yaml.references import defaults_of, top_level_words
 from cgmigrate.documents.yaml.site_rewriter import SiteRewriter
 from cgmigrate.documents.yaml.tree import Node, closing_order, parse_tree
 from cgmigrate.documents.yaml.values import value_of, yaml_text
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.yaml.surroundings import Surroundings
 
 _MAX_MERGED = 10_000
 _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, so it is not examined"
@@ -147,6 +151,20 @@ class YamlDocument:
         from cgmigrate.documents.yaml.comments import comments_of
 
         return comments_of(self.text, self.roots)
+
+    def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
+        """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
+        place = self._places[index]
+        prefix = tuple(filter(None, place.prefix.split(".")))
+        value = self._surroundings.value(place.mapping, prefix, section, keys)
+        # What is not written may be written in a file that this one is merged into.
+        return Missing.UNKNOWN if value is Missing.ABSENT and self.builds_on else value
+
+    @cached_property
+    def _surroundings(self) -> Surroundings:
+        from cgmigrate.documents.yaml.surroundings import Surroundings
+
+        return Surroundings(self.roots)
 
     # --- writing ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ def is_merge(key: Node) -> bool:
     return key.tag == MERGE or (key.value == "<<" and key.implicit and key.tag in (None, "!"))
 
 
-def _merge_sources(mapping: Node) -> list[Node]:
+def merge_sources(mapping: Node) -> list[Node]:
     """Return what ``<<`` names, nearest first: in one list the first takes precedence, of several ``<<`` the last."""
     result: list[Node] = []
     for key, value in mapping.pairs():
@@ -28,14 +28,14 @@ def merges_in(closing: Sequence[Node]) -> dict[int, list[Node]]:
     merged: dict[int, list[Node]] = {}
     for mapping in closing:
         if mapping.kind == "map" and any(is_merge(key) for key, _ in mapping.pairs()):
-            sources = [source.target for source in _merge_sources(mapping)]
+            sources = [source.target for source in merge_sources(mapping)]
             merged[id(mapping)] = [node for node in sources if node.kind == "map" and not contains(node, mapping)]
     return merged
 
 
 def merge_error(mapping: Node) -> str:
     """Return why YAML readers refuse what the mapping merges, empty when they do not."""
-    for source in _merge_sources(mapping):
+    for source in merge_sources(mapping):
         if source.target.kind != "map":
             return "`<<` names something that is not a mapping"
         if contains(source.target, mapping):

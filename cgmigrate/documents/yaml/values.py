@@ -53,6 +53,21 @@ def scalar_value(node: Node) -> object:
         return Undecided(node.value, f"a value that cannot be read as {str(tag).removeprefix(CORE)}")
 
 
+def plain_value(node: Node) -> object:
+    """Return a value as plain data: a scalar or a list of scalars; else ``Undecided``."""
+    if node.kind == "map":
+        return Undecided("{…}", "a mapping")
+    items = [item.target for item in node.items] if node.kind == "seq" else [node]
+    if any(item.kind != "scalar" for item in items):
+        return Undecided("[…]", "a list of collections")
+    if any(_INTERPOLATION.search(item.value) for item in items):
+        return Undecided(node.value or "[…]", "a value that is computed when the file is used")
+    values = [scalar_value(item) for item in items]
+    if undecided := next((value for value in values if isinstance(value, Undecided)), None):
+        return undecided
+    return values if node.kind == "seq" else values[0]
+
+
 def value_of(name: str, node: Node, flag: bool) -> object:
     """Return a setting's value as its reader receives it; ``flag`` says that the key is a command-line flag."""
     if node.kind == "alias" and contains(node.target, node):

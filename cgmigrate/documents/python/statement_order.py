@@ -1,0 +1,155 @@
+"""What the statements of one function do to objects, in the order of the text: writes, and uses that may set them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cgmigrate.documents.python.source import dotted
+
+_HARMLESS = frozenset(("print", "len", "isinstance", "getattr", "hasattr", "repr", "str", "type", "id", "bool"))
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_ONLY_READ = (
+    *(ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.While, ast.IfExp, ast.Assert, ast.Return, ast.Expr),
+    *(ast.Yield, ast.Attribute, ast.FormattedValue),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A write to a path (``cfg.model``), or with ``escapes`` a use by which other code may set what is at it.
+
+    ``value`` is what is written, None if it is not one expression; ``callee`` is the function that gets an object,
+    ``alias`` the second name for it.
+    ``suites`` are the ids of the lists of statements around it, outermost first.
+    """
+
+    path: str
+    line: int
+    suites: tuple[int, ...]
+    value: ast.expr | None = None
+    escapes: bool = False
+    callee: str = ""
+    alias: str = ""
+
+
+@dataclass(slots=True)
+class FunctionEvents:
+    """The events of one function; ``suites`` are those around each statement, by its id."""
+
+    events: list[Event] = field(default_factory=list)
+    suites: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    exits: list[int] = field(default_factory=list)
+    """The lines of statements that leave the function or a loop."""
+    calls: list[ast.Call] = field(default_factory=list)
+
+    def values_of(self, name: str) -> list[ast.expr | None]:
+        """Return what is bound to a name."""
+        return [event.value for event in self.events if event.path == name and not event.escapes]
+
+
+def events_of(function: ast.AST) -> FunctionEvents:
+    """Return what the statements of a function, or of a module, do."""
+    result = FunctionEvents()
+    body = getattr(function, "body", None)
+    _suite(body if isinstance(body, list) else [], (), result)
+    return result
+
+
+def _suite(body: list[ast.stmt], around: tuple[int, ...], result: FunctionEvents) -> None:
+    suites = (*around, id(body))
+    for statement in body:
+        result.suites[id(statement)] = suites
+        _statement(statement, suites, result)
+
+
+def _statement(statement: ast.stmt, suites: tuple[int, ...], result: FunctionEvents) -> None:
+    if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
+        result.exits.append(statement.lineno)
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, (ast.expr, ast.withitem, ast.keyword)):
+            result.events += _escapes(child, statement, suites)
+            result.calls += [node for node in ast.walk(child) if isinstance(node, ast.Call)]
+    result.events += [Event(path, statement.lineno, suites, value) for path, value in _writes(statement)]
+    if isinstance(statement, _FUNCTIONS):
+        # Its body runs at another time.
+        inner = (node for node in ast.walk(statement) if isinstance(node, (ast.Name, ast.Attribute)))
+        paths = dict.fromkeys(path for node in inner if (path := dotted(node)))
+        result.events += [Event(path, statement.lineno, suites, escapes=True) for path in paths]
+        return
+    for body in _bodies(statement):
+        _suite(body, suites, result)
+
+
+def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements in a statement."""
+    for name in ("body", "orelse", "finalbody"):
+        if body := getattr(statement, name, None):
+            yield body
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def _writes(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield the paths that a statement binds, each with its value; None for one that is not one expression."""
+    match statement:
+        case ast.Assign(targets=[target], value=value) if dotted(target):
+            yield dotted(target), value
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if dotted(target):
+            yield dotted(target), value
+        case ast.Expr(
+            value=ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant(value=str() as name), value])
+        ):
+            yield f"{dotted(owner)}.{name}", value
+        case ast.Assign() | ast.AugAssign() | ast.For() | ast.AsyncFor() | ast.With() | ast.AsyncWith() | ast.Delete():
+            targets = (node for node in ast.walk(_head(statement)) if isinstance(node, (ast.Name, ast.Attribute)))
+            for target in targets:
+                if not isinstance(target.ctx, ast.Load) and dotted(target):
+                    yield dotted(target), None
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name, None
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            for alias in names:
+                yield alias.asname or alias.name.partition(".")[0], None
+
+
+def _head(statement: ast.stmt) -> ast.AST:
+    """Return a statement without the statements in it."""
+    parts = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, ast.stmt)]
+    return ast.List(elts=parts, ctx=ast.Load())  # type: ignore[arg-type]
+
+
+def _escapes(node: ast.AST, above: ast.AST, suites: tuple[int, ...]) -> Iterator[Event]:
+    """Yield the objects that an expression gives to other code or another name."""
+    if isinstance(node, (ast.Name, ast.Attribute)) and (path := dotted(node)):
+        if isinstance(node.ctx, ast.Load) and not isinstance(above, _ONLY_READ):
+            yield Event(path, node.lineno, suites, escapes=True, alias=_alias(above))
+        return
+    if isinstance(node, ast.Call):
+        yield from _escapes_of_call(node, suites)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _escapes(child, node, suites)
+
+
+def _alias(above: ast.AST) -> str:
+    """Return the name that a statement gives to an object."""
+    match above:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
+
+
+def _escapes_of_call(node: ast.Call, suites: tuple[int, ...]) -> Iterator[Event]:
+    name = dotted(node.func)
+    if not name:
+        yield from _escapes(node.func, node, suites)
+    harmless = name in _HARMLESS or name == "setattr" or name.rpartition(".")[2][:1].isupper()
+    for argument in (*node.args, *node.keywords):
+        value = argument.value if isinstance(argument, (ast.keyword, ast.Starred)) else argument
+        if path := dotted(value):
+            if not harmless:
+                yield Event(path, node.lineno, suites, escapes=True, callee=name)
+        else:
+            yield from _escapes(value, node, suites)
