@@ -29,7 +29,8 @@ class Ecosystem:
 
     ``owns`` are the conditions of its settings in configurations and on command lines, ``code`` those in code, where a
     setting has a callee or an object instead of a path. ``overrides_parent`` says that the settings override those of
-    the mapping around them.
+    the mapping around them. ``section`` is where the settings are in a configuration: keys from its top. ``id`` is the
+    name of the file.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Ecosystem:
     owns: tuple[Mapping[str, Any], ...]
     overrides_parent: bool = False
     code: tuple[Mapping[str, Any], ...] = ()
+    section: tuple[str, ...] = ()
+    id: str = ""
 
     def conditions(self, in_code: bool) -> Sequence[Mapping[str, Any]]:
         """Return the alternatives of which one identifies the owner; each is test → expected value."""
@@ -65,4 +68,6 @@ def _read(path: Path) -> Ecosystem:
         owns=tuple(data["owns"]),
         overrides_parent=data.get("overrides-parent", False),
         code=tuple(data.get("code", ())),
+        section=tuple(filter(None, data.get("section", "").split("."))),
+        id=path.stem,
     )

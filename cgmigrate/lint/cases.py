@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ownership import Owner
+from cgmigrate.linking.surroundings import SiteSurroundings
 from cgmigrate.lint.diagnostics import Context, SiteCase
 from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
 from cgmigrate.lint.unknown_values import unknown_value_diagnostics
@@ -33,7 +34,8 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     assert owner.ecosystem is not None
     reader = owner.ecosystem.reader or Reader.CONFIG
     overrides = owner.ecosystem.overrides_parent and not site.inherits
-    case = SiteCase(site, document, reader, before, _source_for(before, context), overrides_parent=overrides)
+    around = SiteSurroundings(document, site, owner.ecosystem, before)
+    case = SiteCase(site, document, reader, before, _source_for(before, context), around, overrides_parent=overrides)
     for reason in filter(None, (owner.conflict, site.blocked_by)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))

@@ -11,24 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
-from cgmigrate.megatron.settings import FIELDS, Settings, Undecided, names_in
+from cgmigrate.megatron.settings import FIELDS, Missing, Settings, Undecided, names_in
 
 Truth: TypeAlias = "bool | None"
 """Whether a condition is met; None if that is not known."""
-
-
-class Missing(Enum):
-    """Why a setting has no value."""
-
-    ABSENT = "absent"
-    """It is not written."""
-    UNKNOWN = "unknown"
-    """Whether it is written is not known."""
 
 
 class Surroundings(Protocol):

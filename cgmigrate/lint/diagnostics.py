@@ -8,7 +8,7 @@ from enum import Enum
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
-from cgmigrate.lint.conditions import State
+from cgmigrate.lint.conditions import State, Surroundings
 from cgmigrate.lint.rules import Case, Rule
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
@@ -133,6 +133,8 @@ class SiteCase:
     reader: Reader
     before: Settings
     source: Release
+    surroundings: Surroundings | None = None
+    """The other settings of its configuration."""
     overrides_parent: bool = False
     """Whether the owner's settings override those of another file."""
     matches: tuple[tuple[Rule, Case], ...] = ()
@@ -148,7 +150,8 @@ class SiteCase:
 
     def state(self, settings: Settings, target: Release, rejected: str = "") -> State:
         """Return what conditions are evaluated on if the site has these settings."""
-        return State(settings, _reader_name(self.reader), self.source, target, rejected, before=self.before)
+        reader = _reader_name(self.reader)
+        return State(settings, reader, self.source, target, rejected, self.surroundings, before=self.before)
 
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmigrate.lint.conditions import Missing, State, Truth, condition_of
+from cgmigrate.lint.conditions import State, Truth, condition_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
-from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE, Undecided, names_in
+from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE, Missing, Undecided, names_in
 
 OLD, NEW = Release(0, 17), Release(0, 18)
 COMPUTED = Undecided("${oc.env:X}", "an interpolation")

@@ -1,0 +1,90 @@
+"""What surrounds a site: the value of any setting of the catalogue in the configuration that the site belongs to.
+
+A document answers for a path of keys. Which path that is depends on the owner: Megatron-Bridge's recipes have the
+model, the data parallelism and the checks of the loss in mappings of their own. The owner says where its settings are
+(``section`` of the ecosystem), and the catalogue where the others are (``keys`` of a setting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.sites import Document, Site
+from cgmigrate.linking.ecosystems import Ecosystem
+from cgmigrate.megatron.settings import Missing, Settings, Undecided
+
+if TYPE_CHECKING:
+    from cgmigrate.megatron.catalogue import Catalogue, Setting
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSurroundings:
+    """The surroundings of one site; ``settings`` are those in effect at it."""
+
+    document: Document
+    site: Site
+    ecosystem: Ecosystem
+    settings: Settings
+
+    def get(self, name: str, /) -> object:
+        """Return the value of a setting: plain data, ``Undecided``, or why there is none (``Missing``)."""
+        if name in self.settings:
+            return self.settings[name]
+        setting = self.catalogue.get(name)
+        if setting is None:
+            return Missing.UNKNOWN
+        if self.site.flags:
+            return self._of_flag(setting)
+        if keys := setting.keys.get(self.ecosystem.id):
+            return _together([self._at(path.split(".")) for path in keys])
+        value = self._beside((name,))
+        # A setting of another class is written elsewhere, and where is not known.
+        return value if value is not Missing.ABSENT or self._is_of_same_class(setting) else Missing.UNKNOWN
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The settings that have a spelling."""
+        from cgmigrate.megatron.catalogue import load
+
+        return load()
+
+    def _at(self, keys: Sequence[str]) -> object:
+        """Return the value at a path from the top of the configuration."""
+        section = self.ecosystem.section
+        if section and tuple(keys[: len(section)]) == section:
+            return self._beside(keys[len(section) :])
+        return self.document.value_beside(self.site.index, section, keys)
+
+    def _beside(self, keys: Sequence[str]) -> object:
+        return self.document.value_beside(self.site.index, (), keys)
+
+    def _of_flag(self, setting: Setting) -> object:
+        value = self._beside((setting.flag,))
+        if value is Missing.ABSENT and setting.no_flag:
+            negated = self._beside((setting.no_flag,))
+            return not _truth(negated) if isinstance(_truth(negated), bool) else negated
+        return _truth(value) if setting.is_flag else value
+
+    def _is_of_same_class(self, setting: Setting) -> bool:
+        owners = {known.owner for name in self.site.own if (known := self.catalogue.get(name))}
+        return setting.owner in owners
+
+
+def _truth(value: object) -> object:
+    """Return the value of a flag: one without a value (null in YAML) is true."""
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    return True if value is None else value
+
+
+def _together(values: Sequence[object]) -> object:
+    """Return the one value of a setting that may be written at several places."""
+    unknown = next((value for value in values if value is Missing.UNKNOWN or isinstance(value, Undecided)), None)
+    if unknown is not None:
+        return unknown
+    written = [value for value in values if value is not Missing.ABSENT]
+    if any(type(value) is not type(written[0]) or value != written[0] for value in written):
+        return Missing.UNKNOWN
+    return written[0] if written else Missing.ABSENT

@@ -1,0 +1,122 @@
+"""The surroundings of a site: any setting of the catalogue in the configuration that the site belongs to."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.sites import Document
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking import ecosystems
+from cgmigrate.linking.inheritance import effective
+from cgmigrate.linking.ownership import owned_sites
+from cgmigrate.linking.surroundings import SiteSurroundings
+from cgmigrate.megatron.settings import Missing, Undecided
+
+RECIPE = """
+model:
+  cuda_graph_impl: full_iteration
+ddp:
+  check_for_nan_in_grad: false
+rerun_state_machine:
+  check_for_nan_in_loss: false
+rng:
+  te_rng_tracker: true
+train: {}
+checkpoint: {}
+"""
+PYTHON = """
+from megatron.bridge.models import GPTModelProvider
+from megatron.bridge.training.config import ConfigContainer, RerunStateMachineConfig, RNGConfig
+from megatron.bridge.training.config import DistributedDataParallelConfig
+
+cfg = ConfigContainer(
+    model=GPTModelProvider(cuda_graph_impl="full_iteration"),
+    ddp=DistributedDataParallelConfig(check_for_nan_in_grad=False),
+    rerun_state_machine=RerunStateMachineConfig(check_for_nan_in_loss=False),
+    rng=RNGConfig(te_rng_tracker=True),
+)
+"""
+
+
+def around(document: Document, site: int = 0) -> SiteSurroundings:
+    """The surroundings of a site of a document."""
+    sites, owners = owned_sites(document.sites, document.top_level, ecosystems.load())
+    ecosystem = owners[site].ecosystem
+    assert ecosystem is not None
+    return SiteSurroundings(document, sites[site], ecosystem, effective(sites)[site])
+
+
+@pytest.mark.parametrize("document", [YamlDocument(RECIPE), PythonDocument(PYTHON)], ids=["yaml", "python"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("check_for_nan_in_loss", False),
+        ("check_for_nan_in_grad", False),
+        ("use_te_rng_tracker", True),
+        ("cuda_graph_impl", "full_iteration"),
+        ("cuda_graph_modules", Missing.ABSENT),
+        ("no_setting", Missing.UNKNOWN),
+    ],
+)
+def test_a_recipe_of_megatron_bridge_has_four_sections(document: Document, name: str, value: object) -> None:
+    assert around(document).get(name) == value
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "value"),
+    [
+        ("  check_for_nan_in_loss: false\n", "  other: 1\n", "check_for_nan_in_loss", Missing.ABSENT),
+        ("in_loss: false", "in_loss: ${NAN}", "check_for_nan_in_loss", Undecided),
+        ("te_rng_tracker: true", "seed: 1", "use_te_rng_tracker", Missing.ABSENT),
+        ("full_iteration\n", "full_iteration\n  use_te_rng_tracker: true\n", "use_te_rng_tracker", True),
+        # The two spellings disagree.
+        ("full_iteration\n", "full_iteration\n  use_te_rng_tracker: false\n", "use_te_rng_tracker", Missing.UNKNOWN),
+        ("te_rng_tracker: true", "te_rng_tracker: $X", "use_te_rng_tracker", Undecided),
+    ],
+)
+def test_a_recipe_in_yaml(old: str, new: str, name: str, value: object) -> None:
+    assert old in RECIPE
+    read = around(YamlDocument(RECIPE.replace(old, new))).get(name)
+    assert isinstance(read, Undecided) if value is Undecided else read == value
+
+
+def test_an_assignment_in_a_recipe() -> None:
+    code = """
+        from megatron.bridge.recipes.llama import llama3_8b
+
+        def recipe():
+            cfg = llama3_8b()
+            cfg.model.cuda_graph_impl = "full_iteration"
+            cfg.rerun_state_machine.check_for_nan_in_loss = False
+            return cfg
+        """
+    surroundings = around(PythonDocument(dedent(code)))
+    assert surroundings.get("check_for_nan_in_loss") is False
+    assert surroundings.get("check_for_nan_in_grad") is Missing.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        ("--no-check-for-nan-in-loss-and-grad: true", False),
+        ("--no-check-for-nan-in-loss-and-grad:", False),
+        ("--bf16: true", Missing.ABSENT),
+    ],
+)
+def test_flags_in_yaml(arguments: str, value: object) -> None:
+    text = f"MODEL_ARGS:\n  --cuda-graph-impl: full_iteration\n  {arguments}\n"
+    assert around(YamlDocument(text)).get("check_for_nan_in_loss") is value
+
+
+def test_flags_in_a_list() -> None:
+    text = "from megatron.training import pretrain\nargs = ['--cuda-graph-impl', 'local', '--te-rng-tracker']\n"
+    assert around(PythonDocument(text)).get("use_te_rng_tracker") is True
+
+
+def test_a_setting_of_another_class_is_not_absent_where_it_cannot_be_written() -> None:
+    document = YamlDocument("model:\n  cuda_graph_impl: local\n  hidden_size: 4096\n")
+    assert around(document).get("check_for_nan_in_loss") is Missing.UNKNOWN
+    assert around(document).get("use_te_rng_tracker") is Missing.ABSENT
