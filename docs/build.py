@@ -21,7 +21,7 @@ from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import FIELDS
-from cgmigrate.report.explain import fix_in_words, releases_in_words
+from cgmigrate.report.explain import file_in_words, fix_in_words, releases_in_words
 
 DOCS = Path(__file__).parent
 PAGES = DOCS / "rules"
@@ -93,7 +93,10 @@ def _bullets(lines: Iterable[str]) -> str:
 def _example(number: int, example: Mapping[str, Any]) -> list[str]:
     releases = "".join(f", {word} {example[word]}" for word in ("from", "to") if word in example)
     why = f": {example['why']}" if "why" in example else ""
-    parts = [f"### Example {number}{releases}{why}", _code(example, example["before"])]
+    parts = [f"### Example {number}{releases}{file_in_words(example)}{why}", _code(example, example["before"])]
+    for name, text in example.get("beside", {}).items():
+        parts += [f"`{name}`", _code(example, text)]
+    shown = len(parts)
     if not example.get("reported", True):
         others = ["Other rules rewrite it to", _code(example, example["after"])] if "after" in example else []
         return [*parts, "This rule reports nothing.", *others]
@@ -101,7 +104,7 @@ def _example(number: int, example: Mapping[str, Any]) -> list[str]:
         parts += ["becomes", _code(example, example["after"])]
     if "unsafe-after" in example:
         parts += ["becomes, with `--unsafe-fixes`", _code(example, example["unsafe-after"])]
-    if len(parts) == 2:
+    if len(parts) == shown:
         parts.append("Nothing is rewritten.")
     return parts
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.linking import ecosystems
-from cgmigrate.lint.diagnostics import Applicability, Context
-from cgmigrate.lint.plan import Plan, PlannedFile, UnwritableError, plan_alone
-from cgmigrate.lint.rules import Rule, load, read
+from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic
+from cgmigrate.lint.file_examples import KEYS, FileExample
+from cgmigrate.lint.plan import Plan, UnwritableError, plan_alone
+from cgmigrate.lint.rules import Rule, RuleKind, load, read
 from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.rule_data import RuleError, text_of
@@ -55,7 +56,7 @@ def run_folder(folder: Path) -> Iterator[Tested]:
                 str(path), path.name, failures=(f"{path}:1: {rule.id} is already defined in {own[rule.id].path}",)
             )
         else:
-            yield _test(path, rule, together)
+            yield _test(path, rule, together, (str(folder),))
     for path in sorted(folder.glob("*.yml")):
         yield Tested(str(path), path.name, failures=(f"{path}:1: not read, since rules are named *.yaml",))
 
@@ -64,9 +65,7 @@ def run_shipped() -> Iterator[Tested]:
     """Test every rule that ships. Raises RuleError for one that cannot be read."""
     rules = load()
     for rule in rules.values():
-        path = Path(rule.path)
-        # A rule about whole files (encoding, size) has nothing that one text could show.
-        yield _test(path, rule, rules) if rule.examples else Tested(str(path), f"{rule.id} {rule.name}")
+        yield _test(Path(rule.path), rule, rules)
 
 
 def _read(path: Path, shipped: Mapping[str, Rule]) -> Rule | str:
@@ -81,64 +80,105 @@ def _read(path: Path, shipped: Mapping[str, Rule]) -> Rule | str:
     return rule
 
 
-def _test(path: Path, rule: Rule, rules: Mapping[str, Rule]) -> Tested:
+def _test(path: Path, rule: Rule, rules: Mapping[str, Rule], folders: tuple[str, ...] = ()) -> Tested:
     text = text_of(path)
-    failures = []
-    if not rule.examples:
-        failures.append(f"{path}:1: no example shows what {rule.id} does; write one under `examples:`")
+    failures = [f"{path}:1: {missing}" for missing in _missing_examples(rule)]
     for number, example in enumerate(rule.examples):
         where = f"{path}:{line_of(text, ['examples', number])}: example {number + 1}"
-        failures += [f"{where}: {said}" for said in failures_of(rule, example, rules)]
+        failures += [f"{where}: {said}" for said in failures_of(rule, example, rules, folders)]
     return Tested(str(path), f"{rule.id} {rule.name}", len(rule.examples), tuple(failures))
+
+
+def _missing_examples(rule: Rule) -> Iterator[str]:
+    reported = [example.get("reported", True) for example in rule.examples]
+    if True not in reported:
+        yield f"no example shows what {rule.id} does; write one under `examples:`"
+    if False not in reported:
+        yield f"no example shows what {rule.id} does not report; write one with `reported: false`"
 
 
 # --- one example ----------------------------------------------------------------------------------
 
 
-def failures_of(rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule]) -> list[str]:
-    """Compare what an example of a rule says with what happens; return what differs."""
-    before = example["before"]
-    context = _context(example, rules)
-    document = _document(example, before)
-    plan = plan_alone("", document, context)
-    (result,) = plan.files
+def failures_of(
+    rule: Rule, example: Mapping[str, Any], rules: Mapping[str, Rule], folders: tuple[str, ...] = ()
+) -> list[str]:
+    """Compare what an example of a rule says with what happens; return what differs.
+
+    ``folders`` are those of ``rules`` that do not ship.
+    """
+    # What a rule says of a file as a whole does not show in its text alone.
+    is_file = rule.kind is RuleKind.FILE or any(key in example for key in KEYS)
     try:
-        safe, unsafe = _rewritten(plan, Applicability.SAFE), _rewritten(plan, *Applicability)
+        outcome = _file_outcome(FileExample(example, folders)) if is_file else _text_outcome(example, rules)
     except UnwritableError as error:
         return [f"the text cannot be rewritten: {error}"]
-    after = example.get("after", before)
+    after = example.get("after", example["before"])
     failures = []
-    if safe != after:
-        failures.append(f"`fix` does not give `after`{_difference(after, safe)}{_reasons_against(rule, result)}")
-    elif unsafe != example.get("unsafe-after", after):
+    if outcome.safe != after:
+        failures.append(f"`fix` does not give `after`{_difference(after, outcome.safe)}{outcome.reasons(rule)}")
+    elif outcome.unsafe != example.get("unsafe-after", after):
         expected = example.get("unsafe-after", after)
-        difference = _difference(expected, unsafe) + _reasons_against(rule, result)
+        difference = _difference(expected, outcome.unsafe) + outcome.reasons(rule)
         failures.append(f"`fix --unsafe-fixes` does not give `unsafe-after`{difference}")
-    elif (more := _rewritten(plan_alone("", _document(example, safe), context), Applicability.SAFE)) != safe:
-        failures.append(f"a second `fix` changes the result{_difference(safe, more)}")
-    return failures + _reported(rule, example, result)
+    elif outcome.again != outcome.safe:
+        failures.append(f"a second `fix` changes the result{_difference(outcome.safe, outcome.again)}")
+    return failures + _reported(rule, example, outcome)
 
 
-def _reported(rule: Rule, example: Mapping[str, Any], result: PlannedFile) -> list[str]:
-    reported = {diagnostic.rule for diagnostic in result.diagnostics}
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What happens to an example: its text after fixes, its diagnostics, and the other owners of its settings."""
+
+    safe: str
+    unsafe: str
+    again: str
+    """The text after a second run of safe fixes."""
+    diagnostics: Sequence[Diagnostic]
+    owners: frozenset[str]
+
+    def reasons(self, rule: Rule) -> str:
+        """Return why fixes are not applied, in the words of reports; the rule's own first."""
+        withheld = sorted(self.diagnostics, key=lambda diagnostic: diagnostic.rule != rule.id)
+        return "".join(
+            dict.fromkeys(
+                f"\n    {one.rule} is not fixed; {label}: {text}" for one in withheld for label, text in one.reasons
+            )
+        )
+
+
+def _text_outcome(example: Mapping[str, Any], rules: Mapping[str, Rule]) -> _Outcome:
+    """Return what happens to the text of an example. Raises UnwritableError."""
+    context = _context(example, rules)
+    plan = plan_alone("", _document(example, example["before"]), context)
+    (result,) = plan.files
+    safe = _rewritten(plan, Applicability.SAFE)
+    again = _rewritten(plan_alone("", _document(example, safe), context), Applicability.SAFE)
+    owners = frozenset(owner for _, owner in result.skipped)
+    return _Outcome(safe, _rewritten(plan, *Applicability), again, result.diagnostics, owners)
+
+
+def _file_outcome(file: FileExample) -> _Outcome:
+    """Return what happens to the file of an example. Raises RuleError."""
+    before = file.example["before"]
+    checked = file.checked(before)
+    safe = before if checked.after is None else checked.after
+    unsafe = file.checked(before, unsafe=True).after
+    again = None if safe == before else file.checked(safe).after
+    owners = frozenset(owner for _, _, owner in checked.skipped)
+    return _Outcome(safe, unsafe or safe, again or safe, checked.diagnostics, owners)
+
+
+def _reported(rule: Rule, example: Mapping[str, Any], outcome: _Outcome) -> list[str]:
+    reported = {diagnostic.rule for diagnostic in outcome.diagnostics}
     if example.get("reported", True) == (rule.id in reported):
         return []
     if rule.id in reported:
         return [f"{rule.id} is reported, and `reported: false` says that it is not"]
     others = f"; reported is {', '.join(sorted(reported))}" if reported else ""
-    owners = {owner for _, owner in result.skipped}
+    owners = outcome.owners
     alone = f"; the settings are left alone, since they belong to {', '.join(sorted(owners))}" if owners else ""
     return [f"{rule.id} is not reported{others}{alone}"]
-
-
-def _reasons_against(rule: Rule, result: PlannedFile) -> str:
-    """Return why fixes are not applied, in the words of reports; the rule's own first."""
-    withheld = sorted(result.diagnostics, key=lambda diagnostic: diagnostic.rule != rule.id)
-    return "".join(
-        dict.fromkeys(
-            f"\n    {one.rule} is not fixed; {label}: {text}" for one in withheld for label, text in one.reasons
-        )
-    )
 
 
 def _context(example: Mapping[str, Any], rules: Mapping[str, Rule]) -> Context:

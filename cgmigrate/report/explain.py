@@ -81,15 +81,25 @@ def _blocks(example: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the texts of an example, each with its title; a title without text says that nothing changes."""
     releases = "".join(f" {word} {example[word]}" for word in ("from", "to") if word in example)
     why = f" ({example['why']})" if "why" in example else ""
-    before = (f"Before{releases}{why}:", example["before"])
+    before = (f"Before{releases}{why}{file_in_words(example)}:", example["before"])
+    files = [before, *((f"`{name}`:", text) for name, text in example.get("beside", {}).items())]
     if not example.get("reported", True):
         others = [("After the fixes of other rules:", example["after"])] if "after" in example else []
-        return [before, ("This rule reports nothing.", ""), *others]
+        return [*files, ("This rule reports nothing.", ""), *others]
     if "after" in example:
-        return [before, ("After:", example["after"])]
+        return [*files, ("After:", example["after"])]
     if "unsafe-after" in example:
-        return [before, ("After, with --unsafe-fixes:", example["unsafe-after"])]
-    return [before, ("Nothing is rewritten.", "")]
+        return [*files, ("After, with --unsafe-fixes:", example["unsafe-after"])]
+    return [*files, ("Nothing is rewritten.", "")]
+
+
+def file_in_words(example: Mapping[str, Any]) -> str:
+    """Return what an example says of its file besides the text, empty if it says nothing."""
+    parts = [f"`{text}` {times:,} times" for text, times in example.get("repeat", {}).items()]
+    parts += [f"in {example['encoding']}"] if "encoding" in example else []
+    parts += [f"{example['size']:,} bytes, filled up with `#`"] if "size" in example else []
+    parts += [f"beside `{name}`" for name in example.get("beside", {})]
+    return "".join(f", {part}" for part in parts)
 
 
 def _indented(text: str) -> list[str]:

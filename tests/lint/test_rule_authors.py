@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cgmigrate.lint.rule_tests import failures_of
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import FIELDS
@@ -40,6 +41,14 @@ examples:
       model:
         cuda_graph_impl: none
         hidden_size: 4096
+  - syntax: yaml
+    why: the modules are captured
+    reported: false
+    before: |
+      model:
+        cuda_graph_impl: transformer_engine
+        cuda_graph_modules: [attn]
+        hidden_size: 4096
 """
 
 
@@ -52,8 +61,8 @@ def team(project: Path) -> Path:
 def test_rules_that_hold(team: Path, cgmigrate) -> None:
     (team / "a.yaml").write_text(GOOD)
     result = cgmigrate("rules", "test", "team")
-    assert result.stdout == "ok    TEAM001 idle-modules (1 example)\n"
-    assert result.stderr == "Tested 1 rule, 1 example: all pass.\n"
+    assert result.stdout == "ok    TEAM001 idle-modules (2 examples)\n"
+    assert result.stderr == "Tested 1 rule, 2 examples: all pass.\n"
     assert result.exit_code == 0
 
 
@@ -77,7 +86,7 @@ def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> No
         "         cuda_graph_impl: none\n"
         "         hidden_size: 4096\n"
     )
-    assert result.stderr == "Tested 1 rule, 1 example: 1 rule failed.\n"
+    assert result.stderr == "Tested 1 rule, 2 examples: 1 rule failed.\n"
     assert result.exit_code == 1
 
 
@@ -121,11 +130,12 @@ def test_a_mistake_in_a_rule_is_reported(team: Path, cgmigrate, wrong: str, righ
 
 def test_an_unsafe_fix_needs_an_unsafe_example(team: Path, cgmigrate) -> None:
     unsafe = GOOD.replace("  remove: [cuda_graph_modules]\n", '  set: {cuda_graph_impl: local}\n  unsafe: "on"\n')
-    unsafe = unsafe[: unsafe.index("    after")]
+    start, end = unsafe.index("    after"), unsafe.index("  - syntax: yaml\n    why")
+    unsafe, quiet = unsafe[:start], unsafe[end:]
     after = "model:\n  cuda_graph_impl: local\n  cuda_graph_modules: [attn]\n  hidden_size: 4096\n"
-    (team / "a.yaml").write_text(unsafe)
+    (team / "a.yaml").write_text(unsafe + quiet)
     assert "`fix --unsafe-fixes` does not give `unsafe-after`" in cgmigrate("rules", "test", "team").stdout
-    (team / "a.yaml").write_text(unsafe + "    unsafe-after: |\n" + textwrap.indent(after, " " * 6))
+    (team / "a.yaml").write_text(unsafe + "    unsafe-after: |\n" + textwrap.indent(after, " " * 6) + quiet)
     assert cgmigrate("rules", "test", "team").exit_code == 0
 
 
@@ -143,6 +153,24 @@ def test_a_rule_without_an_example_fails(team: Path, cgmigrate) -> None:
     (team / "a.yaml").write_text(GOOD[: GOOD.index("examples:")])
     result = cgmigrate("rules", "test", "team")
     assert "no example shows what TEAM001 does" in result.stdout and result.exit_code == 1
+
+
+def test_a_rule_without_an_example_that_it_does_not_report_fails(team: Path, cgmigrate) -> None:
+    (team / "a.yaml").write_text(GOOD[: GOOD.index("  - syntax: yaml\n    why")])
+    result = cgmigrate("rules", "test", "team")
+    assert "a.yaml:1: no example shows what TEAM001 does not report" in result.stdout and result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "key"),
+    [("CG007", "encoding"), ("CG008", "size"), ("CG013", "repeat"), ("CG010", "beside")],
+)
+def test_an_example_of_a_file_passes_for_what_it_says_of_the_file(rule: str, key: str) -> None:
+    rules = load()
+    (example,) = [example for example in rules[rule].examples if key in example]
+    assert failures_of(rules[rule], example, rules) == []
+    without = {name: value for name, value in example.items() if name != key}
+    assert failures_of(rules[rule], without, rules) != []
 
 
 def test_a_code_of_two_rules_is_reported(team: Path, cgmigrate) -> None:
