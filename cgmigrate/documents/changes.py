@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings
 
 
@@ -43,40 +44,37 @@ class Add:
 Change = Rename | Revalue | Remove | Add
 
 
-_REPLACES = {
-    # The settings that a new one may replace where they are, best first.
-    "cuda_graph_impl": ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope", "cuda_graph_modules"),
-    "cuda_graph_modules": ("cuda_graph_scope",),
-    "inference_cuda_graph_scope": ("cuda_graph_scope", "cuda_graph_modules"),
-}
-
-
-def changes(before: Settings, after: Settings) -> list[Change]:
+def changes(before: Settings, after: Settings, catalogue: Catalogue) -> list[Change]:
     """Return the smallest set of changes that turns one site's own settings into others.
 
     The result looks like a person's edit: a new setting takes the line of the deprecated one that it replaces.
+    ``catalogue`` says which one that is.
     """
     removed = [name for name in before if name not in after]
     result: list[Change] = [
         Revalue(name, after[name]) for name in before if name in after and not same(before[name], after[name])
     ]
     places: dict[str, str] = {}
-    for new in (
-        name for name in ("cuda_graph_modules", "cuda_graph_impl", "inference_cuda_graph_scope") if name in after
-    ):
-        if new in before:
-            continue
-        old = next((name for name in _REPLACES[new] if name in removed), None)
+    for new in _new_names(before, after, catalogue):
+        lines = catalogue.lines_for(new)
+        old = next((name for name in lines if name in removed), None)
         if old is not None:
             removed.remove(old)
             result.append(Rename(old, new, after[new]))
             places[new] = old
         else:
-            candidates = [places.get(name, name) for name in (*_REPLACES[new], "cuda_graph_modules", "cuda_graph_impl")]
+            candidates = [places.get(name, name) for name in (*lines, *catalogue.new_names)]
             beside = next((name for name in candidates if name in before and name not in removed), None)
             result.append(Add(new, after[new], after=beside or (list(before)[-1] if before else "")))
     result += [Remove(name) for name in removed]
     return result
+
+
+def _new_names(before: Settings, after: Settings, catalogue: Catalogue) -> list[str]:
+    """Return the settings that are new, those that replace others first."""
+    new = [name for name in after if name not in before]
+    first = [name for name in catalogue.new_names if name in new]
+    return [*first, *(name for name in new if name not in first)]
 
 
 def same(left: object, right: object) -> bool:

@@ -24,6 +24,7 @@ from enum import Enum
 from typing import Protocol
 
 from cgmigrate.documents.comments import Commented
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -180,6 +181,8 @@ class Document(Commented, Protocol):
 
     path: str
     """The absolute path of the file, empty for a text without one."""
+    catalogue: Catalogue
+    """The settings that it reads."""
 
     @property
     def sites(self) -> Sequence[Site]:

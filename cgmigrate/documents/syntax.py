@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from cgmigrate.documents.comments import UnreadText
     from cgmigrate.documents.sites import Document
+    from cgmigrate.megatron.catalogue import Catalogue
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -20,8 +21,8 @@ class Syntax:
     """One syntax.
 
     ``suffixes`` are those of its files, in lower case; ``prefix`` begins the names of others (``Dockerfile.ci``).
-    ``document`` is the module and class that reads a file (``package.module:Class``), which gets the text and the
-    path. Without it, files are only counted, and ``not_read`` is the message to a user who names one.
+    ``document`` is the module and class that reads a file (``package.module:Class``), which gets the text, the
+    path and the catalogue. Without it, files are only counted, and ``not_read`` is the message to a user who names one.
     """
 
     YAML: ClassVar[Syntax]
@@ -76,9 +77,9 @@ def syntax_of(path: str) -> Syntax | None:
     return by_suffix or next((syntax for syntax in SYNTAXES if syntax.prefix and name.startswith(syntax.prefix)), None)
 
 
-def document_of(path: str, text: str, syntax: Syntax) -> Document:
-    """Return the document that reads a file's text; ``syntax`` is one that is read."""
-    document: Document = _class_of(syntax)(text, os.path.abspath(path))
+def document_of(path: str, text: str, syntax: Syntax, catalogue: Catalogue) -> Document:
+    """Return the document that reads the settings of a catalogue in a text; ``syntax`` is one that is read."""
+    document: Document = _class_of(syntax)(text, os.path.abspath(path), catalogue)
     return document
 
 

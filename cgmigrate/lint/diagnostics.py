@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
 from cgmigrate.lint.conditions import State, Surroundings
 from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
@@ -39,6 +40,7 @@ class Context:
     target: Release
     rules: Mapping[str, Rule]
     ecosystems: Sequence[Ecosystem]
+    catalogue: Catalogue = field(default_factory=load)
     assumed_source: bool = True
     """Whether the source release is only the default: no option, configuration or pin names one."""
 

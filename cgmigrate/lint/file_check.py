@@ -65,7 +65,8 @@ class FileChecker:
             line = source.data.count(b"\n", 0, error.start) + 1
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return self._unreadable(source, CheckKind.NOT_UTF8, message)
-        document = document_of(source.path, text, source.syntax)
+        catalogue = self.contexts.context(source.path).catalogue
+        document = document_of(source.path, text, source.syntax, catalogue)
         comments = self._comments(document)
         plan = self._plan(source, document, comments)
         checked = self._with_diagnostics(source, bom, plan, comments)
@@ -148,7 +149,7 @@ class FileChecker:
             return checked
         diagnostics = self.baseline.part(path, checked.diagnostics)[0] if self.baseline else checked.diagnostics
         added = add_suppressions(
-            document, diagnostics, lambda text: document_of(path, text, syntax), self.options.reason
+            document, diagnostics, lambda text: document_of(path, text, syntax, document.catalogue), self.options.reason
         )
         return replace(checked, after=added.text if added.suppressed else None, fixed=added.suppressed)
 

@@ -113,6 +113,7 @@ class FileContexts:
     def _context(self, file: FileOptions, resolution: Resolution) -> Context:
         from cgmigrate.linking import ecosystems
         from cgmigrate.lint.diagnostics import Context
+        from cgmigrate.megatron import catalogue
 
         rules = self.rules(file.options)
         self._note_previews(file.options, rules)
@@ -121,6 +122,7 @@ class FileContexts:
             resolution.target,
             {name: rule for name, rule in rules.items() if file.options.preview or not rule.preview},
             ecosystems.only(file.ecosystem) if file.ecosystem else ecosystems.load(),
+            catalogue.load(file.options.rule_folders),
             assumed_source=resolution.source_from == "the default",
         )
 

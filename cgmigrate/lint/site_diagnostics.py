@@ -59,7 +59,8 @@ class SiteReport:
     @classmethod
     def of(cls, case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> SiteReport:
         """Return what is to be reported of a site. ``enabled`` says which rules are reported."""
-        fix = changes(case.document.sites[case.site.index].own, outcome.own) if outcome.own is not None else []
+        before, catalogue = case.document.sites[case.site.index].own, case.document.catalogue
+        fix = changes(before, outcome.own, catalogue) if outcome.own is not None else []
         matches = migrating_matches(case, fix)
         applicability = outcome.fix.applicability if outcome.fix else None
         remarks = remarks_of(case, applicability, context)
@@ -148,7 +149,7 @@ class SiteReport:
         """Return what to write if there is no fix: the fix that cannot be written, else advice for the setting."""
         site, document = self.case.site, self.case.document
         if self.outcome.unwritable is not None:
-            planned = changes(document.sites[site.index].own, self.outcome.unwritable)
+            planned = changes(document.sites[site.index].own, self.outcome.unwritable, document.catalogue)
             if text := fix_text(document, site, match.written, planned, {}):
                 return f"by hand, {text}"
         return advice_for(document, site, match.written, self.case.before)

@@ -15,9 +15,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.megatron.releases import OLDEST, Release
+from cgmigrate.megatron.releases import OLDEST, SPLIT_IN, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
-from cgmigrate.megatron.setting_names import SETTINGS, SURROUNDINGS
+from cgmigrate.megatron.setting_names import CLASSES, CORE_OF_CLASSES, SETTINGS, SURROUNDINGS, cores, with_hyphens
 from cgmigrate.megatron.settings import FIELDS
 
 ABSENT = "absent"
@@ -141,6 +141,33 @@ class Catalogue:
     def by_key(self) -> Mapping[str, str]:
         """Key → setting, for the name of each setting and for its flag."""
         return {name: name for name in self.names} | {flag: name for name, flag in self.flags.items()}
+
+    @cached_property
+    def cores(self) -> tuple[str, ...]:
+        """Few texts of which every name, flag and class of megatron-core that holds values contains one."""
+        return (*with_hyphens(cores(self.names)), CORE_OF_CLASSES)
+
+    @cached_property
+    def longest_name(self) -> int:
+        """The length of the longest name, flag or class of values."""
+        return max(map(len, (*self.by_key, *CLASSES)))
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a text seems to be about a setting: it contains a core."""
+        return any(core in text for core in self.cores)
+
+    @cached_property
+    def newer_names(self) -> frozenset[str]:
+        """Names that only newer releases have: code that writes them beside older ones is for several releases."""
+        return frozenset(
+            name for name in self.new_names if not self.settings[name].captures or self.settings[name].since >= SPLIT_IN
+        )
+
+    def alternatives(self, *, deprecated: bool = False, flags: bool = False) -> str:
+        """Return a regular expression of the names, or of those that are deprecated; or of their flags."""
+        names = [name for name in self.names if not deprecated or self.settings[name].deprecated]
+        words = [self.settings[name].flag if flags else name for name in names]
+        return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
     @cached_property
     def new_names(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.kinds import UNREADABLE, CheckKind
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, validation_input
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided
 from cgmigrate.megatron.types import Capture, Reader, Rejected
@@ -143,6 +144,7 @@ def _check_after(after: str, paths: Sequence[str]) -> None:
 def _readable(after: str, before: str) -> None:
     """Check that the migrated form can be read in the syntax of the file. Raises PlanError."""
     from cgmigrate.documents.syntax import document_of, syntax_of
+    from cgmigrate.megatron.catalogue import load
     from cgmigrate.text.encoding import decode
 
     try:
@@ -152,7 +154,7 @@ def _readable(after: str, before: str) -> None:
     except ValueError as error:
         raise PlanError(f"--after {after}: {error}") from error
     if (syntax := syntax_of(before)) is not None and syntax.is_read:
-        problems = document_of(after, text, syntax).problems
+        problems = document_of(after, text, syntax, load()).problems
         if unread := [problem for problem in problems if problem.kind in UNREADABLE]:
             raise PlanError(f"--after {after}: {unread[0].message}")
 
@@ -193,16 +195,16 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
     """The cases of one file, each with the first and last line of its site."""
     from cgmigrate.lint.examination import settings_of
 
-    if not checked.text or (texts := _texts(checked, after_file)) is None:
-        return
     context = run.context(checked.path)
+    if not checked.text or (texts := _texts(checked, after_file, context.catalogue)) is None:
+        return
     before, after = (settings_of(document, context) for document in texts.documents)
     yield from _cases_at_sites(checked.path, texts, context, before, after)
     if after_file:
         yield from _cases_of_new_sites(texts, context, before, after)
 
 
-def _texts(checked: Checked, after_file: str) -> _Texts | None:
+def _texts(checked: Checked, after_file: str, catalogue: Catalogue) -> _Texts | None:
     """Read both texts; return None if the syntax is not read."""
     from cgmigrate.documents.syntax import document_of, syntax_of
     from cgmigrate.text.diff import unified_diff
@@ -218,8 +220,8 @@ def _texts(checked: Checked, after_file: str) -> _Texts | None:
         before=checked.text,
         after=after,
         documents=(
-            document_of(checked.path, checked.text, syntax),
-            document_of(after_file or checked.path, after, syntax),
+            document_of(checked.path, checked.text, syntax, catalogue),
+            document_of(after_file or checked.path, after, syntax, catalogue),
         ),
         diff=unified_diff(checked.path, checked.text, after) if after != checked.text else "",
         after_file=after_file,

@@ -14,6 +14,7 @@ from cgmigrate.documents.comments import Comment, CommentForm, comments_at
 from cgmigrate.documents.quotes import quotes_of
 from cgmigrate.documents.sites import Problem, Site, Written
 from cgmigrate.documents.syntax import Syntax, register, syntax_of
+from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import FIELDS, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -27,8 +28,8 @@ class ToyDocument:
 
     comment_form = CommentForm(";")
 
-    def __init__(self, text: str, path: str = "") -> None:
-        self.text, self.path = text, path
+    def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
+        self.text, self.path, self.catalogue = text, path, catalogue or load()
         self.problems: list[Problem] = []
         self.top_level: list[str] = []
         self.skipped: list[tuple[Written, str]] = []
@@ -59,7 +60,7 @@ class ToyDocument:
         return [edit for own in rewrites.values() for edit in self._edits(own)]
 
     def _edits(self, own: Settings) -> Iterator[Edit]:
-        for change in changes(self.sites[0].own, own):
+        for change in changes(self.sites[0].own, own, self.catalogue):
             match change:
                 case Rename(old=old, new=new, value=value):
                     yield Edit(self.lines[old].start(), self.lines[old].end("value"), line(new, value))

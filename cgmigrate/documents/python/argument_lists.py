@@ -6,14 +6,18 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.python.source import Source
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, FLAGS, IMPL, INFERENCE, Undecided
+from cgmigrate.megatron.catalogue import Catalogue, Setting, SettingKind
+from cgmigrate.megatron.settings import Undecided
 from cgmigrate.text.spans import Span
 
-_FIELD_OF_FLAG = {flag: name for name, flag in FLAGS.items()}
-_OVERRIDE = re.compile(rf"([+~]{{0,2}})((?:[A-Za-z_][\w-]*\.)*)({'|'.join(FIELDS)})=(.*)", re.DOTALL)
+
+@lru_cache(maxsize=8)
+def _override_pattern(catalogue: Catalogue) -> re.Pattern[str]:
+    return re.compile(rf"([+~]{{0,2}})((?:[A-Za-z_][\w-]*\.)*)({catalogue.alternatives()})=(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +27,8 @@ class _Word:
     node: ast.expr
     text: str | None
     span: Span
-
-    @property
-    def field(self) -> str:
-        """The setting whose flag this is (``--flag`` or ``--flag=value``), empty for all other words."""
-        return _FIELD_OF_FLAG.get(self.text.partition("=")[0], "") if self.text else ""
+    field: str
+    """The setting whose flag this is (``--flag`` or ``--flag=value``), empty for all other words."""
 
 
 def places_in_words(elements: Sequence[ast.expr], source: Source, *, is_call: bool = False) -> list[Place]:
@@ -35,8 +36,9 @@ def places_in_words(elements: Sequence[ast.expr], source: Source, *, is_call: bo
     words = [_word(element, source) for element in elements]
     places = [_flags(words, source)] if not is_call and any(word.field for word in words) else []
     by_prefix: dict[str, list[Item]] = {}
+    pattern = _override_pattern(source.catalogue)
     for word in words:
-        match = _OVERRIDE.fullmatch(word.text) if word.text else None
+        match = pattern.fullmatch(word.text) if word.text else None
         if match and (match[2] or not is_call):
             by_prefix.setdefault(match[2], []).append(_override(word, match, source))
     for prefix, items in by_prefix.items():
@@ -47,7 +49,9 @@ def places_in_words(elements: Sequence[ast.expr], source: Source, *, is_call: bo
 
 def _word(node: ast.expr, source: Source) -> _Word:
     text = node.value if isinstance(node, ast.Constant) else None
-    return _Word(node, text if isinstance(text, str) else None, source.span(node))
+    text = text if isinstance(text, str) else None
+    name = source.catalogue.by_key.get(text.partition("=")[0], "") if text and text.startswith("-") else ""
+    return _Word(node, text, source.span(node), name)
 
 
 def _override(word: _Word, match: re.Match[str], source: Source) -> Item:
@@ -59,7 +63,7 @@ def _override(word: _Word, match: re.Match[str], source: Source) -> Item:
     if at < 0 or written[at + len(field) + 1 :].rstrip("\"'") != value.rstrip("\"'"):
         item.value = Undecided(written, "a string with escapes or several parts")
     else:
-        item.value = _override_value(field, value)
+        item.value = _override_value(source.catalogue[field], value)
     return item
 
 
@@ -70,14 +74,14 @@ def _flags(words: Sequence[_Word], source: Source) -> Place:
         if not word.field:
             continue
         if any(other.field == word.field for other in place.items):
-            place.blocked_by = f"`{FLAGS[word.field]}` is written twice"
-        place.items.append(_flag(word, _values_behind(words, at), source))
+            place.blocked_by = f"`{source.catalogue[word.field].flag}` is written twice"
+        place.items.append(_flag(word, _values_behind(words, at, source.catalogue), source))
     return place
 
 
-def _values_behind(words: Sequence[_Word], at: int) -> list[_Word]:
+def _values_behind(words: Sequence[_Word], at: int, catalogue: Catalogue) -> list[_Word]:
     flag = words[at]
-    if flag.field in (ENABLE, EXTERNAL) or "=" in (flag.text or ""):
+    if catalogue[flag.field].is_flag or "=" in (flag.text or ""):
         return []
     values: list[_Word] = []
     for word in words[at + 1 :]:
@@ -88,26 +92,39 @@ def _values_behind(words: Sequence[_Word], at: int) -> list[_Word]:
 
 
 def _flag(flag: _Word, values: Sequence[_Word], source: Source) -> Item:
+    setting = source.catalogue[flag.field]
     whole = Span(flag.span.start, values[-1].span.end if values else flag.span.end)
-    name = Span(flag.span.start + 1, flag.span.start + 1 + len(FLAGS[flag.field]))
+    name = Span(flag.span.start + 1, flag.span.start + 1 + len(setting.flag))
     item = Item(flag.field, name, [value.node for value in values], whole, flag.node, span=whole)
     written = source.text[whole.start : whole.end]
-    if source.text[name.start : name.end] != FLAGS[flag.field]:
+    if source.text[name.start : name.end] != setting.flag:
         item.value = Undecided(written, "a flag that is written in an unusual way")
     elif "=" in (flag.text or "") or any(value.text is None for value in values):
         item.value = Undecided(written, "words that are computed when the code runs")
     else:
-        item.value = _flag_value(flag.field, [value.text or "" for value in values])
+        item.value = _flag_value(setting, [value.text or "" for value in values])
     return item
 
 
-def _flag_value(name: str, texts: list[str]) -> object:
-    if name in (ENABLE, EXTERNAL):
+def _flag_value(setting: Setting, texts: list[str]) -> object:
+    if setting.is_flag:
         return True
-    return texts[0] if name in (IMPL, INFERENCE) and len(texts) == 1 else texts
+    if setting.kind is SettingKind.LIST or len(texts) != 1:
+        return texts
+    return _number(texts[0]) if setting.kind is SettingKind.NUMBER else texts[0]
 
 
-def _override_value(name: str, text: str) -> object:
+def _number(text: str) -> object:
+    """Return the number that a word is; any other word as it is."""
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _override_value(setting: Setting, text: str) -> object:
     """Return the value that Hydra reads from an override."""
     text = text.strip()
     if re.search(r"[${}\\]", text):
@@ -118,7 +135,7 @@ def _override_value(name: str, text: str) -> object:
     if word.lower() in ("true", "false"):
         return word.lower() == "true"
     if text.lower() == "null":
-        return False if name in (ENABLE, EXTERNAL) else None
-    if name in (ENABLE, EXTERNAL):
+        return False if setting.is_flag else None
+    if setting.is_flag:
         return Undecided(text, "not a boolean")
-    return word
+    return _number(word) if setting.kind is SettingKind.NUMBER else word

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.object_states import ObjectClasses, ObjectState, States, closed, forget, join
-from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place
+from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_in
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import value_of
@@ -67,12 +67,12 @@ class Assignments:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 self._definition(statement, states)
             case ast.If(test=test):
-                self._branches([statement.body, statement.orelse], states, guard or release_check_in(test))
+                self._branches([statement.body, statement.orelse], states, guard or self._release_check(test))
             case ast.For() | ast.AsyncFor():
                 self._bind(statement.target, states)
                 self._loop(statement, states, guard)
             case ast.While(test=test):
-                self._loop(statement, states, guard or release_check_in(test))
+                self._loop(statement, states, guard or self._release_check(test))
             case ast.Try():
                 self._try(statement, states, guard)
             case ast.With() | ast.AsyncWith():
@@ -80,6 +80,9 @@ class Assignments:
             case ast.Match():
                 self._branches([case.body for case in statement.cases], states, guard)
         return isinstance(statement, _LEAVES)
+
+    def _release_check(self, test: ast.expr) -> str:
+        return release_check_in(test, self.source.catalogue)
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, states: States) -> None:
         """Read a body that runs later, or in a namespace of its own: it inherits nothing."""
@@ -118,7 +121,7 @@ class Assignments:
             place.uncertain = True
 
     def _try(self, node: ast.Try, states: States, guard: str) -> None:
-        inner = guard or caught_for_releases(node)
+        inner = guard or caught_for_releases(node, self.source.catalogue)
         if not node.handlers:
             self._suite(node.body, states, inner)
         else:
@@ -153,9 +156,9 @@ class Assignments:
 
     def _setting(self, statement: ast.stmt, body: list[ast.stmt]) -> tuple[ast.expr, Item] | None:
         """Return the object and setting of ``object.name = value`` or ``setattr(object, "name", value)``."""
-        source = self.source
+        source, names = self.source, self.source.catalogue.name_set
         match statement:
-            case ast.Assign(targets=[ast.Attribute(value=base, attr=attr) as target], value=value) if attr in FIELD_SET:
+            case ast.Assign(targets=[ast.Attribute(value=base, attr=attr) as target], value=value) if attr in names:
                 end = source.span(target).end
                 name = Span(end - len(attr), end)
             case ast.Expr(
@@ -164,13 +167,14 @@ class Assignments:
                     args=[base, ast.Constant(value=str() as attr) as key, value],
                     keywords=[],
                 )
-            ) if attr in FIELD_SET and source.of(key)[1:-1] == attr:
+            ) if attr in names and source.of(key)[1:-1] == attr:
                 span = source.span(key)
                 name = Span(span.start + 1, span.end - 1)
             case _:
                 return None
         whole = source.span(statement)
-        item = Item(attr, name, [value], whole, statement, body, value_of(attr, value, self.names), whole)
+        plain = value_of(source.catalogue[attr], value, self.names)
+        item = Item(attr, name, [value], whole, statement, body, plain, whole)
         return base, item
 
     def _add(self, base: ast.expr, item: Item, states: States, guard: str) -> None:

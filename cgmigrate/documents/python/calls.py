@@ -7,7 +7,7 @@ import ast
 from cgmigrate.documents.python.argument_lists import places_in_words
 from cgmigrate.documents.python.class_origins import owner_of
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.places import FIELD_SET, Form, Item, Place
+from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted, spreads_in
 from cgmigrate.documents.python.values import value_of
@@ -20,28 +20,29 @@ WRAPPERS = ("functools.partial", "nemo_run.Config", "nemo_run.Partial", "fiddle.
 def places_in(node: ast.AST, source: Source, names: Names) -> list[Place]:
     """Return the places of one call, dict or list of arguments."""
     places: list[Place] = []
+    known = source.catalogue.name_set
     match node:
         case ast.Call():
-            if any(keyword.arg in FIELD_SET for keyword in node.keywords):
+            if any(keyword.arg in known for keyword in node.keywords):
                 places.append(_call(node, source, names))
             places += places_in_words(node.args, source, is_call=True)
         case ast.Dict():
-            if any(isinstance(key, ast.Constant) and key.value in FIELD_SET for key in node.keys):
+            if any(isinstance(key, ast.Constant) and key.value in known for key in node.keys):
                 places.append(_dict(node, source, names))
         case ast.List() | ast.Tuple():
             places += places_in_words(node.elts, source)
     for place in places:
-        place.blocked_by = place.blocked_by or release_check_around(node, source.ancestors(node))
+        place.blocked_by = place.blocked_by or release_check_around(node, source)
     return places
 
 
 def _call(node: ast.Call, source: Source, names: Names) -> Place:
     items = []
     for keyword in node.keywords:
-        if keyword.arg in FIELD_SET:
+        if keyword.arg is not None and keyword.arg in source.catalogue.name_set:
             whole = source.span(keyword)
             name = Span(whole.start, whole.start + len(keyword.arg))
-            value = value_of(keyword.arg, keyword.value, names)
+            value = value_of(source.catalogue[keyword.arg], keyword.value, names)
             items.append(Item(keyword.arg, name, [keyword.value], whole, keyword, value=value, span=whole))
     place = Place(Form.CALL, items, owner=ast.unparse(node.func)[:60])
     place.elements = sorted(map(source.span, [*node.args, *node.keywords]), key=lambda span: span.start)
@@ -86,12 +87,11 @@ def _dict(node: ast.Dict, source: Source, names: Names) -> Place:
             continue
         whole = Span(source.span(key).start, value_span.end)
         elements.append(whole)
-        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in FIELD_SET:
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in source.catalogue:
             quoted = source.span(key)
             name = Span(quoted.start + 1, quoted.end - 1)
-            items.append(
-                Item(key.value, name, [value], whole, key, value=value_of(key.value, value, names), span=whole)
-            )
+            plain = value_of(source.catalogue[key.value], value, names)
+            items.append(Item(key.value, name, [value], whole, key, value=plain, span=whole))
     place = Place(Form.DICT, items, elements, owner="this dict", overrides=True)
     if any(source.text[item.name.start : item.name.end] != item.field for item in items):
         place.blocked_by = "a key is written in an unusual way"

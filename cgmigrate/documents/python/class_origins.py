@@ -12,6 +12,7 @@ import os
 from functools import lru_cache
 
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.files import read_bytes
 
 MAX_STEPS = 8
@@ -28,7 +29,7 @@ _ANY = ("Any", "Namespace", "SimpleNamespace", "None", "T")
 def owner_of(names: Names, name: str) -> str:
     """Return the full name as ``Names.resolve`` does, followed through the classes of the files around this one."""
     full = names.resolve(name)
-    return leads_to(full, names.path, MEGATRON) if names.path else full
+    return leads_to(full, names, MEGATRON) if names.path else full
 
 
 def other_class(names: Names, full: str) -> str:
@@ -41,16 +42,17 @@ def other_class(names: Names, full: str) -> str:
         return ""
     if "." not in full and full not in names.classes and any(name.endswith(".*") for name in names.full.values()):
         return ""  # `from megatron.core.transformer import *`
-    following = leads_to(full, names.path, MEGATRON, settings_too=True) if names.path else full
+    following = leads_to(full, names, MEGATRON, settings_too=True) if names.path else full
     return "" if following.partition(".")[0] in MEGATRON else following
 
 
-def leads_to(full: str, path: str, known: tuple[str, ...], *, settings_too: bool = False) -> str:
-    """Return the name that ``full`` leads to through classes of the files around ``path``.
+def leads_to(full: str, names: Names, known: tuple[str, ...], *, settings_too: bool = False) -> str:
+    """Return the name that ``full`` leads to through classes of the files around that of ``names``.
 
     Ends at a name of a package in ``known`` or at one that no file around defines, which may be ``full``
     itself. Files that name the settings are read only with ``settings_too``.
     """
+    path, catalogue = names.path, None if settings_too else names.catalogue
     seen: set[str] = set()
     while full not in seen and len(seen) < MAX_STEPS and full.partition(".")[0] not in known:
         seen.add(full)
@@ -59,7 +61,7 @@ def leads_to(full: str, path: str, known: tuple[str, ...], *, settings_too: bool
         if not module or not name[:1].isupper():
             break
         file = module_file(module, os.path.dirname(os.path.abspath(path)))
-        following = _class_in(file, name, settings_too) if file else ""
+        following = _class_in(file, name, catalogue) if file else ""
         if not following:
             break
         full, path = following, file
@@ -82,13 +84,16 @@ def module_file(module: str, folder: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _class_in(file: str, name: str, settings_too: bool) -> str:
-    """Return the base of a class of a file, or what an import of that name leads to; empty if neither exists."""
+def _class_in(file: str, name: str, catalogue: Catalogue | None) -> str:
+    """Return the base of a class of a file, or what an import of that name leads to; empty if neither exists.
+
+    A file that names a setting of ``catalogue`` is not read.
+    """
     try:
         data = read_bytes(file, MAX_BYTES)
         # The classes of a file that names the settings may have defaults of their own for them, so a call
         # that sets one of two settings does not show the value of the other.
-        if name.encode() not in data or (b"cuda_graph" in data and not settings_too):
+        if name.encode() not in data or (catalogue is not None and catalogue.is_in(data.decode("utf-8", "replace"))):
             return ""
         names = names_of(ast.parse(data), "")
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):

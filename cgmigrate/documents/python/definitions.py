@@ -17,9 +17,8 @@ from functools import lru_cache
 from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of, package_of
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.megatron.catalogue import Catalogue
 
-_CORE = "cuda_graph"
 _MAX_BASES = 4
 """Classes that are followed to their bases."""
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -45,13 +44,13 @@ class Definition:
 
     def names_setting(self) -> str:
         """Return which setting the body names and where, empty when it names none."""
-        lines = self.module.lines
+        lines, catalogue = self.module.lines, self.module.names.catalogue
         at = bisect_left(lines, self.node.lineno)
         if at == len(lines) or lines[at] > (self.node.end_lineno or self.node.lineno):
             return ""
         for node in ast.walk(self.node):
             for word in _words(node):
-                if _CORE in word and any(setting in word for setting in FIELDS):
+                if catalogue.is_in(word) and any(setting in word for setting in catalogue.names):
                     return f"names `{word[:60]}` ({self._place(getattr(node, 'lineno', self.node.lineno))})"
         return ""
 
@@ -113,9 +112,15 @@ def _is_core(name: str, module: Module) -> bool:
 
 def module_of(tree: ast.Module, names: Names, path: str, text: str) -> Module:
     """Return a module with the definitions at the top of its file."""
-    lines = tuple(at for at, line in enumerate(_BREAK.split(text), 1) if _CORE in line) if _CORE in text else ()
+    lines = _lines_with_settings(text, names.catalogue)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return Module(path, names, lines, {node.name: node for node in tree.body if isinstance(node, kinds)})
+
+
+def _lines_with_settings(text: str, catalogue: Catalogue) -> tuple[int, ...]:
+    if not catalogue.is_in(text):
+        return ()
+    return tuple(at for at, line in enumerate(_BREAK.split(text), 1) if catalogue.is_in(line))
 
 
 def _definition_of(name: str, module: Module, examined: bool) -> Definition | None:
@@ -130,7 +135,7 @@ def _definition_of(name: str, module: Module, examined: bool) -> Definition | No
         full = module.names.full[first] + dot + rest
         holder, _, name = full.rpartition(".")
         file = module_file(holder, os.path.dirname(os.path.abspath(module.path))) if holder else ""
-        following = _read(file) if file else None
+        following = _read(file, module.names.catalogue) if file else None
         if following is None:
             return None
         module, examined = following, False
@@ -138,7 +143,7 @@ def _definition_of(name: str, module: Module, examined: bool) -> Definition | No
 
 
 @lru_cache(maxsize=1024)
-def _read(file: str) -> Module | None:
+def _read(file: str, catalogue: Catalogue) -> Module | None:
     try:
         if os.path.getsize(file) > MAX_BYTES:
             return None
@@ -147,7 +152,9 @@ def _read(file: str) -> Module | None:
         tree = ast.parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return module_of(tree, names_of(tree, package_of(file)), file, data.decode("utf-8", "replace"))
+    names = names_of(tree, package_of(file))
+    names.catalogue = catalogue
+    return module_of(tree, names, file, data.decode("utf-8", "replace"))
 
 
 def _words(node: ast.AST) -> Iterator[str]:

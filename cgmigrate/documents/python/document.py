@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from cgmigrate.documents.python.calls import places_in
 from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.fix_risks import FixRisks
-from cgmigrate.documents.python.name_resolution import MEGATRON, names_of, package_of
+from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, names_of, package_of
 from cgmigrate.documents.python.other_uses import report_other_uses
 from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.qualified_names import QualifiedNames
@@ -33,6 +33,7 @@ from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Written
+from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
@@ -43,19 +44,27 @@ if TYPE_CHECKING:
     from cgmigrate.documents.python.surroundings import Surroundings
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
-_DEPRECATED_WORD = re.compile(
-    r"(?<![\w-])(?:enable_cuda_graph|external_cuda_graph|cuda_graph_scope|CudaGraphScope|"
-    r"--enable-cuda-graph|--external-cuda-graph|--cuda-graph-scope)(?![\w-])"
-)
+
+
+@lru_cache(maxsize=8)
+def _deprecated_word(catalogue: Catalogue) -> re.Pattern[str]:
+    names, flags = catalogue.alternatives(deprecated=True), catalogue.alternatives(deprecated=True, flags=True)
+    return re.compile(rf"(?<![\w-])(?:{names}|{SCOPE_CLASS}|{flags})(?![\w-])")
 
 
 class PythonDocument:
-    """A Python file; see ``sites.Document``. ``path`` shows whose code it is."""
+    """A Python file; see ``sites.Document``. ``path`` shows whose code it is.
+
+    Without a catalogue, the settings are those that ship.
+    """
 
     comment_form = CommentForm()
 
-    def __init__(self, text: str, path: str = "", sites_only: bool = False) -> None:
+    def __init__(
+        self, text: str, path: str = "", catalogue: Catalogue | None = None, *, sites_only: bool = False
+    ) -> None:
         self.text = text
+        self.catalogue = catalogue or load()
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
         self.skipped: list[tuple[Written, str]] = []
@@ -72,7 +81,7 @@ class PythonDocument:
             self._skip_the_rest(ITSELF)
             return
         try:
-            self._source = Source(text)
+            self._source = Source(text, self.catalogue)
             self._qualified_names = QualifiedNames(self._source)
         except (SyntaxError, ValueError) as error:
             self.problems.append(_syntax_error(text, error))
@@ -82,7 +91,7 @@ class PythonDocument:
             return
         package = package_of(path)
         self._names = names_of(self._source.tree, package)
-        self._names.path = path
+        self._names.path, self._names.catalogue = path, self.catalogue
         self.top_level = list(dict.fromkeys([*self._names.modules, *([package] if package else [])]))
         nodes_of_sites = self._read_sites()
         if not sites_only:
@@ -105,7 +114,7 @@ class PythonDocument:
         for place in places:
             place.of_built_model = place.form is Form.ASSIGNMENTS and built.owns(place)
         self._places = sorted(places, key=position_of)
-        self.sites = sites_of(self._places, tuple(self.top_level))
+        self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
 
     def _read_other_uses(self, nodes_of_sites: set[int]) -> None:
@@ -130,7 +139,7 @@ class PythonDocument:
         covered.sort(key=lambda span: span.start)
         starts = [span.start for span in covered]
         ends = list(accumulate((span.end for span in covered), max))
-        for match in matches_near_names(_DEPRECATED_WORD, self.text):
+        for match in matches_near_names(_deprecated_word(self.catalogue), self.text, self.catalogue):
             at = bisect_right(starts, match.start()) - 1
             if at < 0 or ends[at] < match.end():
                 written = Written(match.group(), match.group(), None, Span(*match.span()))
@@ -200,14 +209,14 @@ class PythonDocument:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
         if edited == self._checked:
             return ""
-        again = PythonDocument(edited, self.path, sites_only=True)
+        again = PythonDocument(edited, self.path, self.catalogue, sites_only=True)
         if again.problems and again.problems[0].kind in UNREADABLE:
             return f"it would no longer be read: {again.problems[0].message}"
         expected = ((site.path, rewrites.get(site.index, site.own)) for site in self.sites)
         if _by_path(expected) != _by_path((site.path, site.own) for site in again.sites):
             return "a site would not have the settings that it should"
         fixes = [edit for index in rewrites if index >= len(self.sites) for edit in self._fixes[index]]
-        before = Source(apply(self.text, fixes)) if fixes else self._source
+        before = Source(apply(self.text, fixes), self.catalogue) if fixes else self._source
         if not same_apart_from_settings(before, again._source):
             return "something else in the file would be read differently"
         self._checked, self._again = edited, again

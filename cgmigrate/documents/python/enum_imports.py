@@ -56,7 +56,8 @@ def _imports_of_scope(source: Source, names: Names) -> list[ast.ImportFrom]:
     imports = []
     for node in source.walk():
         if isinstance(node, ast.ImportFrom) and any(alias.name == SCOPE_CLASS for alias in node.names):
-            guarded = any(isinstance(above, ast.Try) and caught_for_releases(above) for above in source.ancestors(node))
+            tries = [above for above in source.ancestors(node) if isinstance(above, ast.Try)]
+            guarded = any(caught_for_releases(above, source.catalogue) for above in tries)
             local = next(alias.asname or alias.name for alias in node.names if alias.name == SCOPE_CLASS)
             if not guarded and local not in names.shadowed and names.full.get(local, "").startswith("megatron."):
                 imports.append(node)

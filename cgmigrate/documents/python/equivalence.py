@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
-from cgmigrate.documents.python.places import FIELD_SET
 from cgmigrate.documents.python.source import Source
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import LAYER_MODULES
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _ENUMS = ("CudaGraphScope", "CudaGraphModule")
-_WORDS = re.compile(
-    r"--(?:(?:enable|external)-cuda-graph|cuda-graph-(?:scope|impl|modules)|inference-cuda-graph-scope)|"
-    r"[+~]{0,2}(?:[\w-]+\.)*(?:(?:enable|external)_cuda_graph|cuda_graph_(?:scope|impl|modules)|"
-    r"inference_cuda_graph_scope)=.*|attn|mlp|moe|moe_router|moe_preprocess|mamba|full|full_iteration|"
-    r"full_iteration_inference|none|local|transformer_engine|layer|block",
-    re.DOTALL,
-)
+_VALUES = (*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference", "layer", "block")
+
+
+@lru_cache(maxsize=8)
+def _words(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of flags of settings, their values, and overrides."""
+    known = [catalogue[name] for name in catalogue.names]
+    mapped = [str(new) for setting in known for pair in setting.values for new in pair]
+    values = dict.fromkeys((*_VALUES, *(choice for setting in known for choice in setting.choices), *mapped))
+    return re.compile(
+        rf"(?:{catalogue.alternatives(flags=True)})|[+~]{{0,2}}(?:[\w-]+\.)*(?:{catalogue.alternatives()})=.*|"
+        + "|".join(map(re.escape, values)),
+        re.DOTALL,
+    )
 
 
 def same_apart_from_settings(before: Source, after: Source) -> bool:
@@ -37,20 +46,20 @@ def _same_body(left: list[ast.stmt], before: Source, right: list[ast.stmt], afte
 
 def _without_settings(body: list[ast.stmt], source: Source) -> list[ast.stmt]:
     kept = [node for node in body if not isinstance(node, ast.Pass)]
-    return [node for node in kept if not (source.names_setting(node) and _is_setting(node))]
+    return [node for node in kept if not (source.names_setting(node) and _is_setting(node, source.catalogue))]
 
 
 def _same(one: ast.stmt, before: Source, other: ast.stmt, after: Source) -> bool:
     if not before.names_setting(one) and not after.names_setting(other):
         return before.lines(one) == after.lines(other)
     if not any(getattr(one, name, None) for name in _BLOCKS):
-        return _shape(one) == _shape(other)
+        return _shape(one, before.catalogue) == _shape(other, before.catalogue)
     return _same_compound(one, before, other, after)
 
 
 def _same_compound(one: ast.AST, before: Source, other: ast.AST, after: Source) -> bool:
     """Compare the head of a statement as a tree, its blocks statement by statement."""
-    if _shape(one, head=True) != _shape(other, head=True):
+    if _shape(one, before.catalogue, head=True) != _shape(other, before.catalogue, head=True):
         return False
     for name in _BLOCKS:
         ours, theirs = getattr(one, name, []), getattr(other, name, [])
@@ -64,48 +73,49 @@ def _same_compound(one: ast.AST, before: Source, other: ast.AST, after: Source) 
     return True
 
 
-def _is_setting(node: ast.stmt) -> bool:
+def _is_setting(node: ast.stmt, catalogue: Catalogue) -> bool:
     """Whether a rewrite may add or delete a statement as a whole."""
     match node:
         case ast.Assign(targets=[ast.Attribute(attr=attr)]):
-            return attr in FIELD_SET
+            return attr in catalogue.name_set
         case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), *_])):
-            return name in FIELD_SET
+            return name in catalogue.name_set
         case ast.ImportFrom(names=names):
             return all(alias.name in _ENUMS for alias in names)
     return False
 
 
-def _shape(node: object, head: bool = False) -> object:
+def _shape(node: object, catalogue: Catalogue, head: bool = False) -> object:
     """Return a tree as plain data without the settings; with ``head`` also without the blocks of a statement."""
     if isinstance(node, list):
-        return [_shape(item) for item in node]
+        return [_shape(item, catalogue) for item in node]
     if not isinstance(node, ast.AST):
         return (type(node).__name__, repr(node))
     fields: dict[str, object] = {name: getattr(node, name, None) for name in node._fields}
     match node:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            fields["elts"] = _without_words(elements)
+            fields["elts"] = _without_words(elements, catalogue)
         case ast.Call(args=arguments, keywords=keywords):
-            fields["args"] = _without_words(arguments)
-            fields["keywords"] = [keyword for keyword in keywords if keyword.arg not in FIELD_SET]
+            fields["args"] = _without_words(arguments, catalogue)
+            fields["keywords"] = [keyword for keyword in keywords if keyword.arg not in catalogue.name_set]
         case ast.Dict(keys=keys, values=values):
             pairs = [
                 (key, value)
                 for key, value in zip(keys, values, strict=True)
-                if not (isinstance(key, ast.Constant) and key.value in FIELD_SET)
+                if not (isinstance(key, ast.Constant) and key.value in catalogue.name_set)
             ]
             fields["keys"], fields["values"] = [key for key, _ in pairs], [value for _, value in pairs]
         case ast.ImportFrom(names=names):
             fields["names"] = [alias for alias in names if alias.name not in _ENUMS]
     kept = [name for name in fields if not (head and name in _BLOCKS)]
-    return (type(node).__name__, [(name, _shape(fields[name])) for name in kept])
+    return (type(node).__name__, [(name, _shape(fields[name], catalogue)) for name in kept])
 
 
-def _without_words(elements: list[ast.expr]) -> list[ast.expr]:
+def _without_words(elements: list[ast.expr], catalogue: Catalogue) -> list[ast.expr]:
     """The elements of a list, tuple or call that cannot be flags of settings, their values, or overrides."""
-    return [element for element in elements if not _is_word(element)]
+    return [element for element in elements if not _is_word(element, catalogue)]
 
 
-def _is_word(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_WORDS.fullmatch(node.value))
+def _is_word(node: ast.expr, catalogue: Catalogue) -> bool:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and bool(_words(catalogue).fullmatch(text))

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.definitions import Definition, Definitions
 from cgmigrate.documents.python.name_resolution import MEGATRON
-from cgmigrate.documents.python.places import FIELD_SET
 from cgmigrate.documents.python.scopes import Function, Scope
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.megatron.catalogue import Catalogue
 
 _DEPTH = 4
 """Functions and names that one object is followed through."""
@@ -44,6 +44,11 @@ class Escapes:
     _parameters: dict[tuple[int, str], str] = field(default_factory=dict)
     _others: dict[str, Escapes] = field(default_factory=dict)
 
+    @property
+    def catalogue(self) -> Catalogue:
+        """The settings that code may name."""
+        return self.definitions.module.names.catalogue
+
     # --- an object that has a name ------------------------------------------------------------
 
     def of_object(self, path: str, node: ast.Module | Function) -> str:
@@ -61,7 +66,7 @@ class Escapes:
     def scope(self, node: ast.Module | Function) -> Scope:
         """Return what a function does with its names."""
         if id(node) not in self._scopes:
-            self._scopes[id(node)] = Scope.of(node)
+            self._scopes[id(node)] = Scope.of(node, self.catalogue)
         return self._scopes[id(node)]
 
     # --- what made an object ------------------------------------------------------------------
@@ -105,7 +110,7 @@ class Escapes:
         if chain:
             part = next((keyword.value for keyword in call.keywords if keyword.arg == chain[0]), None)
             return "" if part is None else self._value(part, f"{path}.{chain[0]}", chain[1:], depth)
-        setting = next((keyword.arg for keyword in call.keywords if keyword.arg in FIELD_SET), "")
+        setting = next((keyword.arg for keyword in call.keywords if keyword.arg in self.catalogue.name_set), "")
         return f"the constructor of `{path}` sets `{setting}` as well (line {call.lineno})" if setting else ""
 
     def _result_of_function(self, func: ast.expr, path: str, chain: Chain, depth: int) -> str:
@@ -197,7 +202,7 @@ class Escapes:
         if (definition := self.definitions.of(name)) is not None:
             why = self._called(definition, call, argument, depth)
         elif name in ("getattr", "setattr"):
-            why = "" if _uses_another_name(call, name) else "which may use a setting by its name"
+            why = "" if _uses_another_name(call, name, self.catalogue) else "which may use a setting by its name"
         elif name not in _HARMLESS and full.partition(".")[0] not in MEGATRON:
             why = "whose body was not read"
         elif full.rpartition(".")[2][:1].isupper():
@@ -293,10 +298,10 @@ def _attribute_of(use: ast.Name, scope: Scope) -> tuple[ast.expr, Chain]:
     return node, tuple(attributes)
 
 
-def _uses_another_name(call: ast.Call, function: str) -> bool:
+def _uses_another_name(call: ast.Call, function: str, catalogue: Catalogue) -> bool:
     """Whether a ``getattr`` or ``setattr`` surely reads no setting by its name; bindings are looked at elsewhere."""
     key = call.args[1] if len(call.args) > 1 else None
-    return isinstance(key, ast.Constant) and (function == "setattr" or key.value not in FIELD_SET)
+    return isinstance(key, ast.Constant) and (function == "setattr" or key.value not in catalogue.name_set)
 
 
 def _parameter(node: Function, call: ast.Call, argument: ast.expr | ast.keyword) -> str:

@@ -14,7 +14,6 @@ from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.scopes import function_around
 from cgmigrate.documents.python.source import Source, dotted
-from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
@@ -31,7 +30,7 @@ class FixRisks:
         self._source, self._names = source, names
         self._definitions = Definitions(module_of(source.tree, names, names.path, source.text))
         self._escapes = Escapes(self._definitions)
-        self._checks = PossibleReleaseChecks()
+        self._checks = PossibleReleaseChecks(source.catalogue)
         self._reads: list[tuple[int, ast.Attribute]] | None = None
 
     def of_place(self, place: Place) -> str:
@@ -52,7 +51,8 @@ class FixRisks:
     def of_read(self, span: Span) -> str:
         """Return why other code may see the object whose setting is read in a span."""
         if self._reads is None:
-            reads = [n for n in self._source.walk() if isinstance(n, ast.Attribute) and n.attr in DEPRECATED]
+            old = self._source.catalogue.deprecated
+            reads = [n for n in self._source.walk() if isinstance(n, ast.Attribute) and n.attr in old]
             self._reads = sorted(((self._source.span(n).end, n) for n in reads), key=lambda read: read[0])
         at = bisect_left(self._reads, span.start, key=lambda read: read[0])
         if at == len(self._reads) or self._reads[at][0] > span.end:

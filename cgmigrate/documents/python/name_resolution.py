@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.megatron.catalogue import Catalogue, load
 
 MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron_fsdp")
 """Packages whose classes are known by name."""
@@ -22,6 +23,7 @@ class Names:
     ``full`` maps a local name to the full name that it was imported as, ``classes`` a class of the file to
     the names of its bases; ``modules`` are all modules that the file imports. ``shadowed`` are imported names
     that the file also defines, assigns, or imports from elsewhere. ``path`` is the file's, empty when unknown.
+    ``catalogue`` has the settings that the names may be.
     """
 
     full: dict[str, str] = field(default_factory=dict)
@@ -29,6 +31,7 @@ class Names:
     modules: list[str] = field(default_factory=list)
     shadowed: set[str] = field(default_factory=set)
     path: str = ""
+    catalogue: Catalogue = field(default_factory=load)
 
     def resolve(self, name: str) -> str:
         """Return the full name of ``a.b.c``; a class of the file counts as its nearest imported base."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.read_messages import (
     THREE,
     Kind,
     advice,
+    deprecation_of,
     kind_of,
     meaning,
+    replacement_of,
     through_getattr,
     through_hasattr,
 )
@@ -20,9 +23,9 @@ from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import FIELDS_SET
 from cgmigrate.documents.python.use_report import Message, UseReport
 from cgmigrate.documents.sites import ProblemKind
-from cgmigrate.megatron.settings import DEPRECATED, ENABLE, FLAGS
+from cgmigrate.megatron.catalogue import Catalogue, Setting
+from cgmigrate.megatron.settings import ENABLE
 
-_FIELD_OF_FLAG = {FLAGS[name]: name for name in DEPRECATED}
 _OUTPUT_FUNCTIONS = frozenset(
     (
         "print",
@@ -39,10 +42,18 @@ _OUTPUT_FUNCTIONS = frozenset(
     )
 )
 _PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")
-_WRITES = re.compile(
-    r"(?<![\w-])(?:--)?(enable_cuda_graph|external_cuda_graph|cuda_graph_scope|(?<=--)enable-cuda-graph|"
-    r"(?<=--)external-cuda-graph|(?<=--)cuda-graph-scope)(?:[ ]*=(?!=)|[\"']?:[ ]*(?:$|[\[{\"'\w])|(?<=-scope) )"
-)
+
+
+@lru_cache(maxsize=8)
+def _writes(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of text that sets a deprecated setting: a name with a value, or a flag with one."""
+    names = catalogue.alternatives(deprecated=True)
+    flags = [catalogue[name].flag.removeprefix("--") for name in sorted(catalogue.deprecated)]
+    with_value = [catalogue[name].flag for name in sorted(catalogue.deprecated) if not catalogue[name].is_flag]
+    return re.compile(
+        rf"(?<![\w-])(?:--)?({names}|(?<=--)(?:{'|'.join(flags)}))(?:[ ]*=(?!=)|[\"']?:[ ]*(?:$|[\[{{\"'\w]))"
+        rf"|(?<![\w-])({'|'.join(with_value)}) "
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +65,23 @@ class NameStrings:
 
     def add(self, node: ast.Constant, text: str) -> None:
         """Report a string if it names a deprecated setting."""
-        if text in _FIELD_OF_FLAG:
-            message = f"`{text}` is written as text; {meaning(_FIELD_OF_FLAG[text], Kind.ARGS)}"
-            self._report(node, _FIELD_OF_FLAG[text], message, reads=self._is_key(node))
+        catalogue = self.source.catalogue
+        flag = catalogue.by_key.get(text, "") if text.startswith("-") else ""
+        if flag in catalogue.deprecated:
+            message = f"`{text}` is written as text; {self._meaning(flag, Kind.ARGS)}"
+            self._report(node, flag, message, reads=self._is_key(node))
             return
         name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
-        if name in DEPRECATED or text == SCOPE_CLASS:
+        if name in catalogue.deprecated or text == SCOPE_CLASS:
             self._name(node, name, text)
         elif not self._is_for_people(node):
             self._other_text(node, text)
 
     def _name(self, node: ast.Constant, name: str, text: str) -> None:
         above = self.source.parent(node)
+        if self._is_other_setting(name):
+            self._other_setting(node, self.source.catalogue[name], text, above)
+            return
         match above:
             case ast.Call(func=func, args=[owner, *more]) if dotted(func) == "getattr" and owner is not node:
                 self._report(node, name, through_getattr(name, kind_of(owner), len(more) > 1), reads=True)
@@ -81,16 +97,36 @@ class NameStrings:
                 message = f"`{text}` is written as text; {meaning(name)}"
                 self._report(node, name, message, reads=self._is_key(node))
 
+    def _other_setting(self, node: ast.Constant, setting: Setting, text: str, above: ast.AST | None) -> None:
+        """Report the name of a setting on which the capture model does not depend."""
+        if _is_own_option(node, above):
+            self.report.skip(node, setting.name, FIELDS_SET)
+            return
+        of_attribute = isinstance(above, ast.Call) and dotted(above.func) in ("getattr", "hasattr")
+        reads = of_attribute or _is_list_of_names(above) or self._is_key(node)
+        self._report(node, setting.name, f"`{text}` is written as text; {deprecation_of(setting)}", reads=reads)
+
+    def _is_other_setting(self, name: str) -> bool:
+        setting = self.source.catalogue.get(name)
+        return setting is not None and not setting.captures
+
+    def _meaning(self, name: str, kind: Kind) -> str:
+        setting = self.source.catalogue[name]
+        return meaning(name, kind) if setting.captures else deprecation_of(setting)
+
     def _other_text(self, node: ast.Constant, text: str) -> None:
         """Report text that names the old class as a type, or writes settings (an f-string that makes a recipe)."""
         above = self.source.parent(node)
         if SCOPE_CLASS in text and isinstance(above, (ast.Subscript, ast.AnnAssign, ast.arg, ast.BinOp)):
             message = Message(ProblemKind.ENUM_CLASS, f"a type names `{SCOPE_CLASS}`", advice=advice(SCOPE_CLASS))
             self.report.add(node, message)
-        elif match := _WRITES.search(text):
-            text = f"this text writes `{match.group(1)}`, which what reads the text has to know"
+        elif match := _writes(self.source.catalogue).search(text):
+            written = match.group(1) or match.group(2).removeprefix("--")
+            text = f"this text writes `{written}`, which what reads the text has to know"
+            by_key = self.source.catalogue.by_key
+            name = by_key.get(written) or by_key[f"--{written}"]
             help_ = f"write the new names ({THREE}) if megatron-core 0.18 or later reads it"
-            self._report(node, match.group(1), text, help_)
+            self._report(node, name, text, "" if self._is_other_setting(name) else help_)
 
     def _report(self, node: ast.Constant, name: str, text: str, help_: str = "", *, reads: bool = False) -> None:
         """Report a string; in a file without Megatron only one by which code ``reads`` a setting that may be its."""
@@ -98,7 +134,9 @@ class NameStrings:
         if not owners.megatron and (not reads or name == ENABLE or owners.is_another_system()):
             self.report.skip(node, name, owners.of_unrelated_name())
             return
-        self.report.add(node, Message(ProblemKind.NAME_IN_TEXT, text, advice=help_ or advice(name)), anywhere=True)
+        other = self.source.catalogue[name] if self._is_other_setting(name) else None
+        help_ = help_ or (replacement_of(other) if other else advice(name))
+        self.report.add(node, Message(ProblemKind.NAME_IN_TEXT, text, advice=help_), anywhere=True)
 
     def _is_key(self, node: ast.Constant) -> bool:
         """Whether a string is a key that code looks up: ``in``, a subscript, ``.get``."""

@@ -10,9 +10,9 @@ from cgmigrate.documents.python.class_origins import other_class
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.places import Place
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.megatron.settings import FIELDS
 
-_ALL = frozenset(FIELDS)
+_EVERY = "*"
+"""In ``unsure``: every setting."""
 _LONGEST_ANNOTATION = 200
 """Characters of an annotation in quotes; a longer one names no class that is worth its parsing."""
 
@@ -62,7 +62,7 @@ def _joined(before: ObjectState | None, ends: Sequence[ObjectState | None]) -> O
     links: list[Place] = []
     for after in ends:
         if after is None:
-            unsure |= _ALL if before is not None else frozenset()
+            unsure |= {_EVERY} if before is not None else set()
             continue
         unsure |= after.unsure
         links += after.links
@@ -74,7 +74,7 @@ def _joined(before: ObjectState | None, ends: Sequence[ObjectState | None]) -> O
     finished = any(after.finished for after in ends if after is not None)
     if before is None:
         return ObjectState(None, False, frozenset(unsure), tuple(links), finished)
-    if unsure - before.unsure or finished:
+    if (_EVERY not in before.unsure and unsure - before.unsure) or finished:
         return ObjectState(before.place, False, frozenset(unsure) | before.unsure, (*links, *before.links), finished)
     return None
 

@@ -9,7 +9,15 @@ import ast
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.name_strings import NameStrings
-from cgmigrate.documents.python.read_messages import Kind, advice, kind_of, meaning, result_around
+from cgmigrate.documents.python.read_messages import (
+    Kind,
+    advice,
+    deprecation_of,
+    kind_of,
+    meaning,
+    replacement_of,
+    result_around,
+)
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.scope_tests import ScopeTests
 from cgmigrate.documents.python.source import Source, dotted
@@ -17,9 +25,8 @@ from cgmigrate.documents.python.use_owners import OWN, UseOwners
 from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
 from cgmigrate.documents.python.values import enum_class
 from cgmigrate.documents.sites import FOLLOWS_USES, ProblemKind
-from cgmigrate.megatron.settings import DEPRECATED, FLAGS, LAYER_MODULES, SCOPE
+from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
 
-_OLD_FLAGS = frozenset(FLAGS[name] for name in DEPRECATED)
 _RISK_OF_EMPTY = "a scope with full_iteration was not empty, but its list of modules is"
 
 
@@ -37,6 +44,7 @@ class _OtherUses:
     def __init__(self, report: UseReport, names: Names, covered: set[int]) -> None:
         self.report, self.names, self.covered = report, names, covered
         self.source, self.owners = report.source, report.owners
+        self.catalogue = report.source.catalogue
         self.tests = ScopeTests(names, report)
         self.strings = NameStrings(self.source, report)
 
@@ -61,7 +69,7 @@ class _OtherUses:
                 attr == SCOPE and enum_class(getattr(left, "value", left), self.names) == SCOPE_CLASS
             ):
                 self.tests.add(node)
-            case ast.Attribute(attr=attr) if attr in DEPRECATED:
+            case ast.Attribute(attr=attr) if attr in self.catalogue.deprecated:
                 self._attribute(node)
                 return False
             case ast.Attribute() | ast.Name() if enum_class(node, self.names) == SCOPE_CLASS:
@@ -77,14 +85,14 @@ class _OtherUses:
     def _declaration(self, node: ast.AST) -> bool:
         """Report a node that may define a name; return whether that covers what is inside it."""
         match node:
-            case ast.AnnAssign(target=ast.Name(id=name)) if name in DEPRECATED:
+            case ast.AnnAssign(target=ast.Name(id=name)) if name in self.catalogue.deprecated:
                 self._field(node, name)
                 return True
-            case ast.arg(arg=name) if name in DEPRECATED:
+            case ast.arg(arg=name) if name in self.catalogue.deprecated:
                 self._definition(node, name, f"the parameter `{name}`")
             case ast.ClassDef(name=name) if name == SCOPE_CLASS:
                 self._definition(node, name, f"the class `{name}`")
-            case ast.Name(id=name) if name in DEPRECATED:
+            case ast.Name(id=name) if name in self.catalogue.deprecated:
                 self.report.skip(node, name, OWN)
         return False
 
@@ -100,12 +108,15 @@ class _OtherUses:
             return
         kind = kind_of(node.value)
         around = self.source.parent(node) if name == SCOPE and kind not in (Kind.ARGS, Kind.RECIPE) else None
-        text = f"{meaning(name, kind)}{result_around(node, around)}"
+        setting = self.catalogue[name]
+        text = f"{meaning(name, kind) if setting.captures else deprecation_of(setting)}{result_around(node, around)}"
         if name == SCOPE and kind is not Kind.ARGS and self._is_test_for_empty(node):
             replacement = Replacement(f"{self.source.of(node.value)}.cuda_graph_modules", risk=_RISK_OF_EMPTY)
             self.report.add(node, Message(ProblemKind.READ, text, replacement))
             return
-        self.report.add(node, Message(ProblemKind.READ, text, advice=advice(name)))
+        self.report.add(
+            node, Message(ProblemKind.READ, text, advice=advice(name) if setting.captures else replacement_of(setting))
+        )
 
     def _is_test_for_empty(self, node: ast.expr) -> bool:
         """Whether code uses an expression only as a condition."""
@@ -127,7 +138,7 @@ class _OtherUses:
             if alias.name != SCOPE_CLASS:
                 continue
             local = alias.asname or alias.name
-            guard = release_check_around(node, self.source.ancestors(node))
+            guard = release_check_around(node, self.source)
             if not self.names.full.get(local, "").startswith("megatron."):
                 text = f"`{SCOPE_CLASS}` comes from a module of this project, where it is defined"
                 self.report.add(alias, Message(ProblemKind.ENUM_CLASS, text))
@@ -141,7 +152,12 @@ class _OtherUses:
 
     def _string(self, node: ast.Constant, text: str) -> None:
         above = self.source.parent(node)
-        if text in _OLD_FLAGS and isinstance(above, ast.Call) and dotted(above.func).endswith("add_argument"):
+        if (
+            self.catalogue.by_key.get(text) in self.catalogue.deprecated
+            and text.startswith("-")
+            and isinstance(above, ast.Call)
+            and dotted(above.func).endswith("add_argument")
+        ):
             self._definition(node, text, f"the option `{text}`")
         else:
             self.strings.add(node, text)

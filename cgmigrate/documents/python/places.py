@@ -7,7 +7,6 @@ import dataclasses
 from dataclasses import dataclass
 from enum import Enum
 
-from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.text.spans import Span
 
 _NOWHERE = Span(0, 0)
@@ -74,8 +73,3 @@ class Place:
     def item(self, name: str) -> Item:
         """Return the item of a setting; the last one counts."""
         return next(item for item in reversed(self.items) if item.field == name)
-
-
-FIELD_SET = frozenset(FIELDS)
-NEW_NAMES = frozenset(("cuda_graph_modules", "inference_cuda_graph_scope"))
-"""Names that megatron-core has since 0.18."""

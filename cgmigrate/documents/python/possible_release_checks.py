@@ -10,8 +10,8 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.places import NEW_NAMES
 from cgmigrate.documents.python.release_checks import release_check_in
+from cgmigrate.megatron.catalogue import Catalogue
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _OF_VALUES = frozenset(
@@ -37,6 +37,7 @@ _OF_VALUES = frozenset(
 class PossibleReleaseChecks:
     """Looks for such conditions; each list of statements is read once."""
 
+    catalogue: Catalogue
     _suites: dict[int, tuple[dict[int, int], list[tuple[int, str]]]] = field(default_factory=dict)
     _cases: dict[int, set[int]] = field(default_factory=dict)
     _new: dict[int, bool] = field(default_factory=dict)
@@ -67,12 +68,12 @@ class PossibleReleaseChecks:
     def _other_case(self, node: ast.AST, match: ast.Match) -> str:
         """Return why a ``case`` other than ``node`` shows that this one is for older releases."""
         if id(match) not in self._cases:
-            self._cases[id(match)] = {id(case) for case in match.cases if any(map(_writes_new, case.body))}
+            self._cases[id(match)] = {id(case) for case in match.cases if any(map(self._writes_new, case.body))}
         return _other_release(match.lineno) if self._cases[id(match)] - {id(node)} else ""
 
     def _writes_new(self, node: ast.AST) -> bool:
         if id(node) not in self._new:
-            self._new[id(node)] = _writes_new(node)
+            self._new[id(node)] = _writes_one(self.catalogue.newer_names, node)
         return self._new[id(node)]
 
     def _earlier(self, node: ast.AST, above: ast.AST) -> str:
@@ -81,31 +82,30 @@ class PossibleReleaseChecks:
             if not isinstance(suite, list):
                 continue
             if id(suite) not in self._suites:
-                self._suites[id(suite)] = _read(suite)
+                self._suites[id(suite)] = self._read(suite)
             places, leaving = self._suites[id(suite)]
             if id(node) in places and leaving and leaving[0][0] < places[id(node)]:
                 return leaving[0][1]
         return ""
 
+    def _read(self, suite: list[ast.stmt]) -> tuple[dict[int, int], list[tuple[int, str]]]:
+        """Return where each statement of a suite is, and which leave it under a condition that may check releases."""
+        places = {id(statement): at for at, statement in enumerate(suite)}
+        conditions = ((at, node) for at, node in enumerate(suite) if isinstance(node, ast.If))
+        leaving = [
+            (at, why)
+            for at, node in conditions
+            if isinstance(node.body[-1], _LEAVES) and (why := self._leaves_for(node))
+        ]
+        return places, leaving
 
-def _read(suite: list[ast.stmt]) -> tuple[dict[int, int], list[tuple[int, str]]]:
-    """Return where each statement of a suite is, and which leave it under a condition that may check the release."""
-    places = {id(statement): at for at, statement in enumerate(suite)}
-    leaving = [
-        (at, why)
-        for at, statement in enumerate(suite)
-        if isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES) and (why := _leaves_for(statement))
-    ]
-    return places, leaving
-
-
-def _leaves_for(statement: ast.If) -> str:
-    new = any(map(_writes_new, statement.body))
-    return (
-        _of_call(statement.test)
-        or release_check_in(statement.test)
-        or (_other_release(statement.lineno) if new else "")
-    )
+    def _leaves_for(self, statement: ast.If) -> str:
+        new = any(map(self._writes_new, statement.body))
+        return (
+            _of_call(statement.test)
+            or release_check_in(statement.test, self.catalogue)
+            or (_other_release(statement.lineno) if new else "")
+        )
 
 
 def _of_call(test: ast.expr) -> str:
@@ -130,12 +130,12 @@ def _other_branch(node: ast.AST, condition: ast.If | ast.While | ast.IfExp) -> S
     return orelse[0].body if len(orelse) == 1 and isinstance(orelse[0], ast.If) else orelse
 
 
-def _writes_new(node: ast.AST) -> bool:
-    """Whether code sets a setting by a name that only newer releases have."""
+def _writes_one(names: frozenset[str], node: ast.AST) -> bool:
+    """Whether code sets one of some settings."""
     for part in ast.walk(node):
         match part:
             case ast.keyword(arg=name) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.Constant(value=name):
-                if isinstance(name, str) and name in NEW_NAMES:
+                if isinstance(name, str) and name in names:
                     return True
     return False
 

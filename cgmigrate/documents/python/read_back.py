@@ -9,12 +9,12 @@ from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.use_report import Read, UseReport
 from cgmigrate.documents.sites import Problem
-from cgmigrate.megatron.settings import DEPRECATED
 
 
 def withhold_read_back(place: Place, source: Source, report: UseReport) -> str:
     """Withhold the fixes of reads behind a place; return why the place is not rewritten either, empty if it may be."""
-    lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in DEPRECATED}
+    deprecated = source.catalogue.deprecated
+    lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in deprecated}
     if place.form is not Form.ASSIGNMENTS or not lines:
         return ""
     function, why = source.function_of(place.items[0].node), ""

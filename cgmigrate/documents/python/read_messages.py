@@ -7,6 +7,7 @@ from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.megatron.catalogue import Setting
 from cgmigrate.megatron.settings import ENABLE, LAYER_MODULES, SCOPE
 
 _VALUES = frozenset((*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference"))
@@ -46,6 +47,18 @@ def meaning(name: str, kind: Kind = Kind.CONFIG) -> str:
     if name == SCOPE:
         return f"since megatron-core 0.18 `{SCOPE}` is None once the configuration is built"
     return f"`{name}` is deprecated since megatron-core 0.15 and false where `cuda_graph_impl` says `{_impl(name)}`"
+
+
+def deprecation_of(setting: Setting) -> str:
+    """Return which release deprecates a setting that is not one of the capture model."""
+    return f"`{setting.name}` is deprecated since {setting.deprecated_in}"
+
+
+def replacement_of(setting: Setting) -> str:
+    """Return what to read instead of a setting that is not one of the capture model; empty if nothing replaces it."""
+    names = " or ".join(f"`{name}`" for name in setting.replaced_by)
+    changed = ", which has values of its own" if setting.values else ""
+    return f"use {names}{changed}" if names else ""
 
 
 def through_getattr(name: str, kind: Kind, default: bool) -> str:

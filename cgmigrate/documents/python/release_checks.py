@@ -6,8 +6,11 @@ Such code is written for several releases, so a fix of one branch is withheld.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+
+from cgmigrate.documents.python.source import Source
+from cgmigrate.megatron.catalogue import Catalogue
 
 _VERSION_WORDS = ("version", "__version__", "parse", "Version", "fields", "__dataclass_fields__", "signature")
 _CATCHES = frozenset(
@@ -15,11 +18,11 @@ _CATCHES = frozenset(
 )
 
 
-def release_check_in(test: ast.expr) -> str:
+def release_check_in(test: ast.expr, catalogue: Catalogue) -> str:
     """Return why a condition checks which release is installed, empty when it does not."""
     for node in ast.walk(test):
         word = ""
-        if isinstance(node, ast.Call) and _checks_for_setting(node):
+        if isinstance(node, ast.Call) and _checks_for_setting(node, catalogue):
             return f"the code is guarded by `{_shown(node)}`, so it is written for several releases"
         if isinstance(node, ast.Name):
             word = node.id
@@ -32,39 +35,37 @@ def release_check_in(test: ast.expr) -> str:
     return ""
 
 
-def _checks_for_setting(call: ast.Call) -> bool:
+def _checks_for_setting(call: ast.Call, catalogue: Catalogue) -> bool:
     """Whether a call is a ``hasattr`` for a setting, an enum of settings, or a name that is computed."""
     if not (isinstance(call.func, ast.Name) and call.func.id == "hasattr" and len(call.args) == 2):
         return False
     name = call.args[1]
-    return not isinstance(name, ast.Constant) or _is_about_graphs(str(name.value))
-
-
-def _is_about_graphs(word: str) -> bool:
-    return "cuda_graph" in word or "CudaGraph" in word
+    return not isinstance(name, ast.Constant) or catalogue.is_in(str(name.value))
 
 
 @lru_cache(maxsize=256)
-def _concerns_settings(node: ast.Try) -> bool:
+def _concerns_settings(node: ast.Try, catalogue: Catalogue) -> bool:
     """Whether a ``try`` concerns the settings: all its statements name them, or one of its handlers does."""
     if any(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in node.body):
         return True
-    return all(map(_names_graphs, node.body)) or any(map(_names_graphs, node.handlers))
+    return all(_names_setting(part, catalogue) for part in node.body) or any(
+        _names_setting(part, catalogue) for part in node.handlers
+    )
 
 
-def _names_graphs(node: ast.AST) -> bool:
+def _names_setting(node: ast.AST, catalogue: Catalogue) -> bool:
     for part in ast.walk(node):
         for word in (getattr(part, "attr", ""), getattr(part, "id", ""), getattr(part, "arg", "")):
-            if isinstance(word, str) and _is_about_graphs(word):
+            if isinstance(word, str) and catalogue.is_in(word):
                 return True
-        if isinstance(part, ast.Constant) and isinstance(part.value, str) and _is_about_graphs(part.value):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and catalogue.is_in(part.value):
             return True
     return False
 
 
-def caught_for_releases(node: ast.Try) -> str:
+def caught_for_releases(node: ast.Try, catalogue: Catalogue) -> str:
     """Return why a ``try`` distinguishes releases, empty when it does not."""
-    if not _concerns_settings(node):
+    if not _concerns_settings(node, catalogue):
         return ""
     for handler in node.handlers:
         kinds: Sequence[ast.expr | None] = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
@@ -75,17 +76,18 @@ def caught_for_releases(node: ast.Try) -> str:
     return ""
 
 
-def release_check_around(node: ast.AST, ancestors: Iterator[ast.AST]) -> str:
+def release_check_around(node: ast.AST, source: Source) -> str:
     """Return why the code around a node distinguishes releases, empty when it does not."""
-    for above in ancestors:
+    catalogue = source.catalogue
+    for above in source.ancestors(node):
         why = ""
         if isinstance(above, (ast.If, ast.IfExp, ast.While)):
-            why = release_check_in(above.test)
+            why = release_check_in(above.test, catalogue)
         elif isinstance(above, ast.BoolOp):
             earlier = [value for value in above.values if value is not node]
-            why = next(filter(None, map(release_check_in, earlier)), "")
+            why = next(filter(None, (release_check_in(value, catalogue) for value in earlier)), "")
         elif isinstance(above, ast.Try):
-            why = caught_for_releases(above)
+            why = caught_for_releases(above, catalogue)
         if why:
             return why
         node = above

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.places import FIELD_SET
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.megatron.catalogue import Catalogue
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -27,6 +27,7 @@ class Scope:
     """The names of one function. Statements are read at once, expressions only when they are needed."""
 
     node: ast.Module | Function
+    catalogue: Catalogue
     parameters: set[str] = field(default_factory=set)
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     """By the first name of the path."""
@@ -35,9 +36,9 @@ class Scope:
     _settings: dict[str, Binding] | None = None
 
     @classmethod
-    def of(cls, node: ast.Module | Function) -> Scope:
+    def of(cls, node: ast.Module | Function, catalogue: Catalogue) -> Scope:
         """Read a function, or a module without its functions."""
-        scope = cls(node)
+        scope = cls(node, catalogue)
         if not isinstance(node, ast.Module):
             arguments = node.args
             named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -81,7 +82,8 @@ class Scope:
         """Return the last statement that sets a setting, by the object."""
         if self._settings is None:
             every = (binding for bindings in self.bindings.values() for binding in bindings)
-            settings = [binding for binding in every if binding.path.rpartition(".")[2] in FIELD_SET]
+            known = self.catalogue.name_set
+            settings = [binding for binding in every if binding.path.rpartition(".")[2] in known]
             self._settings = {binding.path.rpartition(".")[0]: binding for binding in settings}
         return self._settings
 

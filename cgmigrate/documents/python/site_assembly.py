@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.sites import Origin, Site, Written
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
 _VALIDATED_BEFORE = "the object was built, and with it validated, before: give the settings to its constructor"
@@ -18,20 +19,20 @@ def position_of(place: Place) -> tuple[int, str]:
     return first.start, place.prefix
 
 
-def sites_of(places: Sequence[Place], modules: tuple[str, ...]) -> list[Site]:
+def sites_of(places: Sequence[Place], modules: tuple[str, ...], catalogue: Catalogue) -> list[Site]:
     """Return the sites of places, in their order; ``modules`` are those that the file imports."""
     index = {id(place): at for at, place in enumerate(places)}
-    return [_site(at, place, modules, index) for at, place in enumerate(places)]
+    return [_site(at, place, modules, index, catalogue) for at, place in enumerate(places)]
 
 
-def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int]) -> Site:
+def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int], catalogue: Catalogue) -> Site:
     # A callee that another file defines counts as a module that is imported.
     imports = (*modules, place.callee) if place.callee else modules
     return Site(
         at,
         tuple(filter(None, (place.object or place.callee or place.owner).split("."))),
         Span(place.items[0].whole.start, max(item.whole.end for item in place.items)),
-        _written(place),
+        _written(place, catalogue),
         flags=place.form is Form.FLAGS,
         inherits=(index[id(place.inherits)],) if place.inherits is not None else (),
         linked=tuple(index[id(link)] for link in place.links if link is not place.inherits),
@@ -44,11 +45,11 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
     )
 
 
-def _written(place: Place) -> tuple[Written, ...]:
+def _written(place: Place, catalogue: Catalogue) -> tuple[Written, ...]:
     """Return the settings of a place; of several with one name the last one."""
     written: dict[str, Written] = {}
     for item in place.items:
-        key = "--" + item.field.replace("_", "-") if place.form is Form.FLAGS else item.field
+        key = catalogue[item.field].flag if place.form is Form.FLAGS else item.field
         written.pop(item.field, None)
         written[item.field] = Written(item.field, key, item.value, item.span)
     return tuple(written.values())

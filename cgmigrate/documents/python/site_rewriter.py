@@ -15,7 +15,7 @@ from cgmigrate.documents.python.spelling import argument_words, module_class_lik
 from cgmigrate.documents.python.statement_edits import add_statement
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member
 from cgmigrate.documents.sites import CannotEditError
-from cgmigrate.megatron.settings import FLAGS, Choice, Settings
+from cgmigrate.megatron.settings import Choice, Settings
 from cgmigrate.text.edits import Edit
 
 
@@ -36,7 +36,7 @@ class SiteRewriter:
 
         Raises CannotEditError.
         """
-        planned = changes(own, after)
+        planned = changes(own, after, self.source.catalogue)
         if planned and self.place.blocked_by:
             self._refuse(self.place.blocked_by)
         edits: list[Edit] = []
@@ -67,7 +67,7 @@ class SiteRewriter:
     # --- names and values -------------------------------------------------------------------
 
     def _new_name(self, item: Item, new: str) -> Edit:
-        word = FLAGS[new] if self.place.form is Form.FLAGS else new
+        word = self.source.catalogue[new].flag if self.place.form is Form.FLAGS else new
         return Edit(item.name.start, item.name.end, word)
 
     def _new_value(self, item: Item, value: object, old: object) -> list[Edit]:
@@ -170,7 +170,7 @@ class SiteRewriter:
         match self.place.form:
             case Form.FLAGS:
                 quote = self._quote_near(item.node)
-                return [rendered(word, quote) for word in (FLAGS[name], *argument_words(value))]
+                return [rendered(word, quote) for word in (self.source.catalogue[name].flag, *argument_words(value))]
             case Form.OVERRIDES:
                 quote = self._quote_near(item.node)
                 written = self.text[self.source.span(item.node).start + 1 : item.name.start]

@@ -14,35 +14,34 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
 
+from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.setting_names import CLASSES
 from cgmigrate.text.spans import Span
 
 _BREAK = re.compile(r"\r\n|\r|\n")
-_NAMES = re.compile(
-    r"(?<![A-Za-z0-9_])(?:enable_cuda_graph|external_cuda_graph|cuda_graph_(?:scope|impl|modules)|"
-    r"inference_cuda_graph_scope|CudaGraphScope|CudaGraphModule)(?![A-Za-z0-9_])|"
-    r"--(?:enable-cuda-graph|external-cuda-graph|cuda-graph-(?:scope|impl|modules)|inference-cuda-graph-scope)(?![\w-])"
-)
-
-_CORES = ("uda_graph", "udaGraph", "uda-graph")
-"""Every name contains one of these; a search for them is fifty times cheaper than a pattern over the text."""
-_REACH = 40
-"""Characters before and behind a core that can belong to a name, its dashes and its quotes."""
+_AROUND = 8
+"""Characters before and behind a name that a pattern may look at: its dashes, quotes and what ends it."""
 
 _DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Source:
-    """The text and tree of one file. Raises SyntaxError or ValueError if the text is not valid Python."""
+    """The text and tree of one file. Raises SyntaxError or ValueError if the text is not valid Python.
 
-    def __init__(self, text: str) -> None:
+    Without a catalogue, the settings are those that ship.
+    """
+
+    def __init__(self, text: str, catalogue: Catalogue | None = None) -> None:
         self.text = text
+        self.catalogue = catalogue or load()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
             self.tree = ast.parse(text)
         self.starts = _line_starts(text)
-        self._lines = sorted({self.line_of(match.start()) for match in matches_near_names(_NAMES, text)})
+        self._lines = sorted({self.line_of(match.start()) for match in self.matches(_names(self.catalogue))})
         """The lines with one of the names."""
         self._line_set = frozenset(self._lines)
         self._parents: dict[int, ast.AST] = {}
@@ -51,6 +50,10 @@ class Source:
         """What ``enum_imports`` has read from the tree; None before it does."""
         self.spreads: dict[str, Spread] | None = None
         """What ``calls`` has read from the tree, by name; None before it does."""
+
+    def matches(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Yield the matches of a pattern for names of settings in the text."""
+        return matches_near_names(pattern, self.text, self.catalogue)
 
     def line_of(self, offset: int) -> int:
         """Return the line of an offset, from 1."""
@@ -154,12 +157,24 @@ def spreads_in(tree: ast.AST) -> dict[str, Spread]:
     return spreads
 
 
-def matches_near_names(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of a pattern for names of settings, looking only where such a name can be."""
-    cores = sorted({at for core in _CORES for at in _positions(text, core)})
+@lru_cache(maxsize=8)
+def _names(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of all names, flags and classes of values."""
+    names, flags = catalogue.alternatives(), catalogue.alternatives(flags=True)
+    words = "|".join(CLASSES)
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:{names}|{words})(?![A-Za-z0-9_])|(?:{flags})(?![\w-])")
+
+
+def matches_near_names(pattern: re.Pattern[str], text: str, catalogue: Catalogue) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern for names of settings, looking only where such a name can be.
+
+    A search for the cores of the names is fifty times cheaper than a pattern over the text.
+    """
+    reach = catalogue.longest_name + _AROUND
+    cores = sorted({at for core in catalogue.cores for at in _positions(text, core)})
     end = 0
     for at in cores:
-        for match in pattern.finditer(text, max(end, at - _REACH), at + _REACH):
+        for match in pattern.finditer(text, max(end, at - reach), at + reach):
             end = max(end, match.end())
             yield match
 

@@ -7,7 +7,7 @@ import ast
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, Names
 from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.source import Source
-from cgmigrate.megatron.settings import FLAGS, Choice
+from cgmigrate.megatron.settings import Choice
 
 
 def rendered(value: object, quote: str) -> str:
@@ -34,7 +34,7 @@ def spelled_at(place: Place, name: str, value: object, source: Source) -> str:
     text = str(value) if isinstance(value, Choice) else rendered(value, '"')
     match place.form:
         case Form.FLAGS:
-            return ", ".join(rendered(word, '"') for word in (FLAGS[name], *argument_words(value)))
+            return ", ".join(rendered(word, '"') for word in (source.catalogue[name].flag, *argument_words(value)))
         case Form.OVERRIDES:
             return f'"{place.prefix}{name}={override_text(value)}"'
         case Form.DICT:

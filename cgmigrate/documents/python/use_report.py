@@ -10,7 +10,7 @@ from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.documents.sites import Problem, ProblemKind, Written
-from cgmigrate.megatron.settings import DEPRECATED, SCOPE
+from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
@@ -75,7 +75,7 @@ class UseReport:
             self.skip(node, SCOPE, self.owners.of_unrelated_name())
             return
         span, replacement, advice = self._span(node), message.replacement, message.advice
-        guard = release_check_around(node, self.source.ancestors(node))
+        guard = release_check_around(node, self.source)
         if guard and replacement:
             advice = advice or f"for megatron-core 0.18 and later write `{replacement.text}`"
             replacement = None
@@ -88,7 +88,7 @@ class UseReport:
         self.problems.append(problem)
         self._statements.append(self.source.statement_of(node) or node)
         function, line = self.source.function_of(node), getattr(node, "lineno", 0)
-        for path, name in sorted(_settings_read(node)):
+        for path, name in sorted(_settings_read(node, self.source.catalogue.deprecated)):
             self.reads.setdefault((id(function), path), []).append(Read(path, name, line, index))
 
     def withhold_partial_fixes(self) -> None:
@@ -112,7 +112,7 @@ class UseReport:
         return span
 
 
-def _settings_read(node: ast.AST) -> set[tuple[str, str]]:
+def _settings_read(node: ast.AST, deprecated: frozenset[str]) -> set[tuple[str, str]]:
     """Return the deprecated settings that an expression reads: the object of each, and its name."""
-    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in DEPRECATED)
+    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in deprecated)
     return {(path, part.attr) for part in parts if (path := dotted(part.value))}

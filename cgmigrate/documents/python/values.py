@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.release_checks import release_check_in
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, Choice, Undecided
+from cgmigrate.megatron.catalogue import Catalogue, Setting
+from cgmigrate.megatron.settings import Choice, Undecided
 
 INFERENCE_CLASS = "InferenceCudaGraphScope"
 _ENUMS = (SCOPE_CLASS, MODULE_CLASS, INFERENCE_CLASS)
-_NAMES = re.compile(rf"(?<!\w)(?:{'|'.join((*FIELDS, *_ENUMS))})(?!\w)")
 
 
 def plain_value(node: ast.expr, names: Names) -> object:
@@ -31,17 +32,24 @@ def plain_value(node: ast.expr, names: Names) -> object:
     return Undecided(ast.unparse(node), "a value that is computed when the code runs")
 
 
-def value_of(name: str, node: ast.expr, names: Names) -> object:
+@lru_cache(maxsize=8)
+def _names_pattern(catalogue: Catalogue) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{catalogue.alternatives()}|{'|'.join(_ENUMS)})(?!\w)")
+
+
+def value_of(setting: Setting, node: ast.expr, names: Names) -> object:
     """Return the value of a setting: text, boolean, None, a list of names, a tuple, a ``Choice``, or ``Undecided``."""
     match node:
         case ast.Constant(value=bool() | str() | None as plain):
-            return _boolean(plain) if name in (ENABLE, EXTERNAL) else plain
+            return _boolean(plain) if setting.is_flag else plain
         case ast.Attribute() if member := enum_member(node, names):
             return member
         case ast.List() | ast.Tuple():
             return _list_value(node, names)
         case ast.IfExp():
-            return _choice(name, node, names)
+            return _choice(setting, node, names)
+    if not setting.captures and not setting.is_flag:
+        return plain_value(node, names)
     return Undecided(ast.unparse(node), "a value that is computed when the code runs")
 
 
@@ -61,18 +69,18 @@ def branches_of(node: ast.expr) -> list[ast.expr]:
     return [node]
 
 
-def _choice(name: str, node: ast.IfExp, names: Names) -> Choice | Undecided:
+def _choice(setting: Setting, node: ast.IfExp, names: Names) -> Choice | Undecided:
     """Return the value of a conditional expression; undecided if its conditions concern the settings."""
     tests = [inner.test for inner in ast.walk(node) if isinstance(inner, ast.IfExp)]
     for test in tests:
         text = ast.unparse(test)
-        if release_check_in(test):
+        if release_check_in(test, names.catalogue):
             return Undecided(ast.unparse(node), f"a value for each of several releases (`{text[:60]}`)")
         uses_enum = any(isinstance(part, ast.expr) and enum_class(part, names) for part in ast.walk(test))
-        if uses_enum or _NAMES.search(text):
+        if uses_enum or _names_pattern(names.catalogue).search(text):
             return Undecided(ast.unparse(node), f"a condition that reads these settings itself (`{text[:60]}`)")
     branches = branches_of(node)
-    values = [value_of(name, branch, names) for branch in branches]
+    values = [value_of(setting, branch, names) for branch in branches]
     for branch, value in zip(branches, values, strict=True):
         if isinstance(value, Undecided):
             reason = f"a conditional value whose branch `{ast.unparse(branch)[:60]}` is {value.reason}"

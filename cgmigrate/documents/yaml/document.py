@@ -29,6 +29,7 @@ from cgmigrate.documents.yaml.references import defaults_of, top_level_words
 from cgmigrate.documents.yaml.site_rewriter import SiteRewriter
 from cgmigrate.documents.yaml.tree import Node, closing_order, parse_tree
 from cgmigrate.documents.yaml.values import value_of, yaml_text
+from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -42,12 +43,16 @@ _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, s
 
 
 class YamlDocument:
-    """A YAML file of one or several YAML documents; see ``sites.Document``."""
+    """A YAML file of one or several YAML documents; see ``sites.Document``.
+
+    Without a catalogue, the settings are those that ship.
+    """
 
     comment_form = CommentForm()
 
-    def __init__(self, text: str, path: str = "") -> None:
+    def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
         self.text, self.path = text, path
+        self.catalogue = catalogue or load()
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
         self.skipped: Sequence[tuple[Written, str]] = ()
@@ -78,17 +83,17 @@ class YamlDocument:
                 self.builds_on = self.builds_on or defaults_of(root, self.text)
                 self.top_level_words += top_level_words(root)
         closing = closing_order(self.roots)
-        self.problems += command_lines(closing, self.text)
+        self.problems += command_lines(closing, self.text, self.catalogue)
         merged = merges_in(closing)
-        prefixes = prefixes_of(closing, merged)
+        prefixes = prefixes_of(closing, merged, self.catalogue)
         if sum(len(prefixes.get(mapping, ())) for mapping in merged) > _MAX_MERGED:
             self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), _TOO_MANY))
             return
-        neighbours = neighbours_of(closing, prefixes, merged)
+        neighbours = neighbours_of(closing, prefixes, merged, self.catalogue)
         paths = AliasPaths(closing)
         indices: dict[tuple[int, str], int] = {}
         for mapping in sorted((node for node in closing if id(node) in prefixes), key=lambda node: node.outer):
-            pairs = settings_in(mapping)
+            pairs = settings_in(mapping, self.catalogue)
             blocked_by = paths.unknown(mapping) or (merge_error(mapping) if id(mapping) in merged else "")
             for prefix in prefixes[id(mapping)]:
                 place, index = Place(mapping, prefix), len(self._places)
@@ -115,7 +120,9 @@ class YamlDocument:
                 blocked_by = "a setting is written twice"
                 del written[name]
             place.pairs[name] = (key, value)
-            written[name] = Written(name, spelled, value_of(name, value, spelled.startswith("--")), span)
+            written[name] = Written(
+                name, spelled, value_of(self.catalogue[name], value, spelled.startswith("--")), span
+            )
         inner, others = tuple(filter(None, place.prefix.rstrip(".").split("."))), paths.others(mapping)
         return Site(
             index,
@@ -181,7 +188,7 @@ class YamlDocument:
         self._lines = self._lines or Lines(self.text)
         writer = Writer(self._lines)
         for index, after in sorted(rewrites.items()):
-            SiteRewriter(writer, self.sites[index], self._places[index]).write(after)
+            SiteRewriter(writer, self.sites[index], self._places[index], self.catalogue).write(after)
         result = sorted(writer.finish(), key=lambda edit: (edit.start, edit.end))
         if any(left.end > right.start for left, right in pairwise(result)):
             raise CannotEditError(min(rewrites), "two changes replace the same text")
@@ -189,7 +196,7 @@ class YamlDocument:
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
-        again = self._again = YamlDocument(edited, self.path)
+        again = self._again = YamlDocument(edited, self.path, self.catalogue)
         known = Counter(problem.kind for problem in self.problems)
         for problem in again.problems:
             known[problem.kind] -= 1

@@ -10,6 +10,7 @@ from cgmigrate.documents.yaml.keys import Place, settings_in, split_key
 from cgmigrate.documents.yaml.site_rewriter import key_spelled, plan_changes
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.documents.yaml.values import value_of
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Comparison:
         self, before: YamlDocument, after: YamlDocument, places: Sequence[Place], rewrites: Mapping[int, Settings]
     ) -> None:
         self.before, self.after, self.places, self.rewrites = before, after, places, rewrites
+        self.catalogue = before.catalogue
         self.touched: dict[int, list[int]] = {}
         for index in rewrites:
             self.touched.setdefault(id(places[index].mapping), []).append(index)
@@ -56,8 +58,8 @@ class Comparison:
         if indices is None:
             return _paired(left.items, right.items)
         prefixes = {self.places[index].prefix for index in indices}
-        result = _paired(_without_settings(left, prefixes), _without_settings(right, prefixes))
-        settings = settings_in(right)
+        result = _paired(*(_without_settings(node, prefixes, self.catalogue) for node in (left, right)))
+        settings = settings_in(right, self.catalogue)
         for index in indices:
             inner = self._settings(index, settings.get(self.places[index].prefix, []))
             if result is None or inner is None:
@@ -70,7 +72,7 @@ class Comparison:
         now = {name: (key, value) for name, key, value in written}
         if len(now) != len(written) or now.keys() != after.keys():
             return None if after or written else []
-        plan = plan_changes(own, after, place)
+        plan = plan_changes(own, after, place, self.catalogue)
         renamed = {change.new: change.old for change in plan if isinstance(change, Rename)}
         models = {change.name: change.after for change in plan if isinstance(change, Add)} | renamed
         result: list[tuple[Node, Node]] = []
@@ -82,17 +84,16 @@ class Comparison:
                 return None
             if source is not None and same(own[source], after[name]):
                 result.append((place.pairs[source][1], value))
-            elif not same(value_of(name, value, key.target.value.startswith("--")), after[name]):
+            elif not same(value_of(self.catalogue[name], value, key.target.value.startswith("--")), after[name]):
                 return None
         return result
 
-    @staticmethod
-    def _is_spelled(name: str, key: Node, place: Place, model: str) -> bool:
+    def _is_spelled(self, name: str, key: Node, place: Place, model: str) -> bool:
         """Whether a new key is spelled like the one that it replaces or follows."""
         return (
             model in place.pairs
             and key.kind == "scalar"
-            and key_spelled(name, place, place.pairs[model][0]) == (key.value, key.style)
+            and key_spelled(self.catalogue[name], place, place.pairs[model][0]) == (key.value, key.style)
         )
 
 
@@ -105,7 +106,7 @@ def _paired(left: Sequence[Node], right: Sequence[Node]) -> list[tuple[Node, Nod
     return list(zip(left, right, strict=True)) if len(left) == len(right) else None
 
 
-def _without_settings(mapping: Node, prefixes: set[str]) -> list[Node]:
+def _without_settings(mapping: Node, prefixes: set[str], catalogue: Catalogue) -> list[Node]:
     """Return the keys and values of a mapping without the settings that have one of the prefixes."""
-    kept = [pair for pair in mapping.pairs() if not ((split := split_key(pair[0])) and split[0] in prefixes)]
+    kept = [pair for pair in mapping.pairs() if not ((split := split_key(pair[0], catalogue)) and split[0] in prefixes)]
     return [node for pair in kept for node in pair]

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from cgmigrate.documents.yaml.merges import is_merge
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.documents.yaml.values import scalar_value
-from cgmigrate.megatron.settings import FIELDS, Undecided
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import Undecided
 
-_FIELD_OF_KEY = {name: name for name in FIELDS} | {"--" + name.replace("_", "-"): name for name in FIELDS}
 _PREFIX = re.compile(r"[\w\-+/@.]+")
 
 
@@ -25,28 +25,30 @@ class Place:
         self.pairs: dict[str, tuple[Node, Node]] = {}
 
 
-def split_key(key: Node) -> tuple[str, str] | None:
+def split_key(key: Node, catalogue: Catalogue) -> tuple[str, str] | None:
     """Return the prefix of a dotted key and the setting that the key names; None if it names none."""
     key = key.target
     if key.kind != "scalar" or key.style in ("|", ">"):
         return None
     prefix, dot, last = key.value.rpartition(".")
-    name = _FIELD_OF_KEY.get(last)
+    name = catalogue.by_key.get(last)
     if name is None or (dot and (last.startswith("-") or not _PREFIX.fullmatch(prefix))):
         return None
     return prefix + dot, name
 
 
-def settings_in(mapping: Node) -> dict[str, list[tuple[str, Node, Node]]]:
+def settings_in(mapping: Node, catalogue: Catalogue) -> dict[str, list[tuple[str, Node, Node]]]:
     """Return for each prefix of dotted keys (field, key, value) of each setting, in the order of the text."""
     settings: dict[str, list[tuple[str, Node, Node]]] = {}
     for key, value in mapping.pairs():
-        if split := split_key(key):
+        if split := split_key(key, catalogue):
             settings.setdefault(split[0], []).append((split[1], key, value))
     return settings
 
 
-def prefixes_of(closing: Sequence[Node], merged: Mapping[int, Sequence[Node]]) -> dict[int, list[str]]:
+def prefixes_of(
+    closing: Sequence[Node], merged: Mapping[int, Sequence[Node]], catalogue: Catalogue
+) -> dict[int, list[str]]:
     """Return the prefixes of the settings that each mapping (by id) has, its own and those of what it merges.
 
     A mapping that only merges others is a place as well: what it merges must keep its meaning there.
@@ -54,7 +56,7 @@ def prefixes_of(closing: Sequence[Node], merged: Mapping[int, Sequence[Node]]) -
     prefixes_by_mapping: dict[int, list[str]] = {}
     for mapping in closing:
         if mapping.kind == "map":
-            prefixes = list(settings_in(mapping))
+            prefixes = list(settings_in(mapping, catalogue))
             if id(mapping) in merged:
                 prefixes.append("")
             for source in merged.get(id(mapping), ()):
@@ -65,7 +67,10 @@ def prefixes_of(closing: Sequence[Node], merged: Mapping[int, Sequence[Node]]) -
 
 
 def neighbours_of(
-    closing: Sequence[Node], prefixes: Mapping[int, Sequence[str]], merged: Mapping[int, Sequence[Node]]
+    closing: Sequence[Node],
+    prefixes: Mapping[int, Sequence[str]],
+    merged: Mapping[int, Sequence[Node]],
+    catalogue: Catalogue,
 ) -> dict[tuple[int, str], dict[str, object]]:
     """Return the other values beside the settings of each prefix of a mapping (by id), including merged ones."""
     needed = {*prefixes, *(id(source) for sources in merged.values() for source in sources)}
@@ -73,7 +78,7 @@ def neighbours_of(
     for mapping in closing:
         if id(mapping) not in needed:
             continue
-        own = _plain_pairs(mapping)
+        own = _plain_pairs(mapping, catalogue)
         sources = merged.get(id(mapping), ())
         inherited = [prefix for source in sources for prefix in prefixes.get(id(source), ())]
         for prefix in dict.fromkeys((*prefixes.get(id(mapping), ()), "", *own, *inherited)):
@@ -84,11 +89,14 @@ def neighbours_of(
     return values
 
 
-def _plain_pairs(mapping: Node) -> dict[str, dict[str, object]]:
-    """Return for each prefix the pairs of a mapping that are not settings."""
+def _plain_pairs(mapping: Node, catalogue: Catalogue) -> dict[str, dict[str, object]]:
+    """Return for each prefix the pairs of a mapping that are not settings of the capture model."""
     own: dict[str, dict[str, object]] = {}
     for key, value in mapping.pairs():
-        if key.target.kind == "scalar" and not is_merge(key) and split_key(key) is None:
+        if key.target.kind != "scalar" or is_merge(key):
+            continue
+        setting = split_key(key, catalogue)
+        if setting is None or setting[1] not in catalogue.captures:
             prefix, dot, _ = key.target.value.rpartition(".")
             own.setdefault(prefix + dot, {})[key.target.value] = _neighbour_value(value.target)
     return own

@@ -11,15 +11,16 @@ from cgmigrate.documents.yaml.keys import Place
 from cgmigrate.documents.yaml.line_edits import Writer, anchors_in, comma_behind, in_quotes, indent_of
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
 from cgmigrate.documents.yaml.values import scalar_value
+from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.settings import Settings
 
 
-def plan_changes(own: Settings, after: Settings, place: Place) -> list[Change]:
+def plan_changes(own: Settings, after: Settings, place: Place, catalogue: Catalogue) -> list[Change]:
     """Return the changes from one to the other; a new setting replaces a removed one that it would be beside."""
     if not own:
         # ``changes`` adds settings beside existing ones.
         return [Add(name, value, after="") for name, value in after.items()]
-    planned = changes(own, after)
+    planned = changes(own, after, catalogue)
     removed = [change.name for change in planned if isinstance(change, Remove)]
     result: list[Change] = []
     for change in planned:
@@ -32,23 +33,23 @@ def plan_changes(own: Settings, after: Settings, place: Place) -> list[Change]:
     return [change for change in result if not (isinstance(change, Remove) and change.name not in removed)]
 
 
-def key_spelled(name: str, place: Place, like: Node) -> tuple[str, str | None]:
+def key_spelled(setting: Setting, place: Place, like: Node) -> tuple[str, str | None]:
     """Return a key spelled like the one that it replaces or follows, and its quotes."""
-    word = "--" + name.replace("_", "-") if like.value.startswith("--") else place.prefix + name
+    word = setting.flag if like.value.startswith("--") else place.prefix + setting.name
     return word, like.style
 
 
 class SiteRewriter:
     """Rewrites the settings of one mapping."""
 
-    def __init__(self, writer: Writer, site: Site, place: Place) -> None:
+    def __init__(self, writer: Writer, site: Site, place: Place, catalogue: Catalogue) -> None:
         self.writer, self.text, self.lines = writer, writer.text, writer.lines
-        self.site, self.place = site, place
+        self.site, self.place, self.catalogue = site, place, catalogue
         self.mapping = place.mapping
 
     def write(self, after: Settings) -> None:
         """Pass to the writer the changes that give the site these own settings. Raises CannotEditError."""
-        planned = plan_changes(self.site.own, after, self.place)
+        planned = plan_changes(self.site.own, after, self.place, self.catalogue)
         if not planned:
             return
         if self.site.blocked_by:
@@ -105,7 +106,7 @@ class SiteRewriter:
 
     def _rename(self, change: Rename) -> None:
         key, node = self.place.pairs[change.old]
-        self.writer.replace(key.start, key.end, in_quotes(*key_spelled(change.new, self.place, key)))
+        self.writer.replace(key.start, key.end, in_quotes(*key_spelled(self.catalogue[change.new], self.place, key)))
         if not same(change.value, self.site.own[change.old]):
             self._new_value(key, node, change.value)
 
@@ -194,7 +195,7 @@ class SiteRewriter:
         if not re.fullmatch(r"[ \t]*:[ \t]*", between):
             between = ": "
         pair = (
-            in_quotes(*key_spelled(add.name, self.place, key))
+            in_quotes(*key_spelled(self.catalogue[add.name], self.place, key))
             + between
             + self._literal(add.value, key, node.target, self.mapping.flow)
         )

@@ -9,7 +9,8 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 from cgmigrate.documents.yaml.tree import CORE, SEQ, STR, Node, contains, plain_node
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, Undecided
+from cgmigrate.megatron.catalogue import Setting
+from cgmigrate.megatron.settings import Undecided
 
 _INTERPOLATION = re.compile(r"\$\{|\$\(|\$[A-Za-z_]|\{\{|\{%|<%|<<[A-Z]")
 
@@ -68,24 +69,26 @@ def plain_value(node: Node) -> object:
     return values if node.kind == "seq" else values[0]
 
 
-def value_of(name: str, node: Node, flag: bool) -> object:
+def value_of(setting: Setting, node: Node, flag: bool) -> object:
     """Return a setting's value as its reader receives it; ``flag`` says that the key is a command-line flag."""
     if node.kind == "alias" and contains(node.target, node):
         return Undecided(f"*{node.value}", "an alias of a collection around it")
     node = node.target
+    if not setting.captures and not setting.is_flag:
+        return plain_value(node)
     if node.kind == "map":
         template = node.items and node.items[0].kind == "map"
         return Undecided("{…}", "a template placeholder" if template else "a mapping where a value is expected")
-    return _list_value(node) if node.kind == "seq" else _scalar_setting(name, node, flag)
+    return _list_value(node) if node.kind == "seq" else _scalar_setting(setting, node, flag)
 
 
-def _scalar_setting(name: str, node: Node, flag: bool) -> object:
+def _scalar_setting(setting: Setting, node: Node, flag: bool) -> object:
     if _INTERPOLATION.search(node.value):
         return Undecided(node.value, "a value that is computed when the file is used")
     value = scalar_value(node)
-    if name in (ENABLE, EXTERNAL):
+    if setting.is_flag:
         return _boolean(value, flag)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if setting.captures and isinstance(value, (int, float)) and not isinstance(value, bool):
         return Undecided(node.value, "a number where a name is expected")
     return value
 
