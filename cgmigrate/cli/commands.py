@@ -158,7 +158,8 @@ def fix(
 
 
 @main.command()
-def undo() -> None:
+@click.option("--list", "list_only", is_flag=True, help="List the runs that can be undone, and exit.")
+def undo(list_only: bool) -> None:
     """Restore the files that the last run of `fix` or `check --add-ignore` wrote in this project.
 
     A file that has changed since then is not restored, nor are the files that were written together with it. Run it
@@ -170,7 +171,12 @@ def undo() -> None:
       1  A file could not be restored.
       2  An interrupted write could not be reverted.
     """
-    sys.exit(_undo())
+    if list_only:
+        from cgmigrate.cli.undo import list_runs
+
+        list_runs()
+    else:
+        sys.exit(_undo())
 
 
 def _undo() -> int:

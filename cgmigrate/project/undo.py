@@ -33,6 +33,22 @@ class Undone:
     problems: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenSet:
+    """Files that a run wrote together; ``name`` is empty if it had none. Paths are absolute."""
+
+    name: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRun:
+    """A run that can be undone."""
+
+    when: str
+    sets: tuple[WrittenSet, ...]
+
+
 class _NotRestoredError(Exception):
     """A set that is not restored, and why; ``later`` says that a later undo can succeed."""
 
@@ -52,6 +68,18 @@ class _Entry:
     """The set of the file in its run; empty for a file that was written alone by a release without sets."""
     files: int
     """The number of files of the set."""
+    name: str
+
+
+def runs_to_undo() -> list[WrittenRun]:
+    """Return the runs of this project in the order in which `undo` restores their files: the last one first."""
+    runs = []
+    for run in reversed(runs_in(journals_folder())):
+        with suppress(OSError):
+            sets = _sets(filter(None, map(_entry, lines_of(run))))
+            written = (WrittenSet(members[0].name, tuple(entry.path for entry in members)) for members in sets)
+            runs.append(WrittenRun(time_of(run), tuple(written)))
+    return runs
 
 
 def undo() -> Undone:
@@ -75,19 +103,20 @@ def _undo(run: Path) -> Undone:
         entries, problems = _entries(run, when)
     except OSError as error:
         return Undone(when, problems=(f"the journal of the run of {when} cannot be read: {error.strerror or error}",))
-    restored: list[str] = []
+    restored: set[str] = set()
     remaining: list[_Entry] = []
     # The last set first: it may have been written over the result of those before it.
     for members in reversed(_sets(entries)):
         try:
-            restored += _restore(run, members)
+            restored.update(_restore(run, members))
         except _NotRestoredError as error:
             problems.append(str(error))
             remaining += members if error.later else []
     kept = set(map(id, remaining))
     _keep(run, [entry for entry in entries if id(entry) in kept])
-    order = {entry.path: number for number, entry in enumerate(entries)}
-    return Undone(when if entries or problems else "", tuple(sorted(restored, key=order.__getitem__)), tuple(problems))
+    # In the order of the run, each file once.
+    ordered = tuple(path for path in dict.fromkeys(entry.path for entry in entries) if path in restored)
+    return Undone(when if entries or problems else "", ordered, tuple(problems))
 
 
 def _sets(entries: Iterable[_Entry]) -> list[list[_Entry]]:
@@ -118,15 +147,15 @@ def _entry(line: bytes) -> _Entry | None:
     try:
         data = json.loads(line)
         texts = [data[name] for name in ("path", "copy", "before", "after")]
-        of_set, files = data.get("set", ""), data.get("files", 1)
+        of_set, files, name = data.get("set", ""), data.get("files", 1), data.get("name", "")
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
         return None
     if not all(isinstance(text, str) and text and "\0" not in text for text in texts):
         return None
-    if not isinstance(of_set, str) or not isinstance(files, int):
+    if not (isinstance(of_set, str) and isinstance(files, int) and isinstance(name, str)):
         return None
     path, copy, before, after = texts
-    return _Entry(path, copy, before, after, line, of_set, files)
+    return _Entry(path, copy, before, after, line, of_set, files, name)
 
 
 def _restore(run: Path, members: Sequence[_Entry]) -> list[str]:

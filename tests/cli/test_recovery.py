@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,3 +163,17 @@ def test_undo_names_a_set_that_it_cannot_restore(files: list[Path], project: Pat
     # Put back as the run wrote it, the set can be undone.
     files[1].write_text(FIXED)
     assert cgmigrate("undo").exit_code == 0 and files[0].read_text() == LEGACY
+
+
+def test_undo_lists_runs_and_sets(files: list[Path], project: Path, cgmigrate) -> None:
+    assert cgmigrate("undo", "--list").stdout == ""
+    write(project / "d.yaml", LEGACY)
+    writer, _ = write_together("a.yaml", "b.yaml")
+    writer.write_set("c.yaml", [Checked("c.yaml", LEGACY.encode(), LEGACY, (), after=FIXED)], "rewrote")
+    cgmigrate("fix", "d.yaml")
+    result = cgmigrate("undo", "--list")
+    lines = [re.sub(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE", line) for line in result.stdout.splitlines()]
+    assert lines == ["DATE: 1 file", "  d.yaml", "DATE: 3 files", "  a.yaml, b.yaml (set G1)", "  c.yaml"]
+    assert (result.exit_code, files[0].read_text()) == (0, FIXED), "nothing is restored"
+    cgmigrate("undo")
+    assert cgmigrate("undo", "--list").stdout.splitlines()[1:] == lines[3:]

@@ -189,6 +189,29 @@ def test_an_undo_that_is_killed_is_finished_by_the_next(project: Path, processes
         expected.check_undo()
 
 
+@pytest.mark.parametrize("where", ["call", "after_call", "half_write"])
+def test_one_file_that_is_written_in_place_is_whole_after_a_kill(
+    project: Path, processes: Processes, where: str
+) -> None:
+    before, after = b"external_cuda_graph: true\n" * 50, b"cuda_graph_impl: transformer_engine\n" * 30
+    path, other = project / "a.yaml", project / "b.yaml"
+    path.write_bytes(before)
+    other.hardlink_to(path)
+    job = as_job([[("a.yaml", before, after)]])
+    total = processes.run("write", job, **{where: 0})["count"]
+    undo()
+    torn = 0
+    for number in range(1, total + 1):
+        processes.run("write", job, **{where: number})
+        torn += path.read_bytes() not in (before, after)
+        list(recover([str(project)]))
+        assert path.read_bytes() in (before, after) and left_behind(project) == []
+        undo()
+        assert path.read_bytes() == before and path.samefile(other)
+    print(f"{where}: {total} kills: {torn} left a torn file")
+    assert torn
+
+
 def test_any_files_of_a_set_may_have_reached_the_disk(project: Path, processes: Processes) -> None:
     """After a power failure: renames in different folders are in any order."""
     expected = Expected(project, tree(project))

@@ -409,7 +409,8 @@ def test_a_file_of_two_sets_is_undone_step_by_step(files: list[Path]) -> None:
     write_set(set_of("a.yaml", "b.yaml"), journal)
     write_set(EditSet("", (FileChange("b.yaml", NEW, newer), FileChange("c.yaml", OLD, newer))), journal)
     assert contents() == [NEW, newer, newer]
-    assert undo().problems == () and contents() == [OLD] * 3
+    undone = undo()
+    assert (undone.restored, undone.problems) == (tuple(map(str, files)), ()) and contents() == [OLD] * 3
 
 
 def test_a_set_with_a_damaged_entry_is_not_restored_in_part(files: list[Path]) -> None:
