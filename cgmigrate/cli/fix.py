@@ -70,6 +70,8 @@ class _Fixing:
         self._run, self._output, self._mode = run, output, mode
         self._writer = Writer(output.message)
         self._rewritten: list[Checked] = []
+        self._written: dict[str, bool] = {}
+        """Whether files are written, for those whose set of files was handled."""
 
     def fix(self) -> int:
         """Handle all files and print the summary; return the exit status."""
@@ -95,7 +97,7 @@ class _Fixing:
         mode, in_place = self._mode, not self._mode.diff and self._run.options.stdin is None
         if in_place:
             self._writer.remove_leftovers(checked.path)
-        done = checked.after is not None and (not in_place or self._writer.write(checked, "rewrote"))
+        done = checked.after is not None and (not in_place or self._write(checked))
         if done:
             self._rewritten.append(checked.light)
         if mode.diff:
@@ -103,6 +105,16 @@ class _Fixing:
             self._output.count(checked)
         elif not mode.fix_only:
             self._output.add(checked, _remaining(checked, self._run, written=done), written=done)
+
+    def _write(self, checked: Checked) -> bool:
+        """Write a file with those that are written together with it; return whether it is written."""
+        if checked.path not in self._written:
+            files = [checked, *checked.together]
+            for other in checked.together:
+                self._writer.remove_leftovers(other.path)
+            name = next((one.fix.id for one in checked.fixed if one.fix), checked.path)
+            self._written |= dict.fromkeys([one.path for one in files], self._writer.write_set(name, files, "rewrote"))
+        return self._written[checked.path]
 
     def _counts(self, handled: Handled) -> _Counts:
         from cgmigrate.report.folding import places_of

@@ -15,6 +15,7 @@ from cgmigrate.text.edits import apply
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
+    from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.diagnostics import Diagnostic, Fix
 
 _HELP = """\
@@ -42,7 +43,7 @@ class Chooser:
     progress_hidden: Callable[[], AbstractContextManager[None]]
     quit: bool = False
 
-    def choose(self, path: str, text: str, fixes: Sequence[Fix], diagnostics: Sequence[Diagnostic]) -> set[str]:
+    def choose(self, files: Sequence[Checked], fixes: Sequence[Fix]) -> set[str]:
         """Return the ids of the fixes that the user accepts."""
         accepted: set[str] = set()
         answer = ""
@@ -51,22 +52,25 @@ class Chooser:
                 if self.quit or answer == "d":
                     break
                 if answer != "a":
-                    settled = [diagnostic for diagnostic in diagnostics if diagnostic.fix == fix]
-                    answer = self._answer_to(path, text, fix, settled, f"({number}/{len(fixes)})")
+                    of_fix = [checked for checked in files if checked.path in fix.paths]
+                    answer = self._answer_to(of_fix, fix, f"({number}/{len(fixes)})")
                 if answer in ("y", "a"):
                     accepted.add(fix.id)
         return accepted
 
-    def _answer_to(self, path: str, text: str, fix: Fix, settled: Sequence[Diagnostic], place: str) -> str:
-        """Show one fix with the diagnostics that it settles; return the letter of the answer."""
+    def _answer_to(self, files: Sequence[Checked], fix: Fix, place: str) -> str:
+        """Show one fix in all of its files, with the diagnostics that it settles; return the letter of the answer."""
         if not fix.edits:
-            message = f"{path}: a change cannot be written alone; fix without --interactive writes it"
+            message = f"{', '.join(fix.paths)}: a change cannot be written alone; fix without --interactive writes it"
             click.echo(in_line(message), err=True)
             return "n"
-        for diagnostic in settled:
-            click.echo(self.show(path, text, diagnostic))
-        after = apply(text, fix.edits_in(path))
-        click.echo(self.readable(unified_diff(path, text, after)), nl=False)
+        for checked in files:
+            for diagnostic in checked.diagnostics:
+                if diagnostic.fix == fix:
+                    click.echo(self.show(checked.path, checked.text, diagnostic))
+        for checked in files:
+            after = apply(checked.text, fix.edits_in(checked.path))
+            click.echo(self.readable(unified_diff(checked.path, checked.text, after)), nl=False)
         return self._answer(place)
 
     def _answer(self, place: str) -> str:

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from cgmigrate.project.seeds import SeedsOf
-from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
 
-_MAY_BUILD = re.compile(
+if TYPE_CHECKING:
+    from cgmigrate.documents.yaml import YamlDocument
+
+BuildsOn = Callable[[str, bytes], str]
+"""Returns the files that a file builds on, by its path and content."""
+
+MAY_BUILD = re.compile(
     rb"defaults|\.ya?ml\b|^[\"'_]*(?:extends?|inherits?|includes?|imports?|parents?|bases?)\w*[\"']?[ \t]*:",
     re.MULTILINE,
 )
@@ -25,7 +31,7 @@ MAX_DEPTH = 20
 """Files followed from one child; a chain of defaults is never longer in practice."""
 
 
-def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, str]:
+def merged_into(children: Mapping[str, str], paths: Iterable[str], builds_on: BuildsOn) -> dict[str, str]:
     """Return path → the file merged over it, for those of ``paths`` that some child builds on.
 
     ``children`` maps the path of each file that has settings to what it builds on (as ``builds_on`` gives it).
@@ -37,7 +43,7 @@ def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, 
         waiting = [(child, named)]
         while waiting and len(seen) < MAX_DEPTH:
             at, names = waiting.pop()
-            for name in _entries(names):
+            for name in entries(names):
                 for parent in _resolve(at, name, known):
                     if parent in seen:
                         continue
@@ -48,7 +54,7 @@ def merged_into(children: Mapping[str, str], paths: Iterable[str]) -> dict[str, 
     return over
 
 
-def children_around(paths: Collection[str], seeds: SeedsOf) -> dict[str, str]:
+def children_around(paths: Collection[str], seeds: SeedsOf, builds_on: BuildsOn) -> dict[str, str]:
     """Return what they build on by path for the files with settings that are tracked in the checkouts of these.
 
     A hook names staged files only, and a file must not be rewritten because its children were not staged.
@@ -61,7 +67,7 @@ def children_around(paths: Collection[str], seeds: SeedsOf) -> dict[str, str]:
     return {path: builds_on(path, data) for path, data in contents if any(words.in_file(data) for words in known)}
 
 
-def _entries(builds_on: str) -> list[str]:
+def entries(builds_on: str) -> list[str]:
     """``../base.yaml, model: gpt, override /optim: adam`` → paths without suffix."""
     result = []
     for entry in filter(None, builds_on.split(", ")):
@@ -80,16 +86,8 @@ def _resolve(at: str, name: str, known: Mapping[str, str]) -> list[str]:
     return [path for path in known if path.rpartition(".")[0].endswith(tail)]
 
 
-def builds_on(path: str, data: bytes) -> str:
+def builds_on_of(path: str, document: YamlDocument) -> str:
     """Return the files that a file builds on, as ``defaults:`` writes them, empty when there are none."""
-    if not _MAY_BUILD.search(data):
-        return ""
-    from cgmigrate.documents.yaml import YamlDocument
-
-    try:
-        document = YamlDocument(decode(data)[0])
-    except (UnicodeDecodeError, RecursionError, MemoryError):
-        return ""
     return document.builds_on or ", ".join(word for _, word in files_named(path, document.top_level_words))
 
 

@@ -72,9 +72,9 @@ def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[i
         own = {
             name: value
             for name, value in final.items()
-            if name not in inherited or not same(inherited[name], value) or _wrote(site, name)
+            if name not in inherited or not same(inherited[name], value) or wrote(site, name)
         }
-        own |= {name: UNSET[name] for name in inherited if name not in final}
+        own |= {name: UNSET[name] for name in inherited if name not in final and name in UNSET}
         rewrites[index] = own
         done[index] = {**inherited, **own}
     return rewrites
@@ -83,7 +83,7 @@ def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[i
 _OLDER_NAMES = {IMPL: (ENABLE, EXTERNAL), MODULES: (SCOPE,), INFERENCE: (SCOPE, MODULES)}
 
 
-def _wrote(site: Site, name: str) -> bool:
+def wrote(site: Site, name: str) -> bool:
     """Return whether the site wrote this setting itself before, under this or an older name."""
     # A boolean that is false names no implementation.
     return name in site.own or any(site.own.get(old, False) is not False for old in _OLDER_NAMES.get(name, ()))

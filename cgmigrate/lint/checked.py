@@ -19,8 +19,8 @@ class Chooser(Protocol):
 
     quit: bool
 
-    def choose(self, path: str, text: str, fixes: Sequence[Fix], diagnostics: Sequence[Diagnostic]) -> set[str]:
-        """Return the ids of the fixes that the user accepts."""
+    def choose(self, files: Sequence[Checked], fixes: Sequence[Fix]) -> set[str]:
+        """Return the ids of the fixes of some files that the user accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Checked:
     releases: tuple[Release, Release] | None = None
     known: tuple[Diagnostic, ...] = ()
     hidden: tuple[Diagnostic, ...] = ()
+    together: tuple[Checked, ...] = ()
+    """The other files that are written together with this one, or not at all."""
     declined: tuple[Diagnostic, ...] = ()
     """Diagnostics whose fix the user declined."""
     details: Details | None = None
@@ -52,8 +54,8 @@ class Checked:
 
     @property
     def light(self) -> Checked:
-        """The file without ``details``, which keep the whole document in memory."""
-        return replace(self, details=None) if self.details else self
+        """The file without what keeps documents and other files in memory."""
+        return replace(self, details=None, together=()) if self.details or self.together else self
 
     @property
     def remaining(self) -> tuple[Diagnostic, ...]:

@@ -147,6 +147,8 @@ class SiteCase:
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
     risks: tuple[Reason, ...] = ()
     """Why it is rewritten only with --unsafe-fixes."""
+    notes: tuple[str, ...] = ()
+    """What to know about its fix."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Diagnostics that the examination itself gives, apart from those of matching rules."""
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from cgmigrate.documents.sites import Document, Site
-from cgmigrate.linking.inheritance import components
+from cgmigrate.linking.inheritance import components, effective, wrote
+from cgmigrate.linking.merged_files import MergedSites
+from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.problems import risk_of
@@ -15,6 +17,7 @@ from cgmigrate.lint.relations import with_relations
 from cgmigrate.lint.soundness import differ, order_dependence, proposed_rewrites
 from cgmigrate.megatron.settings import Settings
 
+ABSENT = object()
 Place = tuple[int, int]
 """The number of a file in its group, and the index of a site or problem of that file."""
 
@@ -56,39 +59,65 @@ class Group:
     files: Sequence[ExaminedFile]
     sites: Sequence[Site]
     offsets: Sequence[int]
+    merge: MergedSites | None = None
+    """How the sites of a file inherit from those of others, None for a single file."""
 
     @classmethod
-    def of(cls, files: Sequence[ExaminedFile]) -> Group:
-        """Return the group of some files."""
+    def of(cls, files: Sequence[ExaminedFile], merge: MergedSites | None = None) -> Group:
+        """Return the group of some files. Sites of one object have one owner, and the settings of all of them."""
         offsets = [0, *accumulate(len(file.sites) for file in files)]
-        sites = [_moved(site, offset) for file, offset in zip(files, offsets, strict=False) for site in file.sites]
-        return cls(files, sites, offsets)
+        if merge is None:
+            (file,) = files
+            return cls(files, file.sites, offsets)
+        sites = merge.linked([file.sites for file in files])
+        merged = effective(sites)
+        owners = _shared_owners(sites, [owner for file in files for owner in file.owners])
+        spans = list(pairwise(offsets))
+        return cls(
+            [
+                file.with_merged(owners[start:end], {index - start: merged[index] for index in range(start, end)})
+                for file, (start, end) in zip(files, spans, strict=True)
+            ],
+            sites,
+            offsets,
+            merge,
+        )
 
     def place(self, index: int) -> Place:
         """Return the file and the index in it of a site of the group."""
         number = next(at for at, offset in enumerate(self.offsets[1:]) if index < offset)
         return number, index - self.offsets[number]
 
+    def path(self, index: int) -> str:
+        """Return the path of the file of a site of the group."""
+        return self.files[self.place(index)[0]].path
+
+    def name(self, index: int) -> str:
+        """Return where a site of the group is, in words: its line, with its file if there are several."""
+        file = self.files[self.place(index)[0]]
+        line = file.document.text.count("\n", 0, self.sites[index].span.start) + 1
+        return f"on line {line}" if self.merge is None else f"in {file.path}:{line}"
+
     def document(self, index: int) -> Document:
         """Return the document of a site of the group."""
         return self.files[self.place(index)[0]].document
 
 
-def _moved(site: Site, offset: int) -> Site:
-    if not offset:
-        return site
-    return replace(
-        site,
-        index=site.index + offset,
-        inherits=tuple(index + offset for index in site.inherits),
-        linked=tuple(index + offset for index in site.linked),
-    )
+def _shared_owners(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Owner]:
+    """Return the owners of sites; one that is ambiguous is that of the sites that its settings are merged with."""
+    result = list(owners)
+    for component in components(sites):
+        known = [owners[index] for index in component if owners[index].ecosystem is not None]
+        if len({owner.ecosystem.name for owner in known if owner.ecosystem}) == 1:
+            for index in component:
+                result[index] = result[index] if result[index].ecosystem else known[0]
+    return result
 
 
 def proposals_of(group: Group) -> tuple[list[Proposal], dict[Place, SiteCase]]:
     """Return what the sites of a group would get, and their cases with the reason where they get nothing."""
     cases = {
-        file.sites[index].index + offset: case
+        index + offset: case
         for file, offset in zip(group.files, group.offsets, strict=False)
         for index, case in file.cases.items()
     }
@@ -118,13 +147,46 @@ def _proposal(
         rewrites = {group.offsets[number] + index: settings for index, settings in by_branch.rewrites.items()}
         own = {index: _with_risks(case, by_branch.risks[case.site.index]) for index, case in own.items()}
     if any(case.blocked for case in own.values()):
-        return None, own
+        return None, _all_blocked(group, own)
     changed = {
         group.place(index): settings
         for index, settings in rewrites.items()
         if differ(settings, group.document(index).sites[group.place(index)[1]].own)
     }
+    if group.merge is not None:
+        own = {index: replace(case, notes=_additions(group, index, rewrites, own)) for index, case in own.items()}
     return Proposal(tuple(map(group.place, own)), changed), own
+
+
+def _additions(
+    group: Group, index: int, rewrites: Mapping[int, Settings], cases: Mapping[int, SiteCase]
+) -> tuple[str, ...]:
+    """Return a note for each setting that a site gets only since a file that is merged into it changes."""
+    notes = []
+    site = group.sites[index]
+    for name, value in rewrites[index].items():
+        source = next((one for one in site.inherits if name in (cases[one].after or {})), None)
+        source = next(iter(site.inherits), None) if source is None else source
+        if wrote(site, name) or source is None or group.path(source) == group.path(index):
+            continue
+        after = (cases[source].after or {}).get(name, ABSENT)
+        will = "will not set it" if after is ABSENT else f"will set it to `{_shown(after)}`"
+        added = group.document(index).spelled(group.place(index)[1], name, value)
+        notes.append(f"`{added}` is added, since {group.path(source)} {will}")
+    return tuple(notes)
+
+
+def _shown(value: object) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def _all_blocked(group: Group, cases: Mapping[int, SiteCase]) -> dict[int, SiteCase]:
+    """Return the cases of sites that share settings; of several files, each says which file prevents the rewrite."""
+    first = next(index for index, case in cases.items() if case.blocked)
+    if group.merge is None:
+        return dict(cases)
+    reason = f"it shares settings with the mapping {group.name(first)}, which cannot be rewritten"
+    return {index: case if index == first else case.block(reason) for index, case in cases.items()}
 
 
 def _changes(case: SiteCase) -> bool:
@@ -136,8 +198,9 @@ def _block_of(group: Group, component: Sequence[int], cases: Mapping[int, SiteCa
     blocked = [index for index, case in cases.items() if case.blocked]
     without_reader = [index for index in component if index not in cases]
     if (index := next(iter((*blocked, *without_reader)), None)) is not None:
-        line = group.document(index).text.count("\n", 0, group.sites[index].span.start) + 1
-        return f"it shares settings with the mapping on line {line}, which cannot be rewritten"
+        return f"it shares settings with the mapping {group.name(index)}, which cannot be rewritten"
+    if len({case.reader for case in cases.values()}) > 1:
+        return "it shares settings with a file that another program reads"
     return order_dependence(list(cases.values()))
 
 

@@ -31,57 +31,50 @@ class ExaminedFile:
     owners: Sequence[Owner]
     by_branch: Mapping[int, BranchRewrites]
     """The rewrites of sites with conditions, by index."""
-    cases: Mapping[int, SiteCase]
     problems: tuple[tuple[Problem, Rule], ...]
-    diagnostics: tuple[Diagnostic, ...]
+    relations: Relations
+    cases: Mapping[int, SiteCase] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
     """Those about sites whose owner is ambiguous."""
-    skipped: tuple[tuple[Written, str], ...]
+    skipped: tuple[tuple[Written, str], ...] = ()
     """Settings of other systems, each with its owner."""
-    relations: Relations = field(default_factory=Relations)
 
-    @property
-    def known_sites(self) -> Sequence[int]:
-        """The indices of the sites that have a reader."""
-        return tuple(self.cases)
-
-    def with_settings(self, merged: Mapping[int, Settings]) -> ExaminedFile:
-        """Return the file with other settings in effect at its sites, by index."""
-        changed = {
-            index: case_of(self.sites[index], self.owners[index], merged[index], self.document, self.context)
-            for index, case in self.cases.items()
-            if merged[index] != case.before
-        }
-        return replace(self, cases={**self.cases, **changed}) if changed else self
+    def with_merged(self, owners: Sequence[Owner], merged: Mapping[int, Settings]) -> ExaminedFile:
+        """Return the file with the owners and settings in effect that other files give its sites, by index."""
+        same = all(merged[index] == case.before for index, case in self.cases.items())
+        return self if same and list(owners) == list(self.owners) else _with_cases(self, owners, merged)
 
 
 def examine(path: str, document: Document, context: Context) -> ExaminedFile:
     """Return a file with the owners and cases of its sites."""
     sites, owners = owned_sites(document.sites, document.top_level, context.ecosystems)
     sites, by_branch = merge_branches(document, sites, owners, context)
-    merged = effective(sites)
-    cases: dict[int, SiteCase] = {}
-    diagnostics: list[Diagnostic] = []
-    skipped = list(document.skipped)
-    for site, owner in zip(sites, owners, strict=True):
-        if owner.ecosystem is None:
-            diagnostics += unknown_owner_diagnostics(site, document, context)
-        elif owner.ecosystem.reader is None and not owner.conflict:
-            skipped += [(written, owner.ecosystem.name) for written in site.written]
-        else:
-            cases[site.index] = case_of(site, owner, merged[site.index], document, context)
-    return ExaminedFile(
+    file = ExaminedFile(
         path,
         document,
         context,
         sites,
         owners,
         by_branch,
-        cases,
         tuple(problems_of(document, context)),
-        tuple(diagnostics),
-        tuple(skipped),
         Relations(builds_on=document.builds_on),
     )
+    return _with_cases(file, owners, effective(sites))
+
+
+def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int, Settings]) -> ExaminedFile:
+    """Return a file with the cases of its sites; ``merged`` are the settings in effect at each, by index."""
+    cases: dict[int, SiteCase] = {}
+    diagnostics: list[Diagnostic] = []
+    skipped = list(file.document.skipped)
+    for site, owner in zip(file.sites, owners, strict=True):
+        if owner.ecosystem is None:
+            diagnostics += unknown_owner_diagnostics(site, file.document, file.context)
+        elif owner.ecosystem.reader is None and not owner.conflict:
+            skipped += [(written, owner.ecosystem.name) for written in site.written]
+        else:
+            cases[site.index] = case_of(site, owner, merged[site.index], file.document, file.context)
+    return replace(file, owners=owners, cases=cases, diagnostics=tuple(diagnostics), skipped=tuple(skipped))
 
 
 def settings_of(document: Document, context: Context) -> dict[int, tuple[Reader, Settings]]:

@@ -14,6 +14,7 @@ from cgmigrate.project.seeds import Seeds, seeds_of
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Context, Diagnostic
     from cgmigrate.lint.rules import Rule
+    from cgmigrate.megatron.catalogue import Catalogue
     from cgmigrate.project.cascade import Configurations, FileOptions
     from cgmigrate.project.pins.resolution import Resolution
 
@@ -109,6 +110,12 @@ class FileContexts:
             self.notes += [note for note in resolution.notes if note not in self.notes]
             self._contexts[resolution, file] = self._context(file, resolution)
         return self._contexts[resolution, file]
+
+    def catalogue_of(self, path: str) -> Catalogue:
+        """Return the settings that files like one may have."""
+        from cgmigrate.megatron import catalogue
+
+        return catalogue.load(self.options_of(path).options.rule_folders)
 
     def _context(self, file: FileOptions, resolution: Resolution) -> Context:
         from cgmigrate.linking import ecosystems

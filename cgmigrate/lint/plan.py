@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cgmigrate.documents.sites import Document, Written
+from cgmigrate.linking.merged_files import MergedSites
 from cgmigrate.lint.candidates import Candidate, candidates_of
 from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
@@ -69,13 +70,18 @@ class Plan:
         return tuple(self._all.texts.values())
 
 
-def make_plan(files: Sequence[ExaminedFile], limits: Sequence[Limits] = (), one_by_one: bool = False) -> Plan:
-    """Return the plan of files that belong together.
+def make_plan(
+    files: Sequence[ExaminedFile],
+    limits: Sequence[Limits] = (),
+    one_by_one: bool = False,
+    merge: MergedSites | None = None,
+) -> Plan:
+    """Return the plan of files that belong together; ``merge`` says how several files are merged.
 
     Candidates for fixes are made of all sites and problems; some are withheld, by the ``limits`` of each file; what
     remains is validated as text. ``one_by_one`` says that the edits of each fix alone are needed as well.
     """
-    group = Group.of(files)
+    group = Group.of(files, merge)
     limits = limits or [Limits() for _ in files]
     proposals, proposed = proposals_of(group)
     sets, cases = edit_sets_of(group, proposals, proposed)

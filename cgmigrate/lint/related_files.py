@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,9 @@ from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.merged_files import Members, YamlFiles
     from cgmigrate.lint.relations import Relations
+    from cgmigrate.megatron.catalogue import Catalogue
 
 
 @dataclass(slots=True)
@@ -23,6 +25,11 @@ class RelatedFiles:
     sources: Sequence[Source]
     """All files of the run that contain a seed word."""
     seeds: SeedsOf
+    listed: Callable[[], Iterable[str]]
+    """Lists the files that the run searched."""
+    catalogue_of: Callable[[str], Catalogue]
+    """Returns the settings that a file may have."""
+    _yaml: YamlFiles | None = None
     _merged_into: dict[str, str] | None = None
     _key_readers: dict[str | None, Mapping[str, str]] = field(default_factory=dict)
 
@@ -33,25 +40,96 @@ class RelatedFiles:
         from cgmigrate.lint.relations import Relations
 
         assert isinstance(document, YamlDocument)
+        if self.yaml.group_of(os.path.realpath(path)) is not None:
+            return self.readers(path)
         named = files_named(path, document.top_level_words)
         return Relations(
             builds_on=document.builds_on or ", ".join(f"{key}: {word}" for key, word in named),
-            merged_into=self._all_merged_into().get(path, ""),
+            merged_into=self._all_merged_into().get(path, "") or self._merged_over(path),
             key_readers=self._readers_of_keys(path),
         )
+
+    def parsed(self, source: Source) -> Document | None:
+        """Return the document of a file if it is parsed already, since another file is merged with it."""
+        if self._yaml is None or source.syntax is not Syntax.YAML:
+            return None
+        return self._yaml.known_document(os.path.realpath(source.path))
+
+    def readers(self, path: str) -> Relations:
+        """Return the code that reads the keys of a YAML file, whose merges are known."""
+        from cgmigrate.lint.relations import Relations
+
+        return Relations(key_readers=self._readers_of_keys(path))
+
+    def members(self, path: str, document: Document) -> Members | None:
+        """Return the files with settings that a YAML file is merged with, itself included; None if that is not known.
+
+        Raises CannotLinkError, after which it is not known.
+        """
+        from cgmigrate.linking.merged_files import CannotLinkError, members_of
+
+        real = os.path.realpath(path)
+        self.yaml.add(real, document)
+        group = self.yaml.group_of(real)
+        if group is None:
+            return None
+        try:
+            return members_of(group, self.yaml, real)
+        except CannotLinkError:
+            self.not_known(path)
+            raise
+
+    def inherits_settings(self, path: str, document: Document) -> bool:
+        """Return whether a file that a YAML file is merged over has settings."""
+        from cgmigrate.linking.merged_files import inherits_settings
+
+        real = os.path.realpath(path)
+        self.yaml.add(real, document)
+        return inherits_settings(real, self.yaml)
+
+    def not_known(self, path: str) -> None:
+        """Record that it is not known how the files that a file is merged with change together."""
+        self.yaml.forget_group(os.path.realpath(path))
+
+    @property
+    def yaml(self) -> YamlFiles:
+        """The YAML files of the run, each parsed once."""
+        if self._yaml is None:
+            from cgmigrate.linking.merged_files import YamlFiles
+
+            data = {os.path.realpath(item.path): item.data for item in self.sources if item.syntax is Syntax.YAML}
+            self._yaml = YamlFiles(data, self._other_yaml, self.catalogue_of)
+        return self._yaml
+
+    def _other_yaml(self) -> Iterator[str]:
+        """Yield YAML files that the run searched, and those of its checkouts, that may build on others."""
+        from cgmigrate.documents.syntax import syntax_of
+        from cgmigrate.linking.merged_files import BUILDING_WORDS
+        from cgmigrate.project.checkout import tracked_yaml
+
+        yield from (path for path in self.listed() if syntax_of(path) is Syntax.YAML)
+        yield from tracked_yaml({os.path.dirname(path) for path in self.yaml.data}, BUILDING_WORDS)
+
+    def _merged_over(self, path: str) -> str:
+        """Return a file of a group whose merge is not known that is merged over a file, empty if there is none."""
+        from cgmigrate.project.paths import openable_path
+
+        child = self.yaml.merged_over.get(os.path.realpath(path))
+        return openable_path(child, os.getcwd()) if child else ""
 
     def _all_merged_into(self) -> dict[str, str]:
         """Return path → the file that is merged over it, for files of this run."""
         if self._merged_into is None:
-            from cgmigrate.linking.chains import builds_on, children_around, merged_into
+            from cgmigrate.linking.chains import children_around, merged_into
+
+            builds_on = self.yaml.builds_on
 
             yaml = [source for source in self.sources if source.syntax is Syntax.YAML]
             children = {source.path: builds_on(source.path, source.data) for source in yaml}
-            children |= {
-                path: names for path, names in children_around(children, self.seeds).items() if path not in children
-            }
+            around = children_around(children, self.seeds, builds_on)
+            children |= {path: names for path, names in around.items() if path not in children}
             with_parents = {path: names for path, names in children.items() if names}
-            self._merged_into = merged_into(with_parents, [source.path for source in self.sources])
+            self._merged_into = merged_into(with_parents, [source.path for source in self.sources], builds_on)
         return self._merged_into
 
     def _readers_of_keys(self, path: str) -> Mapping[str, str]:

@@ -75,10 +75,15 @@ class Run:
     def checker(self, sources: Sequence[Source]) -> FileChecker:
         """Return the checker of single files; ``sources`` are all files of the run."""
         from cgmigrate.lint.file_check import FileChecker
+        from cgmigrate.lint.planning import Planner
         from cgmigrate.lint.related_files import RelatedFiles
 
-        related = RelatedFiles(sources, self.contexts.seeds_of)
-        return FileChecker(self.paths, self.options, self.contexts, related, self.baseline, self.chooser, self.notes)
+        related = RelatedFiles(
+            sources, self.contexts.seeds_of, lambda: self.discovery.names_listed, self.contexts.catalogue_of
+        )
+        one_by_one = self.options.edits or self.options.details or self.chooser is not None
+        planner = Planner(self.paths, self.options, self.contexts, related, one_by_one)
+        return FileChecker(planner, self.baseline, self.chooser, self.notes)
 
     def _load_rules(self, sources: Sequence[Source]) -> None:
         """Load the rules for all files, so that an error in one configuration ends the run before a file is written.

@@ -109,13 +109,16 @@ class SiteReport:
             diagnostic,
             fix=fix,
             fix_text=fix_text(case.document, case.site, match.written, self.changes, self.outcome.quotes),
-            notes=(*diagnostic.notes, *(notes_of(case, applicability, self.context) if is_main else ())),
+            notes=(*diagnostic.notes, *(self._notes(applicability) if is_main else ())),
         )
         if applicability is not Applicability.SAFE:
             diagnostic = reasons.explain(diagnostic)
         if not fix and not diagnostic.help:
             return replace(diagnostic, help=self._by_hand(match))
         return diagnostic
+
+    def _notes(self, applicability: Applicability | None) -> tuple[str, ...]:
+        return (*(self.case.notes if applicability else ()), *notes_of(self.case, applicability, self.context))
 
     def _diagnostic(self, match: Match) -> Diagnostic:
         text = message(match.case.message, self.case, self.context)

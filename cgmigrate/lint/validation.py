@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cgmigrate.documents.sites import CannotEditError
@@ -21,6 +21,10 @@ from cgmigrate.text.edits import Edit, OverlapError, apply
 
 Quotes = Mapping[Place, Mapping[str, str]]
 """How the settings of sites read after their rewrite, by name."""
+
+
+PathInFile = tuple[int, tuple[str, ...]]
+"""The number of a file in its group, and the path of a site."""
 
 
 class UnwritableError(Exception):
@@ -102,13 +106,12 @@ def edited(group: Group, cases: Mapping[Place, SiteCase], sets: Iterable[EditSet
         file = group.files[number]
         texts[number] = EditedText(file.path, *_edited_text(file, own))
         quotes |= {(number, index): text for index, text in file.document.quotes(own).items()}
-        planned = {index: case for (other, index), case in cases.items() if other == number}
-        settings = {
-            index: case.after if (number, index) in members and case.after is not None else case.before
-            for index, case in planned.items()
-        }
-        if place := _captured_otherwise(file, planned, settings):
-            raise UnwritableError(f"the edited text would capture something else at {place}")
+    planned = {
+        place: case.after if place in members and case.after is not None else case.before
+        for place, case in cases.items()
+    }
+    if place := _captured_otherwise(group, cases, planned, texts.keys()):
+        raise UnwritableError(f"the edited text would capture something else at {place}")
     return EditedGroup(texts, quotes)
 
 
@@ -153,33 +156,51 @@ def _edited_text(file: ExaminedFile, own: Mapping[int, Settings]) -> tuple[str, 
     return text, edits
 
 
-def _captured_otherwise(file: ExaminedFile, cases: Mapping[int, SiteCase], planned: Mapping[int, Settings]) -> str:
-    """Return a place at which the edited text captures something else than planned, empty if there is none.
+def _captured_otherwise(
+    group: Group, cases: Mapping[Place, SiteCase], planned: Mapping[Place, Settings], changed: Collection[int]
+) -> str:
+    """Return a place at which the edited texts capture something else than planned, empty if there is none.
 
     Sites are compared by their paths, since of two objects either may come first in the edited text.
     """
-    after = file.document.edited
-    if after is None:
-        return ""
-    sites, _ = owned_sites(after.sites, after.top_level, file.context.ecosystems)
-    merged = effective(sites)
-    actual: defaultdict[tuple[str, ...], list[Settings]] = defaultdict(list)
-    for site in sites:
-        actual[site.path].append(merged[site.index])
-    expected: defaultdict[tuple[str, ...], list[Settings]] = defaultdict(list)
-    readers: defaultdict[tuple[str, ...], set[Reader]] = defaultdict(set)
-    for index, case in cases.items():
-        expected[case.site.path].append(planned[index])
-        readers[case.site.path].add(case.reader)
-    without_case = {site.path for site in file.document.sites if site.index not in cases}
-    target = file.context.target
+    actual = _settings_by_path(group, changed)
+    expected: defaultdict[PathInFile, list[Settings]] = defaultdict(list)
+    readers: defaultdict[PathInFile, set[Reader]] = defaultdict(set)
+    for (number, index), case in cases.items():
+        path = (number, case.site.path)
+        expected[path].append(planned[number, index])
+        readers[path].add(case.reader)
+    without_case = {
+        (number, site.path)
+        for number, file in enumerate(group.files)
+        for site in file.document.sites
+        if (number, site.index) not in cases
+    }
+    target = group.files[0].context.target
     for path, settings in expected.items():
-        if path in without_case or len(readers[path]) > 1 or not _all_known((*settings, *actual[path])):
+        edited_settings = actual.get(path, [])
+        if path in without_case or len(readers[path]) > 1 or not _all_known((*settings, *edited_settings)):
             continue
         (reader,) = readers[path]
-        if _captures(settings, target, reader) != _captures(actual[path], target, reader):
-            return ".".join(path) or "the top level"
+        if _captures(settings, target, reader) != _captures(edited_settings, target, reader):
+            return f"{group.files[path[0]].path}: {'.'.join(path[1]) or 'the top level'}"
     return ""
+
+
+def _settings_by_path(group: Group, changed: Collection[int]) -> Mapping[PathInFile, list[Settings]]:
+    """Return the settings in effect at each path of each file, as the texts have them after their edits."""
+    sites = []
+    for number, file in enumerate(group.files):
+        after = file.document.edited if number in changed else file.document
+        assert after is not None, "it was checked"
+        sites.append(owned_sites(after.sites, after.top_level, file.context.ecosystems)[0])
+    places = [(number, site.path) for number, of_file in enumerate(sites) for site in of_file]
+    linked = group.merge.linked(sites) if group.merge else sites[0]
+    merged = effective(linked)
+    result: defaultdict[PathInFile, list[Settings]] = defaultdict(list)
+    for site, place in zip(linked, places, strict=True):
+        result[place].append(merged[site.index])
+    return result
 
 
 def _all_known(settings: Sequence[Settings]) -> bool:

@@ -28,6 +28,10 @@ class Limits:
     enabled: Callable[[str], bool] = _all_rules
     comments: SuppressionComments | None = None
     outside: str = ""
+    is_in_run: bool = True
+    """Whether the file is among the paths. No other file is written."""
+    command: Callable[[Iterable[str]], str] = "cgmigrate fix {}".format
+    """Returns the command that fixes some files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,12 @@ def withheld(places: Iterable[tuple[PlaceOfFix, Limits]]) -> Withheld | None:
     disabled = [place for place, limits in places if place.is_rule_of_fix and not limits.enabled(place.rule)]
     if disabled:
         return Withheld("which is not enabled and has to change together with it", _enable(disabled), tuple(disabled))
+    elsewhere = [place for place, limits in places if not limits.is_in_run]
+    if elsewhere:
+        command = places[0][1].command(dict.fromkeys(place.path for place, _ in places))
+        named = ", ".join(dict.fromkeys(place.path for place in elsewhere))
+        verb = "has" if named == elsewhere[0].path else "have"
+        return Withheld(f"{named}, which {verb} to change together with this file", f"run `{command}`")
     outside = next((limits.outside for _, limits in places if limits.outside), "")
     if outside:
         advice = "give the path of the file itself, or of this link, to have it rewritten"

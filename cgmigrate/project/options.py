@@ -22,6 +22,8 @@ class Options:
     ignore: tuple[str, ...] = ()
     preview: bool = False
     """Whether rules in preview are enabled."""
+    group: str = ""
+    """The id of the only fix that is applied, empty for all."""
     unsafe: bool = False
     """Whether unsafe fixes are applied."""
     rewrite: bool = True

@@ -334,13 +334,13 @@ def test_nothing_heavy_is_imported_where_nothing_is_to_be_done(project: Path) ->
 # --- files that are merged ------------------------------------------------------------------------------
 
 
+MIGRATED_PARENT = "policy:\n  megatron_cfg:\n    cuda_graph_impl: transformer_engine\n    cuda_graph_modules: attn\n"
 PARENT = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
 
 
 @pytest.mark.parametrize(
     "child",
     [
-        "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [attn, mlp]\n",
         "defaults:\n  - base\n  - _self_\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: none\n",
         '"defaults": [base]\n"policy": {"megatron_cfg": {"cuda_graph_scope": ["mlp"]}}\n',
         "defaults: [../configs/base]\npolicy:\n  megatron_cfg:\n    external_cuda_graph: false\n",
@@ -357,12 +357,25 @@ def test_a_parent_is_not_rewritten_under_the_feet_of_its_child(project: Path, cg
     assert result.exit_code == 1
 
 
+def test_a_parent_and_its_child_are_rewritten_together(project: Path, cgmigrate) -> None:
+    parent = write(project / "base.yaml", PARENT)
+    child = "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [attn, mlp]\n"
+    path = write(project / "child.yaml", child)
+    result = cgmigrate("fix", ".")
+    assert result.exit_code == 0, result.output
+    assert parent.read_text() == MIGRATED_PARENT
+    assert path.read_text() == child.replace("cuda_graph_scope", "cuda_graph_modules")
+
+
 def test_a_grandparent_is_found_through_a_file_without_settings(project: Path, cgmigrate) -> None:
     parent = write(project / "base.yaml", PARENT)
     write(project / "middle.yaml", "defaults: base.yaml\nx: 1\n")
-    write(project / "child.yaml", "defaults: middle.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: mlp\n")
-    cgmigrate("fix", ".")
-    assert parent.read_text() == PARENT
+    text = "defaults: middle.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: local\n    cuda_graph_scope: mlp\n"
+    child = write(project / "child.yaml", text)
+    result = cgmigrate("fix", ".")
+    # NeMo-RL refuses what the child would become, so the grandparent stays as well.
+    assert (parent.read_text(), child.read_text()) == (PARENT, text), result.output
+    assert "it shares settings with the mapping in child.yaml:4, which cannot be rewritten" in result.stdout
 
 
 def test_a_child_that_is_not_named_is_found_in_the_checkout(tmp_path: Path, cgmigrate, monkeypatch) -> None:
@@ -377,10 +390,10 @@ def test_a_child_that_is_not_named_is_found_in_the_checkout(tmp_path: Path, cgmi
     monkeypatch.chdir(tmp_path / "configs")
     result = cgmigrate("fix", "base.yaml")
     assert (result.exit_code, parent.read_text()) == (1, PARENT)
-    assert "base.yaml:3:5: CG010" in places_in(result.stdout)
-    assert (
-        "merged-into-other-files: the file is merged into `" in result.stdout and "other/child.yaml`" in result.stdout
-    )
+    assert "base.yaml:3:5: CG102" in places_in(result.stdout)
+    child = tmp_path / "other/child.yaml"
+    assert f"blocked by: {child}, which has to change together with this file" in result.stdout
+    assert f"help: run `cgmigrate fix {child} base.yaml`" in result.stdout
     (tmp_path / "other/child.yaml").unlink()
     assert cgmigrate("fix", "base.yaml").exit_code == 0
     assert "cuda_graph_impl: transformer_engine" in parent.read_text()

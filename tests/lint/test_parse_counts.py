@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import cgmigrate.lint.plan
+import cgmigrate.lint.planning
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.yaml import YamlDocument
 from tests.support.files import write
@@ -39,7 +39,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 
     counted(YamlDocument, "__init__", "yaml")
     counted(PythonDocument, "__init__", "python")
-    counted(cgmigrate.lint.plan, "make_plan", "plans")
+    counted(cgmigrate.lint.planning, "make_plan", "plans")
     return seen
 
 

@@ -1,0 +1,168 @@
+"""Planning the files of a run: a file alone, or together with those that it is merged with."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.syntax import Syntax, document_of
+from cgmigrate.lint.examination import ExaminedFile, examine
+from cgmigrate.lint.file_contexts import FileContexts
+from cgmigrate.lint.plan import Plan, has_proposals, make_plan
+from cgmigrate.lint.related_files import RelatedFiles
+from cgmigrate.lint.withholding import Limits
+from cgmigrate.project.inputs import Source
+from cgmigrate.project.options import Options
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.merged_files import MergedSites
+    from cgmigrate.lint.suppressions import SuppressionComments
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """A file of a run, or one that is merged with such a file, as it was read."""
+
+    source: Source
+    document: Document
+    bom: bool = False
+    comments: SuppressionComments | None = None
+    """Its suppressions; None where there are none or they are ignored."""
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self.source.path
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Files with their plan, in the same order."""
+
+    files: Sequence[OpenedFile]
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Makes the plans of a run."""
+
+    paths: Sequence[str]
+    """The paths of the command line: no other file is written."""
+    options: Options
+    contexts: FileContexts
+    related: RelatedFiles
+    one_by_one: bool
+    """Whether the edits of each fix alone are needed."""
+    _by_real_path: dict[str, Source] = field(default_factory=dict)
+
+    def open(self, source: Source) -> OpenedFile:
+        """Return a file as it was read; it is parsed unless that was done for a file that is merged with it.
+
+        Raises UnicodeDecodeError.
+        """
+        from cgmigrate.text.encoding import decode
+
+        text, bom = decode(source.data)
+        document = self.related.parsed(source)
+        if document is None:
+            document = document_of(source.path, text, source.syntax, self.contexts.catalogue_of(source.path))
+        if "cgmigrate:" not in text or self.options.strict:
+            return OpenedFile(source, document, bom)
+        from cgmigrate.lint.suppressions import SuppressionComments
+
+        return OpenedFile(source, document, bom, SuppressionComments(document))
+
+    def plan(self, file: OpenedFile) -> Planned:
+        """Return the plan of a file and of those that are merged with it."""
+        examined = examine(file.path, file.document, self.contexts.context(file.path))
+        if file.source.syntax is not Syntax.YAML:
+            return self._plan([file], [examined])
+        if self._may_be_merged(file, examined) and (group := self._merged(file, examined)) is not None:
+            return group
+        if has_proposals(examined):
+            examined = replace(examined, relations=self.related.of(file.path, file.document))
+        return self._plan([file], [examined])
+
+    def _plan(
+        self, files: Sequence[OpenedFile], examined: Sequence[ExaminedFile], merge: MergedSites | None = None
+    ) -> Planned:
+        limits = [self._limits(file) for file in files]
+        return Planned(files, make_plan(examined, limits, self.one_by_one, merge))
+
+    def _limits(self, file: OpenedFile) -> Limits:
+        return Limits(
+            partial(self.contexts.selects, file.path),
+            file.comments,
+            self.outside(file.path),
+            is_in_run=self.is_in_run(file.path),
+            command=self._command,
+        )
+
+    def is_in_run(self, path: str) -> bool:
+        """Return whether a file is one of the run."""
+        return os.path.realpath(path) in self._sources
+
+    def outside(self, path: str) -> str:
+        """Return the real path of a file if a link leads out of the paths; empty for files in them, and for stdin."""
+        from cgmigrate.lint.boundary import outside
+
+        return outside(path, self.paths) if self.is_in_run(path) and not self.options.stdin else ""
+
+    def _command(self, paths: Iterable[str]) -> str:
+        """Return the command that fixes some files together."""
+        releases = (("--from", self.options.source), ("--to", self.options.target))
+        words = [word for option, release in releases if release for word in (option, str(release))]
+        return shlex.join(["cgmigrate", "fix", *words, *sorted(paths)])
+
+    @property
+    def _sources(self) -> Mapping[str, Source]:
+        """The files of the run by their real paths."""
+        if not self._by_real_path:
+            self._by_real_path.update({os.path.realpath(item.path): item for item in self.related.sources})
+        return self._by_real_path
+
+    # --- merged files -----------------------------------------------------------------------------
+
+    def _may_be_merged(self, file: OpenedFile, examined: ExaminedFile) -> bool:
+        """Return whether a file has settings that may have to change together with those of other files."""
+        deprecated = file.document.catalogue.deprecated
+        if any(deprecated & site.own.keys() for site in file.document.sites) or has_proposals(examined):
+            return True
+        return bool(examined.cases) and self.related.inherits_settings(file.path, file.document)
+
+    def _merged(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
+        """Return the plan of the files that a file is merged with; None if it has to be planned alone."""
+        from cgmigrate.linking.merged_files import CannotLinkError
+
+        try:
+            members = self.related.members(file.path, file.document)
+        except CannotLinkError:
+            return None
+        if members is None or len(members.paths) == 1:
+            return None
+        files = [file if path == os.path.realpath(file.path) else self._member(path) for path in members.paths]
+        every = [examined if one is file else self._examined(one) for one in files]
+        if any(one.context != examined.context for one in every):
+            # Files of different projects are not loaded together.
+            self.related.not_known(file.path)
+            return None
+        readers = [replace(one, relations=self.related.readers(one.path)) for one in every]
+        return self._plan(files, readers, members.merge)
+
+    def _member(self, path: str) -> OpenedFile:
+        from cgmigrate.project.paths import openable_path
+        from cgmigrate.text.files import read_bytes
+
+        source = self._sources.get(path)
+        if source is None:
+            source = Source(openable_path(path, os.getcwd()), Syntax.YAML, read_bytes(path))
+        return self.open(source)
+
+    def _examined(self, file: OpenedFile) -> ExaminedFile:
+        return examine(file.path, file.document, self.contexts.context(file.path))

@@ -1,0 +1,180 @@
+"""Sets of several files: YAML files that are merged capture the same after a fix, judged by merging them for real."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.run import Run
+from cgmigrate.megatron.types import Reader, Rejected
+from cgmigrate.project.options import Options
+from tests.support.files import write
+from tests.support.merged_configs import captured, loaded, loaded_by_omegaconf, settings_at
+
+PLACE = ("model_config",)
+"""Where the settings of generated files are: a place that megatron-core itself reads."""
+SCOPES = ["full", "attn", "full_iteration", "full_iteration_inference", ["attn", "mlp"], [], None]
+
+mappings = st.fixed_dictionaries(
+    {},
+    optional={
+        "enable_cuda_graph": st.booleans(),
+        "external_cuda_graph": st.booleans(),
+        "cuda_graph_impl": st.sampled_from(["none", "local", "transformer_engine", "full_iteration"]),
+        "cuda_graph_scope": st.sampled_from(SCOPES),
+        "cuda_graph_modules": st.sampled_from([["attn"], ["mlp", "attn"], []]),
+    },
+)
+
+
+def text_of(own: dict[str, Any], builds_on: Any = None) -> str:
+    data: dict[str, Any] = {"defaults": builds_on} if builds_on else {}
+    model = dict(own) if builds_on else {"num_layers": 2, "num_attention_heads": 4, **own}
+    return yaml.safe_dump({**data, "model_config": model}, sort_keys=False)
+
+
+def fixed(folder: Path, unsafe: bool = False) -> list[Checked]:
+    """Fix a folder, write the files, and return the results."""
+    results = [item for item in Run([str(folder)], Options(unsafe=unsafe)) if isinstance(item, Checked)]
+    for checked in results:
+        if checked.after is not None:
+            Path(checked.path).write_text(checked.after)
+    return results
+
+
+def assert_same_captures(before: dict[Path, dict[str, Any]]) -> None:
+    for path, was in before.items():
+        if find_spec("omegaconf"):
+            assert loaded(path) == loaded_by_omegaconf(path)
+        old, new = settings_at(was, PLACE), settings_at(loaded(path), PLACE)
+        if old == new:
+            continue
+        first, second = captured(old, Reader.CONFIG, migrated=False), captured(new, Reader.CONFIG, migrated=True)
+        assert not isinstance(first, Rejected) and first == second, (path.name, old, new)
+
+
+CHAINS = st.one_of(
+    st.tuples(st.just({"a": None, "b": "a.yaml"}), st.lists(mappings, min_size=2, max_size=2)),
+    st.tuples(st.just({"a": None, "b": "a.yaml", "c": "b.yaml"}), st.lists(mappings, min_size=3, max_size=3)),
+    st.tuples(st.just({"a": None, "b": "a.yaml", "c": "a.yaml"}), st.lists(mappings, min_size=3, max_size=3)),
+    st.tuples(st.just({"a": None, "b": None, "c": ["a.yaml", "b.yaml"]}), st.lists(mappings, min_size=3, max_size=3)),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(CHAINS)
+def test_what_every_file_captures_stays_the_same(chain: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+    names, mapping_of = chain
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = [folder / f"{one}.yaml" for one in names]
+        for path, builds_on, own in zip(paths, names.values(), mapping_of, strict=True):
+            path.write_text(text_of(own, builds_on))
+        before = {path: loaded(path) for path in paths}
+        fixed(folder)
+        assert_same_captures(before)
+        again = {path: path.read_text() for path in paths}
+        fixed(folder)
+        assert {path: path.read_text() for path in paths} == again
+
+
+def files(folder: Path, **texts: str) -> dict[str, Path]:
+    return {name: write(folder / f"{name}.yaml", text) for name, text in texts.items()}
+
+
+def model(*lines: str, head: str = "") -> str:
+    return head + "model_config:\n" + "".join(f"  {line}\n" for line in lines)
+
+
+BASE = model("num_attention_heads: 4", "cuda_graph_impl: local", "cuda_graph_scope: full_iteration")
+CHILD = model("cuda_graph_scope: attn", head="defaults: base.yaml\n")
+
+
+def test_parent_and_child_are_rewritten_together(project: Path) -> None:
+    paths = files(project, base=BASE, child=CHILD)
+    before = {path: loaded(path) for path in paths.values()}
+    base, child = fixed(project)
+    assert paths["base"].read_text() == model("num_attention_heads: 4", "cuda_graph_impl: full_iteration")
+    assert paths["child"].read_text() == model(
+        "cuda_graph_modules: attn", "cuda_graph_impl: local", head="defaults: base.yaml\n"
+    )
+    assert_same_captures(before)
+    (fix,) = {one.fix for one in (*base.diagnostics, *child.diagnostics) if one.fix}
+    assert fix.paths == (base.path, child.path)
+    # The child gets a key of its own, and its diagnostic says why.
+    notes = [note for one in child.diagnostics for note in one.notes]
+    assert notes[0] == "`cuda_graph_impl: local` is added, since base.yaml will set it to `full_iteration`"
+
+
+@pytest.mark.parametrize("head", ["defaults: ./base.yaml\n", "defaults: [base.yaml]\n", "extends: base.yaml\n"])
+def test_known_forms_of_a_chain_are_followed(project: Path, head: str) -> None:
+    paths = files(project, base=BASE, child=model("cuda_graph_scope: attn", head=head))
+    fixed(project)
+    assert "cuda_graph_impl: local" in paths["child"].read_text()
+
+
+@pytest.mark.parametrize(
+    "child",
+    [
+        model("cuda_graph_scope: attn", head="defaults: [base, _self_]\n"),
+        model("cuda_graph_scope: attn", head="defaults: base.yaml\nextends: base.yaml\n"),
+        model("cuda_graph_scope: attn", "_override_: true", head="defaults: base.yaml\n"),
+        "defaults: base.yaml\nmodel_config.cuda_graph_scope: attn\n",
+        "defaults: base.yaml\nmodel_config:\n- cuda_graph_scope: attn\n",
+        "defaults: base.yaml\nx: ${model_config.cuda_graph_scope}\nmodel_config:\n  cuda_graph_scope: attn\n",
+        "defaults: base.yaml\nother: &a {cuda_graph_scope: attn}\nmodel_config: *a\n",
+        "defaults: base.yaml\nmodel_config:\nother:\n  cuda_graph_scope: attn\n",
+    ],
+)
+def test_merges_that_are_not_known_stay_unsafe(project: Path, child: str) -> None:
+    paths = files(project, base=BASE, child=child)
+    assert all(checked.after is None for checked in fixed(project))
+    assert paths["base"].read_text() == BASE and paths["child"].read_text() == child
+
+
+def test_a_set_is_not_written_if_one_merged_result_is_refused(project: Path) -> None:
+    """NeMo-RL refuses local graphs of layers, so neither file may change."""
+    base = "policy:\n  megatron_cfg:\n    cuda_graph_impl: local\n    cuda_graph_scope: full_iteration\n"
+    child = "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: attn\n"
+    files(project, base=base, child=child)
+    results = fixed(project, unsafe=True)
+    assert [checked.after for checked in results] == [None, None]
+    of_base, of_child = (checked.diagnostics[-1] for checked in results)
+    assert of_base.blocked_by == "it shares settings with the mapping in child.yaml:4, which cannot be rewritten"
+    assert "would refuse the result" in of_child.blocked_by
+
+
+def test_a_chain_in_which_one_file_has_settings_is_that_file(project: Path) -> None:
+    files(project, base="model_config:\n  num_attention_heads: 4\n", child=CHILD, leaf="defaults: child.yaml\nx: 1\n")
+    (child,) = fixed(project)
+    (fix,) = {one.fix for one in child.diagnostics}
+    assert child.after and fix and fix.paths == (child.path,)
+
+
+def test_a_file_that_merges_the_settings_of_two_others_is_not_followed(project: Path) -> None:
+    """It has no settings of its own that could be proved or changed."""
+    other = model("cuda_graph_scope: attn")
+    both = "defaults: [base.yaml, other.yaml]\n"
+    files(project, base=BASE, other=other, both=both)
+    assert all(checked.after is None for checked in fixed(project))
+
+
+def test_files_of_a_checkout_that_are_not_given_are_followed(project: Path) -> None:
+    paths = files(project, base=BASE, child=CHILD)
+    (project / ".git/HEAD").unlink()
+    for words in (["init", "-q", "."], ["add", "."]):
+        subprocess.run(["git", *words], check=True)
+    (checked,) = [item for item in Run(["base.yaml"], Options()) if isinstance(item, Checked)]
+    (diagnostic,) = checked.diagnostics
+    assert checked.after is None and paths["base"].read_text() == BASE
+    assert diagnostic.blocked_by == "child.yaml, which has to change together with this file"
+    assert diagnostic.help == "run `cgmigrate fix base.yaml child.yaml`"
