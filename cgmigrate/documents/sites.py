@@ -18,6 +18,7 @@ All offsets count code points of the decoded text, without a byte order mark.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -40,19 +41,47 @@ FOLLOWS_USES = "an import, which follows what the file uses"
 """Owner of a name that is never reported: it changes together with what is written below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """One setting in the text.
+class Role(str, Enum):
+    """What a text does with a setting."""
 
-    ``field`` is the name of the setting (``cuda_graph_scope``), ``key`` its spelling in the text
-    (``--cuda-graph-scope``, ``model.cuda_graph_scope``). ``value`` is plain data, or ``Undecided`` if the text does
-    not show it. ``span`` covers what a diagnostic underlines: key and value.
+    WRITE = "write"
+    """It sets it: a YAML key, a keyword argument, an assignment, an entry of a dict, a flag."""
+    READ = "read"
+    """It depends on its value: an attribute, `getattr`, a subscript, a test."""
+    DEFINE = "define"
+    """It gives the name to something of its own: a field, a parameter, an option, a list of names."""
+    PRINT = "print"
+    """It writes text that sets it: a recipe, a command line."""
+    MENTION = "mention"
+    """It is text for people: a comment, a docstring, a message."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One appearance of a setting in the text.
+
+    ``setting`` is its name (``cuda_graph_scope``), ``key`` the spelling in the text (``--cuda-graph-scope``,
+    ``model.cuda_graph_scope``). ``value`` is that of a setting of a site: plain data, or ``Undecided`` if the text does
+    not show it. ``span`` is what a diagnostic underlines: the key and value of a setting, the name of others.
     """
 
-    field: str
+    setting: str
     key: str
     value: object
     span: Span
+    role: Role = Role.WRITE
+
+    @property
+    def field(self) -> str:
+        """The name of the setting."""
+        return self.setting
+
+
+Written = Use
+"""A use of a site, whose role is to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +181,14 @@ UNREADABLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class SiteId:
+    """The identity of a site in a project: its file, and its place in the file, which stays when lines move."""
+
+    file: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """What a document reports besides its sites: text that cannot be read, or code that reads a deprecated name.
 
@@ -187,6 +224,13 @@ class Document(Commented, Protocol):
     @property
     def sites(self) -> Sequence[Site]:
         """The sites, each at the position of its index."""
+
+    @property
+    def uses(self) -> Sequence[Use]:
+        """Every appearance of a setting in the text that is no import and no variable, in the order of the text.
+
+        Those of sites are in ``Site.written``, too.
+        """
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -247,6 +291,22 @@ class CannotEditError(Exception):
     def __init__(self, site: int, reason: str) -> None:
         super().__init__(reason)
         self.site = site
+
+
+def site_ids(document: Document) -> list[SiteId]:
+    """Return the identity of each site: the class and function around it, and the path to its object.
+
+    Of several sites with the same place, all but the first have a number.
+    """
+    seen: Counter[str] = Counter()
+    result = []
+    for site in document.sites:
+        around, path = document.enclosing(site.span.start), ".".join(site.path)
+        place = f"{around}: {path}" if around else path
+        seen[place] += 1
+        number = seen[place]
+        result.append(SiteId(document.path, f"{place} ({number})".lstrip() if number > 1 else place))
+    return result
 
 
 def spans_of(document: Document, indices: Sequence[int]) -> frozenset[Span]:

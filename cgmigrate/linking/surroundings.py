@@ -16,7 +16,7 @@ from cgmigrate.linking.ecosystems import Ecosystem
 from cgmigrate.megatron.settings import Missing, Settings, Undecided
 
 if TYPE_CHECKING:
-    from cgmigrate.megatron.catalogue import Catalogue, Setting
+    from cgmigrate.megatron.catalogue import Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SiteSurroundings:
         """Return the value of a setting: plain data, ``Undecided``, or why there is none (``Missing``)."""
         if name in self.settings:
             return self.settings[name]
-        setting = self.catalogue.get(name)
+        setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN
         if self.site.flags:
@@ -42,13 +42,6 @@ class SiteSurroundings:
         value = self._beside((name,))
         # A setting of another class is written elsewhere, and where is not known.
         return value if value is not Missing.ABSENT or self._is_of_same_class(setting) else Missing.UNKNOWN
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """The settings that have a spelling."""
-        from cgmigrate.megatron.catalogue import load
-
-        return load()
 
     def _at(self, keys: Sequence[str]) -> object:
         """Return the value at a path from the top of the configuration."""
@@ -68,7 +61,7 @@ class SiteSurroundings:
         return _truth(value) if setting.is_flag else value
 
     def _is_of_same_class(self, setting: Setting) -> bool:
-        owners = {known.owner for name in self.site.own if (known := self.catalogue.get(name))}
+        owners = {known.owner for name in self.site.own if (known := self.document.catalogue.get(name))}
         return setting.owner in owners
 
 

@@ -12,10 +12,10 @@ from cgmigrate.documents import syntax
 from cgmigrate.documents.changes import Add, Remove, Rename, Revalue, changes
 from cgmigrate.documents.comments import Comment, CommentForm, comments_at
 from cgmigrate.documents.quotes import quotes_of
-from cgmigrate.documents.sites import Problem, Site, Written
+from cgmigrate.documents.sites import Problem, Site, Use
 from cgmigrate.documents.syntax import Syntax, register, syntax_of
 from cgmigrate.megatron.catalogue import Catalogue, load
-from cgmigrate.megatron.settings import FIELDS, Settings
+from cgmigrate.megatron.settings import FIELDS, Missing, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
@@ -32,17 +32,25 @@ class ToyDocument:
         self.text, self.path, self.catalogue = text, path, catalogue or load()
         self.problems: list[Problem] = []
         self.top_level: list[str] = []
-        self.skipped: list[tuple[Written, str]] = []
+        self.skipped: list[tuple[Use, str]] = []
         self.builds_on = ""
         self.lines = {match["key"]: match for match in LINE.finditer(text)}
         written = tuple(
-            Written(key, key, plain(match["value"]), Span(match.start(), match.end("value")))
+            Use(key, key, plain(match["value"]), Span(match.start(), match.end("value")))
             for key, match in self.lines.items()
             if key in FIELDS
         )
         neighbours = {key: plain(match["value"]) for key, match in self.lines.items() if key not in FIELDS}
         self.sites = [Site(0, ("model",), Span(0, len(text)), written, neighbours=neighbours)] if written else []
         self._again: ToyDocument | None = None
+
+    @property
+    def uses(self) -> Sequence[Use]:
+        return [use for site in self.sites for use in site.written]
+
+    def value_beside(self, _index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
+        match = self.lines.get(".".join(keys)) if not section else None
+        return plain(match["value"]) if match else Missing.ABSENT
 
     def comments(self) -> Sequence[Comment]:
         return comments_at(self.text, [Span(*match.span()) for match in re.finditer(r";[^\n]*", self.text)])

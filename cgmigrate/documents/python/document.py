@@ -32,7 +32,7 @@ from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners
-from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Written
+from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use, Written
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -42,6 +42,7 @@ from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python.surroundings import Surroundings
+    from cgmigrate.documents.uses import Appearances
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
 
@@ -148,6 +149,31 @@ class PythonDocument:
     def enclosing(self, offset: int) -> str:
         """Return the class and function around an offset; see ``sites.Document``."""
         return self._qualified_names.at(offset)
+
+    @property
+    def uses(self) -> Sequence[Use]:
+        """Every appearance of a setting; see ``sites.Document``."""
+        return self.appearances.uses
+
+    @cached_property
+    def appearances(self) -> Appearances:
+        """The appearances of settings, with the reasons of those that are no uses."""
+        from cgmigrate.documents.python.uses import RoleReader
+        from cgmigrate.documents.uses import Reason, appearances_in, classified
+
+        names = list(appearances_in(self.text, self.catalogue))
+        if is_part_of_megatron(self.path):
+            return classified(names, lambda _: Reason.MEGATRON)
+        if any(problem.kind in UNREADABLE for problem in self.problems):
+            return classified(names, lambda _: Reason.UNREAD)
+        written: dict[int, Use] = {}
+        for place, site in zip(self._places, self.sites, strict=True):
+            keys = {use.setting: use for use in site.written}
+            for item in place.items:
+                # Of two writes of one setting, the site has the last.
+                written[item.name.start] = replace(keys[item.field], value=item.value, span=item.span)
+        lines = sorted({self._source.line_of(name.span.start) for name in names})
+        return classified(names, RoleReader(self._source, lines, written, self._comments[0]))
 
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""

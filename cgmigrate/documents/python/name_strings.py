@@ -20,27 +20,13 @@ from cgmigrate.documents.python.read_messages import (
     through_hasattr,
 )
 from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.documents.python.use_owners import FIELDS_SET
 from cgmigrate.documents.python.use_report import Message, UseReport
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.settings import ENABLE
 
-_OUTPUT_FUNCTIONS = frozenset(
-    (
-        "print",
-        "warn",
-        "warning",
-        "warn_once",
-        "info",
-        "debug",
-        "error",
-        "exception",
-        "log",
-        "warning_once",
-        "print_rank_0",
-    )
-)
 _PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")
 
 
@@ -74,7 +60,7 @@ class NameStrings:
         name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
         if name in catalogue.deprecated or text == SCOPE_CLASS:
             self._name(node, name, text)
-        elif not self._is_for_people(node):
+        elif not is_for_people(self.source.ancestors(node)):
             self._other_text(node, text)
 
     def _name(self, node: ast.Constant, name: str, text: str) -> None:
@@ -147,19 +133,6 @@ class NameStrings:
                 return key is node
             case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[first, *_]):
                 return first is node
-        return False
-
-    def _is_for_people(self, node: ast.Constant) -> bool:
-        """Whether a string is a statement of its own, or part of one that raises, prints or logs."""
-        if isinstance(self.source.parent(node), ast.Expr):
-            return True
-        for around in self.source.ancestors(node):
-            if isinstance(around, ast.stmt):
-                return isinstance(around, (ast.Raise, ast.Assert))
-            if isinstance(around, ast.Call):
-                last = dotted(around.func).rpartition(".")[2]
-                if last in _OUTPUT_FUNCTIONS or last.endswith(("Error", "Warning")):
-                    return True
         return False
 
 

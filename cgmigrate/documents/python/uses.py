@@ -1,0 +1,159 @@
+"""The uses of settings in a Python file, each with its role: what the innermost node around a name does with it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.text_for_people import is_for_people
+from cgmigrate.documents.sites import Role, Use
+from cgmigrate.documents.uses import Appearance, Reason
+from cgmigrate.text.spans import Span
+
+_MESSAGE_ARGUMENTS = frozenset(("help", "match", "reason", "description", "msg", "message"))
+_EXACT_STRINGS = sys.version_info >= (3, 12)
+"""Whether the parts of an f-string have their own places in the text; before, they have that of the whole string."""
+
+
+@dataclass(slots=True)
+class RoleReader:
+    """Decides the role of each name; names have to come in the order of the text.
+
+    ``lines`` are those with a name, in order. ``written`` are the settings of sites by the offset of their names,
+    ``comments`` the spans of comments.
+    """
+
+    source: Source
+    lines: Sequence[int]
+    written: Mapping[int, Use]
+    comments: Sequence[Span]
+    _nodes: list[tuple[Span, ast.AST]] = field(default_factory=list)
+    _parents: dict[int, ast.AST] = field(default_factory=dict)
+    _around: list[tuple[Span, ast.AST]] = field(default_factory=list)
+    _next: int = 0
+    _next_comment: int = 0
+
+    def __post_init__(self) -> None:
+        stack: list[ast.AST] = [self.source.tree]
+        while stack:
+            node = stack.pop()
+            for child in ast.iter_child_nodes(node):
+                if self._has_name(child):
+                    self._parents[id(child)] = node
+                    stack.append(child)
+            if getattr(node, "end_lineno", None):
+                self._nodes.append((self.source.span(node), node))
+        # Of two nodes with one span, the inner one was added behind the outer one.
+        self._nodes.sort(key=lambda pair: (pair[0].start, -pair[0].end))
+
+    def _has_name(self, node: ast.AST) -> bool:
+        """Whether a name is on a line of a node."""
+        first = getattr(node, "lineno", 0)
+        if not first:
+            return True
+        first = min([first, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+        at = bisect_left(self.lines, first)
+        return at < len(self.lines) and self.lines[at] <= (getattr(node, "end_lineno", 0) or first)
+
+    def _ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        above = self._parents.get(id(node))
+        while above is not None:
+            yield above
+            above = self._parents.get(id(above))
+
+    def __call__(self, appearance: Appearance) -> Use | Reason:
+        """Return the use that a name is, or why it is none."""
+        if (use := self.written.get(appearance.span.start)) is not None:
+            return use
+        if self._is_in_comment(appearance.span):
+            return appearance.use(Role.MENTION)
+        node = self._innermost(appearance.span)
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+            return appearance.use(self._of_string(node, appearance))
+        return self._of_name(node, appearance)
+
+    def _is_in_comment(self, span: Span) -> bool:
+        while self._next_comment < len(self.comments) and self.comments[self._next_comment].end <= span.start:
+            self._next_comment += 1
+        at = self._next_comment
+        return at < len(self.comments) and self.comments[at].start <= span.start
+
+    def _innermost(self, span: Span) -> ast.AST:
+        """Return the innermost node around a name; the nodes around the one before are where it starts."""
+        while self._next < len(self._nodes) and self._nodes[self._next][0].start <= span.start:
+            self._around.append(self._nodes[self._next])
+            self._next += 1
+        self._around = [pair for pair in self._around if pair[0].end > span.start]
+        inside = [node for around, node in self._around if around.end >= span.end]
+        node = inside[-1] if inside else self.source.tree
+        if not _EXACT_STRINGS:
+            return next((above for above in inside if isinstance(above, ast.JoinedStr)), node)
+        return node
+
+    def _of_name(self, node: ast.AST, appearance: Appearance) -> Use | Reason:
+        match node:
+            case ast.Attribute(ctx=ctx):
+                role = Role.READ if isinstance(ctx, ast.Load) else Role.WRITE
+                return appearance.use(role, self.source.span(node))
+            case ast.keyword():
+                return appearance.use(Role.WRITE)
+            case ast.arg() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                return appearance.use(Role.DEFINE)
+            case ast.Name() if self._is_field(node):
+                return appearance.use(Role.DEFINE)
+        return Reason.IMPORT if isinstance(node, (ast.alias, ast.Import, ast.ImportFrom)) else Reason.VARIABLE
+
+    def _is_field(self, node: ast.Name) -> bool:
+        """Whether a name is a field of a class: `name: type`, `name = value` in its body."""
+        if not isinstance(node.ctx, ast.Store):
+            return False
+        statement = self._parents.get(id(node))
+        around = self._parents.get(id(statement)) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+        return isinstance(around, ast.ClassDef)
+
+    # --- strings --------------------------------------------------------------------------------
+
+    def _of_string(self, node: ast.Constant | ast.JoinedStr, appearance: Appearance) -> Role:
+        above = self._parents.get(id(node))
+        if isinstance(node, ast.Constant) and isinstance(above, ast.JoinedStr):
+            return self._of_text(above, appearance)
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and text.rpartition(".")[2] == appearance.key:
+            return self._of_key(node, appearance, above)
+        return self._of_text(node, appearance)
+
+    def _of_text(self, node: ast.expr, appearance: Appearance) -> Role:
+        """Return the role of a name in a longer text."""
+        if is_for_people(self._ancestors(node)) or self._is_about_message(node):
+            return Role.MENTION
+        behind = self.source.text[appearance.span.end : appearance.span.end + 3].lstrip("\"' ")
+        return Role.PRINT if appearance.key.startswith("--") or behind[:1] in ("=", ":") else Role.MENTION
+
+    def _is_about_message(self, node: ast.expr) -> bool:
+        """Whether a text is an argument that people read or that matches what they read: `help="…"`, `match="…"`."""
+        return any(
+            isinstance(above, ast.keyword) and above.arg in _MESSAGE_ARGUMENTS for above in self._ancestors(node)
+        )
+
+    def _of_key(self, node: ast.expr, appearance: Appearance, above: ast.AST | None) -> Role:
+        """Return the role of a string that is the name of a setting."""
+        flag = appearance.key.startswith("--")
+        role = Role.PRINT if flag and not isinstance(above, (ast.Compare, ast.Call)) else Role.READ
+        match above:
+            case ast.Call(func=func) if dotted(func).endswith("add_argument"):
+                role = Role.DEFINE
+            case ast.keyword(arg="dest"):
+                role = Role.DEFINE
+            case ast.Call(func=ast.Name(id="setattr")) | ast.Dict():
+                role = Role.WRITE
+            case ast.Subscript(slice=key, ctx=ctx) if key is node and not isinstance(ctx, ast.Load):
+                role = Role.WRITE
+            case ast.List() | ast.Tuple() | ast.Set():
+                role = Role.WRITE if flag else Role.DEFINE
+            case ast.Expr():
+                role = Role.MENTION
+        return role

@@ -1,0 +1,84 @@
+"""The appearances of settings in a text: each is a use with its role, or has a reason why it is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from cgmigrate.documents.sites import Role, Use
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.text.spans import Span
+
+
+class Reason(Enum):
+    """Why a name in the text is no use of the setting."""
+
+    IMPORT = "an import, which follows what the file uses"
+    VARIABLE = "a variable of the file's own"
+    ANCHOR = "the name of an anchor"
+    MEGATRON = "the code of megatron-core itself"
+    UNREAD = "the file cannot be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Appearance:
+    """One name of a setting in a text: the setting, the name as written, and where it is."""
+
+    setting: str
+    key: str
+    span: Span
+
+    def use(self, role: Role, span: Span | None = None) -> Use:
+        """Return the use that it is; ``span`` is what a diagnostic underlines, without it the name."""
+        return Use(self.setting, self.key, None, span or self.span, role)
+
+
+@dataclass(frozen=True, slots=True)
+class Appearances:
+    """All appearances of settings in a text: the uses in its order, and the others with their reasons."""
+
+    uses: tuple[Use, ...]
+    others: tuple[tuple[Appearance, Reason], ...]
+
+
+def classified(appearances: Iterable[Appearance], classify: Callable[[Appearance], Use | Reason]) -> Appearances:
+    """Return the appearances of a text, each as ``classify`` sees it."""
+    uses: list[Use] = []
+    others: list[tuple[Appearance, Reason]] = []
+    for appearance in appearances:
+        result = classify(appearance)
+        if isinstance(result, Use):
+            uses.append(result)
+        else:
+            others.append((appearance, result))
+    return Appearances(tuple(uses), tuple(others))
+
+
+def appearances_in(text: str, catalogue: Catalogue) -> Iterator[Appearance]:
+    """Yield each name and flag of a setting in a text that is no part of a longer name."""
+    by_key = _by_key(catalogue)
+    for match in _pattern(catalogue).finditer(text):
+        key = match.group()
+        yield Appearance(by_key[key.removeprefix("--").replace("-", "_")], key, Span(*match.span()))
+
+
+@lru_cache(maxsize=16)
+def _by_key(catalogue: Catalogue) -> dict[str, str]:
+    """Return spelling → setting; a flag without its dashes, with underscores."""
+    settings = catalogue.settings.values()
+    flags = [(flag, setting.name) for setting in settings for flag in (setting.flag, setting.no_flag) if flag]
+    return {flag.removeprefix("--").replace("-", "_"): name for flag, name in reversed(flags)} | {
+        setting.name: setting.name for setting in settings
+    }
+
+
+@lru_cache(maxsize=16)
+def _pattern(catalogue: Catalogue) -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, catalogue.settings), key=len, reverse=True))
+    settings = catalogue.settings.values()
+    flags = sorted({flag for setting in settings for flag in (setting.flag, setting.no_flag) if flag})
+    written = "|".join(sorted(map(re.escape, flags), key=len, reverse=True))
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:--)?(?:{names})(?![A-Za-z0-9_])|(?<![\w-])(?:{written})(?![\w-])")

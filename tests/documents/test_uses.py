@@ -1,0 +1,177 @@
+"""The uses of settings: every appearance of a name has a role, or a reason why it is no use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.sites import Role, SiteId, site_ids
+from cgmigrate.documents.syntax import document_of, syntax_of
+from cgmigrate.documents.uses import Reason, appearances_in
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.megatron.catalogue import load
+from tests.support.paths import ROOT
+
+WRITE, READ, DEFINE, PRINT, MENTION = Role
+
+
+def roles(document: YamlDocument | PythonDocument) -> list[Role | Reason]:
+    """The roles and reasons of all names of a document, in the order of the text."""
+    appearances = document.appearances
+    parts = [(use.span.start, use.role) for use in appearances.uses]
+    parts += [(other.span.start, reason) for other, reason in appearances.others]
+    return [what for _, what in sorted(parts, key=lambda part: part[0])]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("f(cuda_graph_scope=1)", [WRITE]),
+        ("f(cuda_graph_scope=cfg.cuda_graph_scope)", [WRITE, READ]),
+        ("f(check_for_nan_in_loss=1)", [WRITE]),
+        ("cfg.cuda_graph_scope = 1", [WRITE]),
+        ("cfg.cuda_graph_scope += [1]", [WRITE]),
+        ("a.cuda_graph_scope, b.cuda_graph_impl = 1, 2", [WRITE, WRITE]),
+        ("del cfg.cuda_graph_scope", [WRITE]),
+        ("setattr(cfg, 'cuda_graph_scope', 1)", [WRITE]),
+        ("setattr(cfg, 'check_for_nan_in_loss', 1)", [WRITE]),
+        ("d = {'cuda_graph_scope': 1}", [WRITE]),
+        ("d['cuda_graph_scope'] = 1", [WRITE]),
+        ("run(['--cuda-graph-scope', 'attn'])", [WRITE]),
+        ("run(['--no-check-for-nan-in-loss-and-grad'])", [WRITE]),
+        ("run(['model.cuda_graph_scope=[]'])", [WRITE]),
+        ("x = cfg.cuda_graph_scope", [READ]),
+        ("assert cfg.cuda_graph_scope == cfg.cuda_graph_modules", [READ, READ]),
+        ("x = 'attn' in cfg.cuda_graph_scope", [READ]),
+        ("x = getattr(cfg, 'cuda_graph_scope', None)", [READ]),
+        ("x = hasattr(cfg, 'cuda_graph_scope')", [READ]),
+        ("x = d['cuda_graph_scope']", [READ]),
+        ("x = d.get('cuda_graph_scope')", [READ]),
+        ("x = 'cuda_graph_scope' in d", [READ]),
+        ("x = '--cuda-graph-scope' in sys.argv", [READ]),
+        ("class A:\n    cuda_graph_scope: str = 'x'", [DEFINE]),
+        ("class A:\n    cuda_graph_scope = 'x'", [DEFINE]),
+        ("def f(cuda_graph_scope): pass", [DEFINE]),
+        ("def cuda_graph_scope(): pass", [DEFINE]),
+        ("parser.add_argument('--cuda-graph-scope', help='as --cuda-graph-scope')", [DEFINE, MENTION]),
+        ("NAMES = ['cuda_graph_scope', 'cuda_graph_impl']", [DEFINE, DEFINE]),
+        ("text = f'cuda_graph_scope: {x}'", [PRINT]),
+        ("text = f'--cuda-graph-scope {x}'", [PRINT]),
+        ("text = f'cuda_graph_scope={cfg.cuda_graph_scope}'", [PRINT, READ]),
+        ("print(f'cuda_graph_scope={x}')", [MENTION]),
+        ("raise ValueError('cuda_graph_scope: no')", [MENTION]),
+        ("with raises(E, match='cuda_graph_scope=x'): pass", [MENTION]),
+        ("def f():\n    'Set cuda_graph_scope=x.'", [MENTION]),
+        ("x = 1  # cuda_graph_scope: no", [MENTION]),
+        ("f(\n    1,  # cuda_graph_scope\n)", [MENTION]),
+        ("cuda_graph_scope = 1", [Reason.VARIABLE]),
+        ("from a import cuda_graph_scope", [Reason.IMPORT]),
+        ("enable_cuda_graphs = vision_cuda_graph_scope = _cuda_graph_impl = 1", []),
+        ("f(cuda_graph_scope=", [Reason.UNREAD]),
+    ],
+)
+def test_roles_in_python(code: str, expected: list[Role | Reason]) -> None:
+    assert roles(PythonDocument(code + "\n")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cuda_graph_scope: attn", [WRITE]),
+        ("a.b.cuda_graph_scope: attn", [WRITE]),
+        ("'cuda_graph_scope': attn", [WRITE]),
+        ("--cuda-graph-scope: attn", [WRITE]),
+        ("check_for_nan_in_loss: false", [WRITE]),
+        ("a: python x.py --cuda-graph-scope attn", [WRITE]),
+        ("a: python x.py model.cuda_graph_scope=[]", [WRITE]),
+        ("a: ${model.cuda_graph_scope}", [READ]),
+        ("a: [cuda_graph_scope]", [DEFINE]),
+        ("a: see cuda_graph_scope", [MENTION]),
+        ("a: 1  # cuda_graph_scope", [MENTION]),
+        ("a: |\n  cuda_graph_scope\n  # cuda_graph_scope", [MENTION, MENTION]),
+        ("a: &cuda_graph_scope 1", [Reason.ANCHOR]),
+        ("enable_cuda_graphs: 1", []),
+        ("a: [cuda_graph_scope", [Reason.UNREAD]),
+    ],
+)
+def test_roles_in_yaml(text: str, expected: list[Role | Reason]) -> None:
+    assert roles(YamlDocument(text + "\n")) == expected
+
+
+def test_the_settings_of_sites_are_uses() -> None:
+    code = """
+        config = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=["attn"])
+        config.cuda_graph_scope = []
+        config.cuda_graph_scope = ["mlp"]
+        run(["--cuda-graph-impl", "local"])
+        """
+    yaml = YamlDocument("m: {cuda_graph_impl: local, cuda_graph_scope: full}\n")
+    for document in (PythonDocument(dedent(code)), yaml):
+        assert all(use in document.uses for site in document.sites for use in site.written)
+    values = [use.value for use in PythonDocument(dedent(code)).uses if use.setting == "cuda_graph_scope"]
+    assert values == [["attn"], [], ["mlp"]]
+
+
+def test_a_read_underlines_its_object() -> None:
+    (use,) = PythonDocument("x = cfg.model.cuda_graph_scope\n").uses
+    assert (use.span.start, use.span.end, use.setting) == (4, 30, "cuda_graph_scope")
+
+
+FILES = sorted(path for path in (ROOT / "tests/fixtures").rglob("*") if path.suffix in (".py", ".yaml", ".yml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "tests/fixtures")))
+def test_every_name_in_a_file_is_a_use_or_has_a_reason(path: Path) -> None:
+    text = path.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
+    syntax = syntax_of(path.name)
+    assert syntax is not None
+    document = document_of(str(path), text, syntax, load())
+    names = list(appearances_in(text, load()))
+    uses, others = document.appearances.uses, document.appearances.others
+    assert len(uses) + len(others) == len(names)
+    assert [use for use in uses if use.setting not in text and use.key not in text] == []
+
+
+PIECES = st.sampled_from(
+    [
+        "cfg.cuda_graph_scope = 1",
+        "x = cfg.cuda_graph_impl  # cuda_graph_impl",
+        "f(cuda_graph_scope=[a.cuda_graph_impl])",
+        'x = f"""\ncuda_graph_scope={cfg.cuda_graph_scope}\n"""',
+        "def g(cuda_graph_scope=1):\n    return cuda_graph_scope",
+        "class A:\n    cuda_graph_impl: int = 1",
+        "y = ['--cuda-graph-scope',  # cuda_graph_scope\n     'attn']",
+        "pass",
+    ]
+)
+
+
+@given(st.lists(PIECES, min_size=1, max_size=8))
+def test_roles_do_not_depend_on_what_is_around(pieces: list[str]) -> None:
+    expected = [role for piece in pieces for role in roles(PythonDocument(piece + "\n"))]
+    assert roles(PythonDocument("\n".join(pieces) + "\n")) == expected
+
+
+def test_identities_of_sites() -> None:
+    code = """
+        def recipe():
+            cfg.model.cuda_graph_impl = "local"
+            if x:
+                cfg.model.cuda_graph_impl = "none"
+
+        class A:
+            def build(self):
+                self.config.cuda_graph_impl = "local"
+        """
+    document = PythonDocument(dedent(code), "/project/a.py")
+    places = ["recipe: cfg.model", "recipe: cfg.model (2)", "A.build: self.config"]
+    assert site_ids(document) == [SiteId("/project/a.py", place) for place in places]
+    moved = PythonDocument("import os\n" + dedent(code), "/project/a.py")
+    assert site_ids(moved) == site_ids(document)
+    yaml = YamlDocument("a:\n  - {cuda_graph_impl: local}\n  - {cuda_graph_impl: none}\n", "/project/a.yaml")
+    assert [site.place for site in site_ids(yaml)] == ["a", "a (2)"]
