@@ -169,6 +169,26 @@ EXPOSED = {
         "the program that gets these arguments is not known as Megatron's",
     ),
     "overrides": ("launch(['model.cuda_graph_scope=[attn]'])\n", "overrides a configuration"),
+    "a dict that another is unpacked into": (
+        "def f(base):\n"
+        "    return TransformerConfig(**{'cuda_graph_impl': 'local', 'cuda_graph_scope': ['attn'], **base})\n",
+        "`**base` may hold settings as well",
+    ),
+    "a dict inside another is unpacked into it": (
+        "def f(base):\n"
+        "    return TransformerConfig(**{**{**base}, 'cuda_graph_impl': 'local', 'cuda_graph_scope': ['attn']})\n",
+        "`**base` may hold settings as well",
+    ),
+    "a dict with a computed key": (
+        "def f(key):\n"
+        "    return TransformerConfig(**{key: 1, 'cuda_graph_impl': 'local', 'cuda_graph_scope': ['attn']})\n",
+        "the key `key` may be a setting",
+    ),
+    "a dict made of another": (
+        "def f(base):\n"
+        "    return TransformerConfig(**dict(base, cuda_graph_impl='local', cuda_graph_scope=['attn']))\n",
+        "`**base` may hold settings as well",
+    ),
     "a dict": (
         "megatron_cfg = {'cuda_graph_impl': 'transformer_engine', 'cuda_graph_scope': ['attn']}\n",
         "reads the keys",
@@ -193,6 +213,9 @@ def test_a_condition_that_is_cut_in_a_message_shows_it() -> None:
 
 
 FOLLOWED = {
+    "a dict that a literal is unpacked into": (
+        "config = TransformerConfig(**{**{'x': 2}, 'cuda_graph_impl': 'local', 'cuda_graph_scope': ['attn']})\n"
+    ),
     "made and used here": f"def f():\n{MADE}{PAIR}    pretrain(cfg)\n",
     "a script": 'if __name__ == "__main__":\n' + MADE + PAIR + "    pretrain(config=cfg)\n",
     "a helper that names no setting": (

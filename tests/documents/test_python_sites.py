@@ -474,6 +474,31 @@ def test_one_undecided_statement_holds_all_of_its_object() -> None:
     assert "CG003" in result.rules
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{**base, "enable_cuda_graph": False}', "{**base}"),
+        ('{"enable_cuda_graph": False, **base}', "{**base}"),
+        ('{**base, "enable_cuda_graph": False, **more}', "{**base, **more}"),
+    ],
+)
+def test_a_key_beside_a_dict_that_is_spread(before: str, after: str) -> None:
+    call = "def f(base, more):\n    return TransformerConfig(**{})\n"
+    check_fixed(call.replace("{}", before), call.replace("{}", after), unsafe=True)
+
+
+def test_a_syntax_error_is_reported_at_its_line() -> None:
+    document = PythonDocument("import megatron\nx = 1\ncuda_graph_scope = = 2\n", "x.py")
+    (problem,) = document.problems
+    assert document.text[problem.span.start : problem.span.end] == "cuda_graph_scope = = 2"
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "null"), (True, "true"), (["attn", "mlp"], "[attn,mlp]")])
+def test_a_value_of_an_override_is_spelled_as_hydra_reads_it(value: object, text: str) -> None:
+    document = PythonDocument("launch(['model.cuda_graph_scope=[attn]'])\n", "x.py")
+    assert document.spelled(0, "cuda_graph_modules", value) == f'"model.cuda_graph_modules={text}"'
+
+
 def test_setattr() -> None:
     check_fixed(
         'setattr(cfg.model, "cuda_graph_impl", "transformer_engine")\nsetattr(cfg.model, "cuda_graph_scope", ["attn"])\n',

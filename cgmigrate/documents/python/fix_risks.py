@@ -84,12 +84,8 @@ class FixRisks:
 
     def _spreads(self, call: ast.Call) -> str:
         """Check for ``T(**kwargs, cuda_graph_scope=...)``: what is unpacked may contain the other settings."""
-        for keyword in call.keywords:
-            value = keyword.value
-            is_dict = isinstance(value, ast.Call) and dotted(value.func) == "dict"
-            if keyword.arg is None and not isinstance(value, ast.Dict) and not is_dict:
-                return f"`**{ast.unparse(value)[:60]}` may hold settings as well (line {value.lineno})"
-        return ""
+        unpacked = (keyword.value for keyword in call.keywords if keyword.arg is None)
+        return next(filter(None, map(_unknown_keys, unpacked)), "")
 
     def _validates(self, name: str) -> bool:
         """Whether a constructor validates: Megatron's does, unless a class of this file defines one of its own."""
@@ -116,6 +112,8 @@ class FixRisks:
 
     def _dict(self, place: Place, node: ast.AST | None) -> str:
         parent = self._source.parent(node) if node is not None else None
+        if isinstance(node, ast.Dict) and (why := _unknown_keys(node)):
+            return why
         if isinstance(parent, ast.keyword) and parent.arg is None:
             return self._spread(parent)
         if place.callee and isinstance(parent, ast.Assign) and function_around(self._source.ancestors(parent)):
@@ -139,6 +137,20 @@ class FixRisks:
             known = any(isinstance(word, str) and _PROGRAM.fullmatch(word) for word in words)
             return "" if known else "the program that gets these arguments is not known as Megatron's"
         return "other code may add arguments to this list, or read them from it"
+
+
+def _unknown_keys(value: ast.expr) -> str:
+    """Return which part of an unpacked mapping may contain settings that the code does not show; empty if none."""
+    match value:
+        case ast.Dict(keys=keys, values=values):
+            if computed := next((key for key in keys if key is not None and not isinstance(key, ast.Constant)), None):
+                return f"the key `{ast.unparse(computed)[:60]}` may be a setting (line {computed.lineno})"
+            parts = [part for key, part in zip(keys, values, strict=True) if key is None]
+        case ast.Call(func=ast.Name(id="dict"), args=args, keywords=keywords):
+            parts = [*args, *(keyword.value for keyword in keywords if keyword.arg is None)]
+        case _:
+            return f"`**{ast.unparse(value)[:60]}` may hold settings as well (line {value.lineno})"
+    return next(filter(None, map(_unknown_keys, parts)), "")
 
 
 def _base(statement: ast.AST) -> ast.AST:
