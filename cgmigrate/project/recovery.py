@@ -15,6 +15,7 @@ from cgmigrate.project.journal import Entries
 from cgmigrate.project.revert import Reverted, State, revert, state_of
 from cgmigrate.project.set_record import Recorded, RecordedFile
 from cgmigrate.project.temporary_files import remove_leftovers
+from cgmigrate.project.write_lock import write_lock
 
 PATIENCE = 3.0
 """Seconds to wait for another process that writes files of the same checkout."""
@@ -73,7 +74,8 @@ def _recover(path: str, roots: set[str]) -> Recovery | None:
             return None
         # Now it does not change any more.
         recorded = set_record.read(descriptor)
-        recovery = _end(recorded) if recorded is not None else None
+        with write_lock():
+            recovery = _end(recorded) if recorded is not None else None
         if recovery is None or not recovery.reverted.failed:
             set_record.remove(path)
         return recovery

@@ -7,8 +7,10 @@ Until the third line is complete and on the disk no file of the set is written.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -54,9 +56,7 @@ class SetRecord:
 
     def __init__(self, files: Sequence[RecordedFile], journal: str, key: str) -> None:
         folder = records_folder()
-        if not os.path.isdir(folder):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            sync_folder(os.path.dirname(folder))
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         self._descriptor, self.path = create(folder)
         try:
             head = {
@@ -76,7 +76,9 @@ class SetRecord:
         """Write to the disk that files may be written from now on, and which of them in place."""
         write_all(self._descriptor, _line(list(in_place)))
         os.fsync(self._descriptor)
-        sync_folder(os.path.dirname(self.path))
+        folder = os.path.dirname(self.path)
+        sync_folder(folder)
+        sync_folder(os.path.dirname(folder))
 
     def discard(self) -> None:
         """Remove the record: the set is written, or none of it is."""
@@ -114,9 +116,13 @@ def _host() -> str:
 
 @contextmanager
 def opened(path: str) -> Iterator[int]:
-    """Open a record. Raises OSError."""
+    """Open a record. Raises OSError, also if somebody else may have written it."""
     descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
+        status = os.fstat(descriptor)
+        # What it says is written to files: it must not come from another user, or out of a git checkout.
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077 or not stat.S_ISREG(status.st_mode):
+            raise PermissionError(errno.EPERM, "not a private file of this user", path)
         yield descriptor
     finally:
         os.close(descriptor)

@@ -16,6 +16,7 @@ from cgmigrate.project.journal import Entries, Journal
 from cgmigrate.project.revert import revert
 from cgmigrate.project.set_record import RecordedFile, SetRecord
 from cgmigrate.project.write import Replacement, WriteError, sync_folder
+from cgmigrate.project.write_lock import write_lock
 
 _NAMES = 20
 """Files of a set that an error names."""
@@ -89,7 +90,6 @@ def _replacements(changes: Sequence[FileChange]) -> list[Replacement]:
         if same.after != new.after:
             raise WriteError(f"{same.path} and {new.path} are the same file and would get different contents")
     changed = [new for new in of_file.values() if new.before != new.after]
-    # In one order: of two processes that write the same files, one fails at the first of them.
     return sorted(changed, key=lambda new: new.target)
 
 
@@ -105,12 +105,7 @@ class _Transaction:
     def run(self) -> None:
         """Write all files. Raises WriteError, after those that were written are reverted."""
         try:
-            try:
-                self._prepare()
-                self._apply()
-            except BaseException as error:
-                self._revert(error)
-                raise
+            self._write()
             for folder in {os.path.dirname(new.target) for new in self._replacements}:
                 sync_folder(folder)
             if self._record is not None:
@@ -118,6 +113,16 @@ class _Transaction:
         finally:
             if self._record is not None:
                 self._record.close()
+
+    def _write(self) -> None:
+        with ExitStack() as locks:
+            try:
+                self._prepare()
+                locks.enter_context(write_lock())
+                self._apply()
+            except BaseException as error:
+                self._revert(error)
+                raise
 
     def _prepare(self) -> None:
         # A single rename is whole or not done, so it needs no record.

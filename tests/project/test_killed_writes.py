@@ -20,7 +20,8 @@ from cgmigrate.project.undo import undo
 from tests.support.killed_processes import Processes, as_job, wait_for
 
 NIGHTLY = bool(os.environ.get("CGMIGRATE_NIGHTLY"))
-KILLS = 200 if NIGHTLY else 10
+KILLS = 200 if NIGHTLY else 6
+TURNS = 200 if NIGHTLY else 60
 
 Change = tuple[str, bytes, bytes]
 
@@ -99,7 +100,7 @@ class Expected:
 def numbers(count: int, total: int, seed: int) -> list[int]:
     """Return so many numbers of calls or lines, the first and the last ones among them."""
     chosen = random.Random(seed).sample(range(1, total + 1), min(count, total))
-    return sorted({*chosen, *range(max(1, total - 5), total + 1)})
+    return sorted({*chosen, *range(max(1, total - 2), total + 1)})
 
 
 def kill_and_recover(expected: Expected, processes: Processes, where: str, number: int) -> tuple[bool, str]:
@@ -174,14 +175,16 @@ def test_a_set_is_whole_after_a_kill_while_it_is_recovered(project: Path, proces
         processes.run("recover", **{where: number // 2 + 1})
         list(recover([str(project)]))
         assert expected.check_whole() == "old"
-    print(f"{where}: {KILLS} kills of {total} while a set was recovered")
+    print(f"{where}: kills at {len(numbers(KILLS, total, seed=3))} of {total} while a set was recovered")
 
 
 @pytest.mark.parametrize("where", ["call", "rename", "line"])
 def test_an_undo_that_is_killed_is_finished_by_the_next(project: Path, processes: Processes, where: str) -> None:
     expected = Expected(project, tree(project))
     job = as_job([expected.changes])
-    for number in numbers(KILLS, count(expected, processes, where, "undo"), seed=4):
+    total = count(expected, processes, where, "undo")
+    print(f"{where}: kills at {len(numbers(KILLS, total, seed=4))} of {total} of an undo")
+    for number in numbers(KILLS, total, seed=4):
         processes.run("write", job)
         assert processes.run("undo", **{where: number})["killed"]
         list(recover([str(project)]))
@@ -340,7 +343,7 @@ from cgmigrate.project.recovery import recover
 from cgmigrate.project.transaction import write_sets
 number, written = int(sys.argv[1]), 0
 paths = [f"{name}.yaml" for name in "abcdefgh"]
-for turn in range(200):
+for turn in range(int(sys.argv[2])):
     for ended in recover(["."]):
         assert ended.is_live or not ended.reverted.files, ended
     now = [open(path, "rb").read() for path in paths]
@@ -354,7 +357,9 @@ print(written)
     for name in "abcdefgh":
         (project / f"{name}.yaml").write_bytes(b"0")
     started = [
-        subprocess.Popen([sys.executable, "-c", code, str(n)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(n), str(TURNS)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         for n in range(4)
     ]
     written = []
@@ -404,11 +409,39 @@ def test_without_locks_a_running_writer_is_left_alone(
     processes.end()
 
 
+@pytest.mark.parametrize("how", ["readable", "owner"])
+def test_a_record_that_somebody_else_may_have_written_is_not_used(
+    project: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Such as one that is committed: git gives every file to all to read."""
+    expected = Expected(project, tree(project))
+    processes.run("write", as_job([expected.changes]), rename=20)
+    now = contents(expected.changes)
+    if how == "readable":
+        os.chmod(records()[0], 0o644)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert list(recover([str(project)])) == []
+    assert contents(expected.changes) == now and len(records()) == 1
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe.yaml", b"a\nb.yaml", "\u202e\U0001f600.yaml".encode()])
+def test_any_name_of_a_file(project: Path, processes: Processes, name: bytes) -> None:
+    paths = [os.fsdecode(name), "other.yaml"]
+    for path in paths:
+        Path(path).write_bytes(b"old\n")
+    processes.run("write", as_job([[(path, b"old\n", b"new\n") for path in paths]]), rename=1)
+    assert {Path(path).read_bytes() for path in paths} == {b"old\n", b"new\n"}
+    (ended,) = recover([str(project)])
+    assert {Path(path).read_bytes() for path in paths} == {b"old\n"} and len(ended.reverted.files) == 1
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]\n", b"{}\n[]\n", b"\xff\n\n", b"1\n2\n3\n"])
 def test_a_record_that_is_not_complete_is_removed(project: Path, content: bytes) -> None:
     folder = Path(records_folder())
     folder.mkdir(parents=True)
     (folder / ".cgmigrate-abcdefgh.tmp").write_bytes(content)
+    (folder / ".cgmigrate-abcdefgh.tmp").chmod(0o600)
     (folder / ".cgmigrate-folder").mkdir()
     (folder / "notes").write_bytes(content)
     assert list(recover([str(project)])) == []

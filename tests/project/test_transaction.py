@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgmigrate.project import cache_folder
+from cgmigrate.project import cache_folder, write_lock
 from cgmigrate.project.cache_folder import records
 from cgmigrate.project.edit_sets import EditSet, FileChange
 from cgmigrate.project.journal import Journal, journals_folder, lines_of, runs_in
@@ -331,7 +332,7 @@ def test_one_file_needs_no_record(files: list[Path], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor) or real(descriptor))
     write_set(set_of("a.yaml"), Journal())
     assert len(synced) == 2, "the new file and its folder"
-    assert not Path(cache_folder.records_folder()).exists()
+    assert os.listdir(cache_folder.records_folder()) == ["lock"]
 
 
 @given(st.binary(max_size=30), st.binary(max_size=30), st.data())
@@ -360,6 +361,20 @@ def test_the_cache_folder_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatc
 
 def test_all_errors_are_write_errors() -> None:
     assert issubclass(SetError, WriteError)
+
+
+def test_a_lock_that_is_never_released_delays_a_write_and_no_more(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_lock, "PATIENCE", 0.2)
+    with write_lock.write_lock():
+        start = time.monotonic()
+        write_set(set_of())
+        assert time.monotonic() - start >= 0.2
+    assert contents() == [NEW] * 3
+    start = time.monotonic()
+    write_set(EditSet("", (FileChange("a.yaml", NEW, OLD),)))
+    assert time.monotonic() - start < 0.2
 
 
 # --- undo -----------------------------------------------------------------------------------------------
