@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from cgmigrate.documents.changes import same
 from cgmigrate.documents.sites import Site
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE, Settings
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import Settings
 
 
 def effective(sites: Sequence[Site]) -> dict[int, Settings]:
@@ -46,18 +47,9 @@ def components(sites: Sequence[Site]) -> list[list[int]]:
     return list(result.values())
 
 
-UNSET: Settings = {
-    ENABLE: False,
-    EXTERNAL: False,
-    IMPL: "none",
-    SCOPE: None,
-    MODULES: [],
-    INFERENCE: None,
-}
-"""The values that a site writes to unset settings that it inherits."""
-
-
-def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[int, Settings]) -> dict[int, Settings]:
+def own_after(
+    sites: Sequence[Site], component: Sequence[int], finals: Mapping[int, Settings], catalogue: Catalogue
+) -> dict[int, Settings]:
     """Return the own settings that give each site of a component its final settings.
 
     A setting that its sources will have is written only if the site wrote it before, or one that it
@@ -72,21 +64,18 @@ def own_after(sites: Sequence[Site], component: Sequence[int], finals: Mapping[i
         own = {
             name: value
             for name, value in final.items()
-            if name not in inherited or not same(inherited[name], value) or wrote(site, name)
+            if name not in inherited or not same(inherited[name], value) or wrote(site, name, catalogue)
         }
-        own |= {name: UNSET[name] for name in inherited if name not in final and name in UNSET}
+        own |= {name: catalogue[name].unset for name in inherited if name not in final and name in catalogue.name_set}
         rewrites[index] = own
         done[index] = {**inherited, **own}
     return rewrites
 
 
-_OLDER_NAMES = {IMPL: (ENABLE, EXTERNAL), MODULES: (SCOPE,), INFERENCE: (SCOPE, MODULES)}
-
-
-def wrote(site: Site, name: str) -> bool:
+def wrote(site: Site, name: str, catalogue: Catalogue) -> bool:
     """Return whether the site wrote this setting itself before, under this or an older name."""
     # A boolean that is false names no implementation.
-    return name in site.own or any(site.own.get(old, False) is not False for old in _OLDER_NAMES.get(name, ()))
+    return name in site.own or any(site.own.get(old, False) is not False for old in catalogue.older_names(name))
 
 
 def _inherited(site: Site, done: Mapping[int, Settings]) -> Settings:

@@ -12,40 +12,45 @@ import ast
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from cgmigrate.documents.python.source import Source
-from cgmigrate.megatron.settings import DEPRECATED
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
 
-_NAME = r"(enable_cuda_graph|external_cuda_graph|cuda_graph_scope)"
-_CANDIDATE = re.compile(
-    rf"[\"']([A-Za-z_0-9]+[.])*{_NAME}[\"']|^[ \t]+{_NAME}[ \t]*:|[.]{_NAME}(?![A-Za-z_0-9])", re.MULTILINE
-)
-_FOR_GIT = r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|^[[:blank:]]+NAME[[:blank:]]*:|[.]NAME([^A-Za-z_0-9]|$)".replace(
-    "NAME", _NAME
-)
+_FOR_GIT = r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|^[[:blank:]]+NAME[[:blank:]]*:|[.]NAME([^A-Za-z_0-9]|$)"
 _MOST_BYTES = 1024 * 1024
 _GETTERS = frozenset(("get", "pop", "setdefault", "select"))
 
 
-def readers_of_keys(top: str | None, sources: Iterable[tuple[str, bytes]]) -> dict[str, str]:
+@lru_cache(maxsize=8)
+def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of a line that may read a deprecated setting by its name."""
+    name = f"({catalogue.alternatives(deprecated=True)})"
+    return re.compile(
+        rf"[\"']([A-Za-z_0-9]+[.])*{name}[\"']|^[ \t]+{name}[ \t]*:|[.]{name}(?![A-Za-z_0-9])", re.MULTILINE
+    )
+
+
+def readers_of_keys(top: str | None, sources: Iterable[tuple[str, bytes]], catalogue: Catalogue) -> dict[str, str]:
     """Return old name → ``file:line`` of code that reads it by name.
 
     ``top`` is the checkout to search, None where there is none; ``sources`` are Python files that the run has read.
     """
     from cgmigrate.project.checkout import tracked_python
 
+    pattern = _FOR_GIT.replace("NAME", f"({catalogue.alternatives(deprecated=True)})")
     texts = dict(sources)
-    paths = {*texts, *(tracked_python(top, _FOR_GIT) if top else ())}
+    paths = {*texts, *(tracked_python(top, pattern) if top else ())}
     places: dict[str, str] = {}
     # A test that reads a name shows less than the code under test.
     for path in sorted(paths, key=lambda path: ("test" in path, path)):
         if not is_part_of_megatron(os.path.abspath(path)):
-            for name, line in _reads(texts.get(path) or _bytes_of(path)):
+            for name, line in _reads(texts.get(path) or _bytes_of(path), catalogue):
                 places.setdefault(name, f"{path}:{line}")
-        if len(places) == len(DEPRECATED):
+        if len(places) == len(catalogue.deprecated):
             break
     return places
 
@@ -57,17 +62,17 @@ def _bytes_of(path: str) -> bytes:
         return b""
 
 
-def _reads(data: bytes) -> Iterator[tuple[str, int]]:
+def _reads(data: bytes, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
     """Return the old names that a file reads by name, each with its line."""
     try:
         text, _ = decode(data)
-        if not _CANDIDATE.search(text):
+        if not _candidate(catalogue).search(text):
             return
-        source = Source(text)
+        source = Source(text, catalogue)
     except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in source.walk():
-        if (name := _name_read(node, source)) in DEPRECATED:
+        if (name := _name_read(node, source)) in catalogue.deprecated:
             yield name, getattr(node, "lineno", 0)
 
 

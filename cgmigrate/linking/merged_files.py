@@ -30,8 +30,7 @@ MOST_FILES = 2_000
 """Files of one group; beyond this number the group is not known."""
 _EXTENDS = frozenset(("extends", "_extends_", "inherits", "_base_"))
 _PATH = re.compile(r"(?!/)[^${}@\s]+\.ya?ml")
-_SPECIAL = re.compile(r"_override_|\$\{[^}]*cuda_graph")
-"""Markers with which a loader does something else than merge, and interpolations of a setting by its name."""
+_INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 
 KeyPath = tuple[str, ...]
 
@@ -159,9 +158,16 @@ def _has_cycle(members: Mapping[str, Sequence[str]]) -> bool:
         done |= new
 
 
+def _is_special(document: YamlDocument) -> bool:
+    """Whether a loader does something else than merge, or an interpolation names a setting."""
+    if "_override_" in document.text:
+        return True
+    return any(document.catalogue.is_in(match.group()) for match in _INTERPOLATION.finditer(document.text))
+
+
 def parents_of(path: str, document: YamlDocument) -> tuple[str, ...] | None:
     """Return the real paths of the files that one is merged over, the last one nearest; None in an unknown form."""
-    if len(document.roots) != 1 or document.roots[0].kind != "map" or _SPECIAL.search(document.text):
+    if len(document.roots) != 1 or document.roots[0].kind != "map" or _is_special(document):
         return None if document.builds_on or files_named(path, document.top_level_words) else ()
     named = [(key.value, value) for key, value in document.roots[0].pairs() if _is_reference(key, value, path)]
     if not named:

@@ -14,6 +14,7 @@ from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import (
     ENABLE,
     EXTERNAL,
+    FIELDS,
     IMPL,
     INFERENCE,
     MODULES,
@@ -39,7 +40,7 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     for reason in filter(None, (owner.conflict, site.blocked_by)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))
-    if any(isinstance(value, Undecided) for value in before.values()):
+    if any(isinstance(before.get(name), Undecided) for name in FIELDS):
         case = case.block("another setting of the same configuration is computed when the file is used")
         return replace(case, matches=_matches_of_names(case, context))
     return _migrated(case, context)

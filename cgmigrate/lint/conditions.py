@@ -40,6 +40,8 @@ class State:
     """Code of the target's refusal, empty if it accepts the settings."""
     surroundings: Surroundings | None = None
     """None if nothing is known of them."""
+    names: frozenset[str] = frozenset(FIELDS)
+    """The settings of which a site is made: one that is not among ``settings`` is absent."""
     before: Settings = field(default_factory=dict)
     """The settings before any fix; one that is not among ``settings`` any more is absent."""
 
@@ -47,7 +49,7 @@ class State:
         """Return the value of a setting, ``Undecided`` if it is written and not known, or ``Missing``."""
         if name in self.settings:
             return self.settings[name]
-        if name in FIELDS or name in self.before:
+        if name in self.names or name in self.before:
             return Missing.ABSENT
         return Missing.UNKNOWN if self.surroundings is None else self.surroundings.get(name)
 

@@ -155,7 +155,8 @@ class SiteCase:
     def state(self, settings: Settings, target: Release, rejected: str = "") -> State:
         """Return what conditions are evaluated on if the site has these settings."""
         reader = _reader_name(self.reader)
-        return State(settings, reader, self.source, target, rejected, self.surroundings, before=self.before)
+        names = self.document.catalogue.name_set
+        return State(settings, reader, self.source, target, rejected, self.surroundings, names, self.before)
 
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""

@@ -167,7 +167,11 @@ def _additions(
     for name, value in rewrites[index].items():
         source = next((one for one in site.inherits if name in (cases[one].after or {})), None)
         source = next(iter(site.inherits), None) if source is None else source
-        if wrote(site, name) or source is None or group.path(source) == group.path(index):
+        if (
+            wrote(site, name, group.document(index).catalogue)
+            or source is None
+            or group.path(source) == group.path(index)
+        ):
             continue
         after = (cases[source].after or {}).get(name, ABSENT)
         will = "will not set it" if after is ABSENT else f"will set it to `{_shown(after)}`"

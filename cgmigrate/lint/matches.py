@@ -10,11 +10,8 @@ from cgmigrate.documents.sites import Site, Written
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
 from cgmigrate.lint.refusals import refusal_of
 from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Settings, Undecided
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings, Undecided
 from cgmigrate.megatron.types import Rejected
-
-_OLDER_NAMES = {MODULES: SCOPE, IMPL: ENABLE}
-"""New name → the old one that a diagnostic underlines where the new one is not written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +25,10 @@ class Match:
     """The settings at fault, where the case is about a refusal."""
 
 
-def place_of(fields: Sequence[str], site: Site) -> Written | None:
-    """Return the first of some settings that the site itself writes, which is where a diagnostic points."""
-    by_name = {written.field: written for written in site.written}
-    older = [_OLDER_NAMES[name] for name in fields if name in _OLDER_NAMES]
+def place_of(fields: Sequence[str], case: SiteCase) -> Written | None:
+    """Return the first of some settings that the site itself writes, or an older one, where a diagnostic points."""
+    by_name = {written.field: written for written in case.site.written}
+    older = [old for name in fields for old in case.document.catalogue.older_names(name)[:1]]
     return next((by_name[name] for name in (*fields, *older) if name in by_name), None)
 
 
@@ -41,7 +38,7 @@ def migrating_matches(case: SiteCase, changes: Sequence[Change]) -> list[Match]:
     matches = [
         Match(rule, match, written)
         for rule, match in case.matches
-        if (written := place_of(rule.fields, site)) is not None
+        if (written := place_of(rule.fields, case)) is not None
     ]
     if not matches and changes:
         # The site only inherits what the rule is about, and changes together with its source.
@@ -88,7 +85,7 @@ def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, conte
             continue
         refused = refusal.fields if refusal and match.about_refusal else ()
         refusal_explained = refusal_explained or match.about_refusal
-        written = place_of((*refused, *rule.fields), case.site)
+        written = place_of((*refused, *rule.fields), case)
         if written is not None:
             yield Match(rule, match, written, refused)
 

@@ -8,7 +8,7 @@ from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
 from cgmigrate.lint.refusals import refusal_of
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, SPLIT_IN, Release
-from cgmigrate.megatron.settings import FIELDS, SCOPE
+from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Capture, Reader
 
 _ASSIGNED = re.compile(r"`\{(\w+)\}: ([^`]+)`")
@@ -20,7 +20,7 @@ def message(template: str, case: SiteCase, context: Context) -> str:
     if "{" not in template:
         return template
     filled = _ASSIGNED.sub(lambda match: f"`{_spelled(case, *match.groups())}`", template)
-    for name in FIELDS:
+    for name in case.document.catalogue.settings:
         filled = filled.replace("{" + name + "}", case.site.written_as(name))
     filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
     if "{reason}" in filled or "{refuser}" in filled:

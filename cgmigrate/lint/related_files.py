@@ -31,7 +31,7 @@ class RelatedFiles:
     """Returns the settings that a file may have."""
     _yaml: YamlFiles | None = None
     _merged_into: dict[str, str] | None = None
-    _key_readers: dict[str | None, Mapping[str, str]] = field(default_factory=dict)
+    _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
         """Return the relations of a YAML file."""
@@ -46,7 +46,7 @@ class RelatedFiles:
         return Relations(
             builds_on=document.builds_on or ", ".join(f"{key}: {word}" for key, word in named),
             merged_into=self._all_merged_into().get(path, "") or self._merged_over(path),
-            key_readers=self._readers_of_keys(path),
+            key_readers=self._readers_of_keys(path, document.catalogue),
         )
 
     def parsed(self, source: Source) -> Document | None:
@@ -59,7 +59,7 @@ class RelatedFiles:
         """Return the code that reads the keys of a YAML file, whose merges are known."""
         from cgmigrate.lint.relations import Relations
 
-        return Relations(key_readers=self._readers_of_keys(path))
+        return Relations(key_readers=self._readers_of_keys(path, self.catalogue_of(path)))
 
     def members(self, path: str, document: Document) -> Members | None:
         """Return the files with settings that a YAML file is merged with, itself included; None if that is not known.
@@ -132,7 +132,7 @@ class RelatedFiles:
             self._merged_into = merged_into(with_parents, [source.path for source in self.sources], builds_on)
         return self._merged_into
 
-    def _readers_of_keys(self, path: str) -> Mapping[str, str]:
+    def _readers_of_keys(self, path: str, catalogue: Catalogue) -> Mapping[str, str]:
         """Return old name → the place of code that reads it by name, in the project around a file.
 
         That is the folder that pins megatron-core for the file, or else the checkout: a folder with a pin of its own
@@ -147,8 +147,8 @@ class RelatedFiles:
         folder = os.path.realpath(os.path.dirname(path))
         pinned = pinned_folder(Path(folder))
         top = str(pinned) if pinned else checkout_of(folder)
-        if top not in self._key_readers:
+        if (top, catalogue) not in self._key_readers:
             sources = [(item.path, item.data) for item in self.sources if item.syntax is Syntax.PYTHON]
             below = [item for item in sources if top is None or os.path.realpath(item[0]).startswith(top + os.sep)]
-            self._key_readers[top] = readers_of_keys(top, below)
-        return self._key_readers[top]
+            self._key_readers[top, catalogue] = readers_of_keys(top, below, catalogue)
+        return self._key_readers[top, catalogue]

@@ -72,7 +72,7 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
 
 def _merged_diagnostic(rule: Rule, other: str, case: SiteCase) -> Diagnostic:
     """Return the diagnostic about a site that is merged with settings of another file."""
-    written = place_of(rule.fields, case.site) or case.site.written[0]
+    written = place_of(rule.fields, case) or case.site.written[0]
     message = _merge_risk(rule, other)
     advice = f"migrate these files together by hand{OR_UNSAFE} each as if it were used alone"
     return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)

@@ -33,7 +33,7 @@ def proposed_rewrites(
     The cases have the settings in effect afterwards, and the reason if the captures differ.
     """
     finals = {index: final for index in component if (final := cases[index].final) is not None}
-    rewrites = own_after(sites, component, finals)
+    rewrites = own_after(sites, component, finals, context.catalogue)
     after = effective_in(sites, component, rewrites)
     checked = {index: _checked(replace(cases[index], after=after[index]), after[index], context) for index in component}
     return rewrites, checked

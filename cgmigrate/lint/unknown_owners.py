@@ -6,7 +6,7 @@ from cgmigrate.documents.sites import Document, Site
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.diagnostics import Context, Diagnostic
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
-from cgmigrate.megatron.settings import DEPRECATED
+from cgmigrate.megatron.catalogue import Catalogue
 
 
 def unknown_owner_diagnostics(site: Site, document: Document, context: Context) -> list[Diagnostic]:
@@ -22,9 +22,14 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
             reports=rule.reports,
         )
         for written in site.written
-        if site.origin is None or written.field in DEPRECATED
+        if _concerns(written.field, site, document.catalogue)
         for advice in (advice_for(document, site, written, site.own),)
     ]
+
+
+def _concerns(name: str, site: Site, catalogue: Catalogue) -> bool:
+    """Whether it matters whose a setting is: other systems have settings with the names of the capture model."""
+    return name in catalogue.deprecated or (site.origin is None and name in catalogue.captures)
 
 
 def _message(site: Site, key: str) -> str:

@@ -17,7 +17,9 @@ _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
 def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnostic]:
     """Return the diagnostics about the values of a site that are not known."""
-    undecided = [written for written in case.site.written if isinstance(written.value, Undecided)]
+    captures = case.document.catalogue.captures
+    relevant = [written for written in case.site.written if written.field in captures]
+    undecided = [written for written in relevant if isinstance(written.value, Undecided)]
     if case.site.origin is not None and not DEPRECATED & set(case.before):
         # Code computes values all the time; only where an old name has to be migrated does that matter.
         return []

@@ -29,6 +29,7 @@ def capture_of(settings: Settings, release: Release, reader: Reader) -> Capture 
     """Return what ``settings`` capture when ``release`` reads them through ``reader``.
 
     ``settings`` maps field names to values as YAML or Python gives them, without the fields that are not written.
+    Only those of the capture model (``settings.FIELDS``) are read.
     Raises ValueError for an ``Undecided`` value.
     """
     configuration = resolved_configuration(settings, release, reader)
@@ -49,8 +50,9 @@ def capture_of_resolved(configuration: ResolvedConfiguration, release: Release) 
 
 def resolved_configuration(settings: Settings, release: Release, reader: Reader) -> ResolvedConfiguration | Rejected:
     """Return the settings after the validation of ``reader`` and ``release``, or why they are rejected."""
-    for name in FIELDS:
-        if isinstance(value := settings.get(name), Undecided):
+    settings = {name: settings[name] for name in FIELDS if name in settings}
+    for name, value in settings.items():
+        if isinstance(value, Undecided):
             raise ValueError(f"{name} is undecided: {value.reason}")
     try:
         _check_fields_exist(settings, release, reader)
