@@ -2,10 +2,12 @@
 
 * Text and names: ``source``, ``lines``, ``comments``, ``name_resolution``, ``class_origins``, ``definitions``,
   ``scopes``.
-* Sites: ``calls``, ``argument_lists``, ``assignments`` (with ``object_states``) and ``built_models`` read ``places``;
-  ``values`` reads what they set; ``site_assembly`` makes sites of them.
-* Other uses of deprecated names: ``other_uses``, ``scope_tests``, ``name_strings``, ``read_messages``, ``use_owners``,
-  ``use_report``, ``read_back``.
+* Sites: ``calls``, ``argument_lists``, ``assignments`` (with ``object_states``) and ``built_models`` read the places
+  of ``site_nodes``; ``values`` reads what they set; ``site_assembly`` makes sites of them.
+* What surrounds a site: ``surroundings``, with ``statement_order`` and ``argument_values``.
+* Roles of all names: ``uses``, with ``text_for_people``.
+* Problems with deprecated names outside of sites: ``use_problems``, ``scope_tests``, ``name_strings``,
+  ``read_messages``, ``use_owners``, ``use_report``, ``reads_after_writes``.
 * Rewriting: ``site_rewriter``, ``element_removal``, ``statement_edits``, ``enum_imports``, ``spelling``;
   ``equivalence`` compares the file before and after.
 * Safety of fixes: ``release_checks`` withhold a fix; ``fix_risks``, ``escape_analysis`` and ``possible_release_checks``

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cgmigrate.documents.python.places import Form, Item, Place
+from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.catalogue import Catalogue, Setting, SettingKind
 from cgmigrate.megatron.settings import Undecided

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.object_states import ObjectClasses, ObjectState, States, closed, forget, join
-from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_in
+from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import value_of
 from cgmigrate.text.spans import Span

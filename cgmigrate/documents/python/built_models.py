@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.places import Place
+from cgmigrate.documents.python.site_nodes import Place
 from cgmigrate.documents.python.source import Source, dotted
 
 _MODEL = re.compile(r"(?:.*[._])?model(?:_chunk|s?\[\d+\])?\.config")

@@ -7,8 +7,8 @@ import ast
 from cgmigrate.documents.python.argument_lists import places_in_words
 from cgmigrate.documents.python.class_origins import owner_of
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.places import Form, Item, Place
 from cgmigrate.documents.python.release_checks import release_check_around
+from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source, dotted, spreads_in
 from cgmigrate.documents.python.values import value_of
 from cgmigrate.text.spans import Span

@@ -22,16 +22,16 @@ from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, names_of, package_of
-from cgmigrate.documents.python.other_uses import report_other_uses
-from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.qualified_names import QualifiedNames
-from cgmigrate.documents.python.read_back import withhold_read_back
+from cgmigrate.documents.python.reads_after_writes import withhold_reads_after
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
+from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.site_rewriter import SiteRewriter
 from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners
+from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use, Written
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import Settings
@@ -96,7 +96,7 @@ class PythonDocument:
         self.top_level = list(dict.fromkeys([*self._names.modules, *([package] if package else [])]))
         nodes_of_sites = self._read_sites()
         if not sites_only:
-            self._read_other_uses(nodes_of_sites)
+            self._read_problems(nodes_of_sites)
 
     # --- reading ----------------------------------------------------------------------------
 
@@ -118,12 +118,12 @@ class PythonDocument:
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
 
-    def _read_other_uses(self, nodes_of_sites: set[int]) -> None:
+    def _read_problems(self, nodes_of_sites: set[int]) -> None:
         megatron = any(module.partition(".")[0] in MEGATRON for module in self.top_level)
         owners = UseOwners(self._source, self._names, megatron)
-        report = report_other_uses(self._source, owners, nodes_of_sites, len(self._places))
+        report = report_problems(self._source, owners, nodes_of_sites, len(self._places))
         for at, place in enumerate(self._places):
-            if why := withhold_read_back(place, self._source, report):
+            if why := withhold_reads_after(place, self._source, report):
                 place.blocked_by = place.blocked_by or why
                 self.sites[at] = replace(self.sites[at], blocked_by=self.sites[at].blocked_by or why)
         self.problems += report.problems

@@ -10,9 +10,9 @@ from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.places import Form, Place
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.scopes import function_around
+from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.text.spans import Span
 

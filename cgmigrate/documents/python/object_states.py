@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.python.class_origins import other_class
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.places import Place
+from cgmigrate.documents.python.site_nodes import Place
 from cgmigrate.documents.python.source import dotted
 
 _EVERY = "*"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from cgmigrate.documents.python.places import Form, Item, Place
+from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.sites import Origin, Site, Written
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span

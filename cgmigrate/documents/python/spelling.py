@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, Names
-from cgmigrate.documents.python.places import Form, Place
+from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.settings import Choice
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
-from cgmigrate.documents.python.places import Item
+from cgmigrate.documents.python.site_nodes import Item
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.text.edits import Edit

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.argument_values import value_in_words
 from cgmigrate.documents.python.class_origins import owner_of
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.places import Form, Place
+from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.statement_order import Event, FunctionEvents, events_of
 from cgmigrate.documents.python.values import plain_value

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cgmigrate.lint import rules
+from cgmigrate.lint.file_examples import KEYS
 from tests.support.python_tools import HEADER, check_fixed, check_noop, run
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
@@ -15,7 +16,11 @@ BOTH = HEADER + ENUMS
 MODULE = HEADER + ENUMS.replace("Scope", "Module")
 
 EXAMPLES = [
-    (rule.id, example) for rule in rules.load().values() for example in rule.examples if example["syntax"] == "python"
+    (rule.id, example)
+    for rule in rules.load().values()
+    for example in rule.examples
+    # Examples of files as such are tested with the rules.
+    if example["syntax"] == "python" and example.keys().isdisjoint(KEYS)
 ]
 
 

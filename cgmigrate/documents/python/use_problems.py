@@ -30,15 +30,15 @@ from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
 _RISK_OF_EMPTY = "a scope with full_iteration was not empty, but its list of modules is"
 
 
-def report_other_uses(source: Source, owners: UseOwners, of_sites: set[int], first_index: int) -> UseReport:
+def report_problems(source: Source, owners: UseOwners, of_sites: set[int], first_index: int) -> UseReport:
     """Return the report on all uses that are no sites; ``of_sites`` are the ids of nodes that belong to sites."""
     report = UseReport(source, owners, first_index)
-    _OtherUses(report, owners.names, of_sites).collect()
+    _UseProblems(report, owners.names, of_sites).collect()
     report.withhold_partial_fixes()
     return report
 
 
-class _OtherUses:
+class _UseProblems:
     """Visits the nodes of a file; ``covered`` are the ids of those that need no look of their own."""
 
     def __init__(self, report: UseReport, names: Names, covered: set[int]) -> None:
