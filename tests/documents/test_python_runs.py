@@ -6,6 +6,7 @@ from textwrap import dedent, indent
 
 import pytest
 
+from cgmigrate.documents.python import PythonDocument
 from tests.support.python_tools import check_fixed, check_noop, run
 
 CONFIG = "from megatron.core.transformer.transformer_config import TransformerConfig\n\n"
@@ -191,3 +192,11 @@ def test_a_full_iteration_behind_a_branch_is_withheld(body: str, scope: str) -> 
 def test_modules_behind_a_branch_are_renamed() -> None:
     body = f'if flag:\n    cfg.model.cuda_graph_impl = "none"\n{SCOPE_ONLY}'
     assert run(BRIDGE + recipe(body)).after == BRIDGE + recipe(body.replace("graph_scope", "graph_modules"))
+
+
+def test_a_name_that_a_loop_binds_is_no_longer_of_the_class_that_was_assigned_to_it() -> None:
+    loop = (
+        "def f(configs):\n    config = Tokenizer()\n    for config in configs:\n        config.cuda_graph_scope = []\n"
+    )
+    (site,) = PythonDocument(loop, "x.py").sites
+    assert site.origin is not None and not site.origin.foreign and not site.origin.callee
