@@ -20,7 +20,6 @@ from cgmigrate.lint.rules import Case, Rule, RuleKind, load
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
 from cgmigrate.megatron.rule_data import rules_folder
-from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.report.explain import file_in_words, fix_in_words, releases_in_words
 
 DOCS = Path(__file__).parent
@@ -81,8 +80,7 @@ def _reason(case: Case) -> str:
 
 def _plain(message: str) -> str:
     """A message without a file: settings by their plain names, without a release and the reader's own words."""
-    for name in FIELDS:
-        message = message.replace("{" + name + "}", name)
+    message = re.sub(r"\{(?!refuser\}|reason\})(\w+)\}", r"\1", message)
     return message.replace(" for megatron-core {refuser}", "").replace(" {refuser}", "").replace("{reason}", "…")
 
 

@@ -43,6 +43,16 @@ class SiteSurroundings:
         # A setting of another class is written elsewhere, and where is not known.
         return value if value is not Missing.ABSENT or self._is_of_same_class(setting) else Missing.UNKNOWN
 
+    def key(self, name: str, /) -> str:
+        """Return how the configuration of the site spells a setting: as a site does, or from its top."""
+        setting = self.document.catalogue.get(name)
+        if setting is None or setting.subject:
+            return self.site.written_as(name)
+        if self.site.flags:
+            return setting.flag
+        keys = setting.keys.get(self.ecosystem.id, ())
+        return keys[0] if keys else self.site.written_as(name)
+
     def _at(self, keys: Sequence[str]) -> object:
         """Return the value at a path from the top of the configuration."""
         section = self.ecosystem.section

@@ -27,6 +27,9 @@ class Surroundings(Protocol):
     def get(self, name: str, /) -> object:
         """Return the value of a setting, ``Undecided`` or ``Missing``."""
 
+    def key(self, name: str, /) -> str:
+        """Return how the object's configuration spells a setting."""
+
 
 @dataclass(frozen=True, slots=True)
 class State:

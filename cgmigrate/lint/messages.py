@@ -13,6 +13,7 @@ from cgmigrate.megatron.types import Capture, Reader
 
 _ASSIGNED = re.compile(r"`\{(\w+)\}: ([^`]+)`")
 """A setting with its value in the text of a rule, which is shown in the syntax of the file."""
+_NAME = re.compile(r"\{(\w+)\}")
 
 
 def message(template: str, case: SiteCase, context: Context) -> str:
@@ -20,8 +21,7 @@ def message(template: str, case: SiteCase, context: Context) -> str:
     if "{" not in template:
         return template
     filled = _ASSIGNED.sub(lambda match: f"`{_spelled(case, *match.groups())}`", template)
-    for name in case.document.catalogue.settings:
-        filled = filled.replace("{" + name + "}", case.site.written_as(name))
+    filled = _NAME.sub(lambda match: _key(case, match[1]) if match[1] in case.document.catalogue else match[0], filled)
     filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
     if "{reason}" in filled or "{refuser}" in filled:
         refusal = refusal_of(case, context)
@@ -30,7 +30,13 @@ def message(template: str, case: SiteCase, context: Context) -> str:
     return filled
 
 
+def _key(case: SiteCase, name: str) -> str:
+    return case.site.written_as(name) if case.surroundings is None else case.surroundings.key(name)
+
+
 def _spelled(case: SiteCase, name: str, value: str) -> str:
+    if name not in case.document.catalogue.name_set:
+        return f"{_key(case, name)}: {value}"
     plain: object = value.strip("[]").replace(",", " ").split() if value.startswith("[") else value
     return case.document.spelled(case.site.index, name, {"null": None, "[]": []}.get(value, plain))
 

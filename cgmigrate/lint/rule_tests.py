@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.documents.sites import Document
+from cgmigrate.documents.syntax import Syntax, document_of
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic
 from cgmigrate.lint.file_examples import KEYS, FileExample
 from cgmigrate.lint.plan import Plan, UnwritableError, plan_alone
 from cgmigrate.lint.rules import Rule, RuleKind, load, read
+from cgmigrate.megatron import catalogue
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.rule_data import RuleError, text_of
@@ -110,7 +113,7 @@ def failures_of(
     # What a rule says of a file as a whole does not show in its text alone.
     is_file = rule.kind is RuleKind.FILE or any(key in example for key in KEYS)
     try:
-        outcome = _file_outcome(FileExample(example, folders)) if is_file else _text_outcome(example, rules)
+        outcome = _file_outcome(FileExample(example, folders)) if is_file else _text_outcome(example, rules, folders)
     except UnwritableError as error:
         return [f"the text cannot be rewritten: {error}"]
     after = example.get("after", example["before"])
@@ -147,13 +150,13 @@ class _Outcome:
         )
 
 
-def _text_outcome(example: Mapping[str, Any], rules: Mapping[str, Rule]) -> _Outcome:
+def _text_outcome(example: Mapping[str, Any], rules: Mapping[str, Rule], folders: tuple[str, ...]) -> _Outcome:
     """Return what happens to the text of an example. Raises UnwritableError."""
-    context = _context(example, rules)
-    plan = plan_alone("", _document(example, example["before"]), context)
+    context = _context(example, rules, folders)
+    plan = plan_alone("", _document(example, example["before"], context.catalogue), context)
     (result,) = plan.files
     safe = _rewritten(plan, Applicability.SAFE)
-    again = _rewritten(plan_alone("", _document(example, safe), context), Applicability.SAFE)
+    again = _rewritten(plan_alone("", _document(example, safe, context.catalogue), context), Applicability.SAFE)
     owners = frozenset(owner for _, owner in result.skipped)
     return _Outcome(safe, _rewritten(plan, *Applicability), again, result.diagnostics, owners)
 
@@ -181,20 +184,15 @@ def _reported(rule: Rule, example: Mapping[str, Any], outcome: _Outcome) -> list
     return [f"{rule.id} is not reported{others}{alone}"]
 
 
-def _context(example: Mapping[str, Any], rules: Mapping[str, Rule]) -> Context:
+def _context(example: Mapping[str, Any], rules: Mapping[str, Rule], folders: tuple[str, ...] = ()) -> Context:
     source = parse_release(example["from"]) if "from" in example else LAST_OLD
     target = parse_release(example["to"]) if "to" in example else NEWEST
-    return Context(min(source, target), target, rules, ecosystems.load())
+    return Context(min(source, target), target, rules, ecosystems.load(), catalogue.load(folders))
 
 
-def _document(example: Mapping[str, Any], text: str) -> Document:
-    if example["syntax"] == "python":
-        from cgmigrate.documents.python import PythonDocument
-
-        return PythonDocument(text)
-    from cgmigrate.documents.yaml import YamlDocument
-
-    return YamlDocument(text)
+def _document(example: Mapping[str, Any], text: str, settings: Catalogue | None = None) -> Document:
+    syntax = Syntax.PYTHON if example["syntax"] == "python" else Syntax.YAML
+    return document_of("", text, syntax, settings or catalogue.load())
 
 
 def _rewritten(plan: Plan, *applied: Applicability) -> str:

@@ -29,6 +29,11 @@ examples:
       megatron_cfg:
         cuda_graph_impl: local
         inference_cuda_graph_scope: block
+  - syntax: yaml
+    reported: false
+    before: |
+      megatron_cfg:
+        cuda_graph_impl: none
 """
 TEXT = "megatron_cfg:\n  cuda_graph_impl: local\n  inference_cuda_graph_scope: block\n"
 
