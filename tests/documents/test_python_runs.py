@@ -194,9 +194,17 @@ def test_modules_behind_a_branch_are_renamed() -> None:
     assert run(BRIDGE + recipe(body)).after == BRIDGE + recipe(body.replace("graph_scope", "graph_modules"))
 
 
-def test_a_name_that_a_loop_binds_is_no_longer_of_the_class_that_was_assigned_to_it() -> None:
-    loop = (
-        "def f(configs):\n    config = Tokenizer()\n    for config in configs:\n        config.cuda_graph_scope = []\n"
-    )
-    (site,) = PythonDocument(loop, "x.py").sites
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "with opened() as config: config.model.cuda_graph_scope = []",
+        "del config; config.model.cuda_graph_scope = []",
+        "config += 3; config.model.cuda_graph_scope = []",
+        "[config, other] = configs; config.model.cuda_graph_scope = []",
+        "config = configs(); config.model.cuda_graph_scope = []",
+    ],
+)
+def test_a_name_that_is_bound_again_is_no_longer_of_the_class_that_was_assigned_to_it(statement: str) -> None:
+    text = f"def f(configs):\n    config.model = Tokenizer()\n    {statement}\n"
+    (site,) = PythonDocument(text, "x.py").sites
     assert site.origin is not None and not site.origin.foreign and not site.origin.callee
