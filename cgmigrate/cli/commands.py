@@ -117,6 +117,7 @@ def check(
     "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic says what its fix may change."
 )
 @click.option("--interactive", is_flag=True, help="Show each change, and ask before writing it.")
+@click.option("--group", metavar="ID", default="", help="Apply only the fix with this id, in all of its files.")
 @click.option("--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 even if some remain.")
 @click.option("--undo", is_flag=True, help="Do the same as `cgmigrate undo`. Takes no PATHS.")
 def fix(
@@ -125,6 +126,7 @@ def fix(
     diff: bool,
     unsafe_fixes: bool,
     interactive: bool,
+    group: str,
     fix_only: bool,
     undo: bool,
 ) -> None:
@@ -143,8 +145,9 @@ def fix(
     from cgmigrate.cli.recovery import recover
 
     if undo:
-        if selection.paths or diff or interactive:
-            raise click.UsageError("--undo restores the last run as a whole: give no PATHS, --diff or --interactive")
+        if selection.paths or diff or interactive or group:
+            options = "--diff, --interactive or --group"
+            raise click.UsageError(f"--undo restores the last run as a whole: give no PATHS, {options}")
         sys.exit(_undo())
     if diff and interactive:
         raise click.UsageError("--diff and --interactive contradict each other")
@@ -153,7 +156,7 @@ def fix(
         raise click.UsageError(f"--fix-only reports no diagnostics: remove {options}")
     if diff and reporting.format:
         raise click.UsageError("--diff prints a patch and no diagnostics: remove --output-format")
-    mode = FixMode(diff, unsafe_fixes, interactive, fix_only)
+    mode = FixMode(diff, unsafe_fixes, interactive, fix_only, group)
     sys.exit(max(recover(selection.paths), fixing.fix(selection, reporting, mode)))
 
 

@@ -32,7 +32,7 @@ def fix(selection: Selection, reporting: Reporting, mode: FixMode) -> int:
     """Rewrite the files, or show what would change; return the exit status."""
     if mode.interactive:
         reporting = _interactive_format(selection, reporting)
-    run, output = start(selection, reporting, Options(unsafe=mode.unsafe_fixes), baseline=CheckMode())
+    run, output = start(selection, reporting, Options(unsafe=mode.unsafe_fixes, group=mode.group), baseline=CheckMode())
     if mode.interactive:
         run.chooser = _chooser(output)
     return _Fixing(run, output, mode).fix()
@@ -81,7 +81,7 @@ class _Fixing:
             _write_stdout(self._run.options.stdin[1], self._rewritten)
         if not mode.diff and not mode.fix_only:
             output.finish()
-        failed = self._writer.print_problems() or handled.failed
+        failed = self._writer.print_problems() or handled.failed or self._group_is_missing(handled)
         counts = self._counts(handled)
         if any(counts):
             output.message(_summary(counts, self._run.discovery.files_seen, mode))
@@ -92,6 +92,19 @@ class _Fixing:
         if not mode.fix_only:
             output.last_lines()
         return status
+
+    def _group_is_missing(self, handled: Handled) -> bool:
+        """Return whether the fix that --group names was not available, and print that."""
+        group = self._mode.group
+        fixes = {one.fix.id: one.fix for file in handled.files for one in file.diagnostics if one.fix}
+        if not group or self._mode.interactive or any(group in _ids(file.fixed) for file in self._rewritten):
+            return False
+        if group in fixes:
+            reason = f"the fix {group} is {fixes[group].applicability}: add --unsafe-fixes"
+        else:
+            reason = f"no fix has the id {group}: `cgmigrate check --output-format json` shows the ids"
+        click.echo(in_text(f"error: --group: {reason}"), err=True)
+        return True
 
     def _handle(self, checked: Checked) -> None:
         mode, in_place = self._mode, not self._mode.diff and self._run.options.stdin is None
@@ -135,6 +148,10 @@ class _Fixing:
             return CLEAN
         remaining = [diagnostic for checked in handled.files for diagnostic in checked.remaining]
         return self._output.exit_status(remaining)
+
+
+def _ids(diagnostics: Sequence[Diagnostic]) -> set[str]:
+    return {diagnostic.fix.id for diagnostic in diagnostics if diagnostic.fix}
 
 
 class _Counts(NamedTuple):

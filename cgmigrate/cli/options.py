@@ -68,12 +68,16 @@ class CheckMode(NamedTuple):
 
 
 class FixMode(NamedTuple):
-    """What ``fix`` does with the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports nothing."""
+    """What ``fix`` does with the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports nothing.
+
+    ``group`` is the id of the only fix that is applied, empty for all.
+    """
 
     diff: bool = False
     unsafe_fixes: bool = False
     interactive: bool = False
     fix_only: bool = False
+    group: str = ""
 
 
 class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only

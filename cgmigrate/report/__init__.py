@@ -100,6 +100,12 @@ class Reported:
         return fingerprint(self.named, self.diagnostic)
 
     @property
+    def other_files(self) -> tuple[str, ...]:
+        """The other files that the fix changes, as the user named them."""
+        paths = self.diagnostic.fix.paths if self.diagnostic.fix else ()
+        return tuple(path for path in map(readable, paths) if path != self.path)
+
+    @property
     def applied(self) -> bool:
         """Whether `cgmigrate fix` settles the diagnostic by itself."""
         return self.diagnostic.applicability == "safe"

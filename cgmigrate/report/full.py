@@ -9,7 +9,7 @@ from cgmigrate.report import Report, Reported
 from cgmigrate.report.excerpt import Gutter, Mark, excerpt
 from cgmigrate.report.folding import folded
 from cgmigrate.report.inline_diff import Hunk, diff, hunks_of
-from cgmigrate.report.overview import MANY, overview
+from cgmigrate.report.overview import MANY, overview, together_with
 from cgmigrate.report.style import PLAIN, Style
 from cgmigrate.text.escaping import in_line
 
@@ -78,6 +78,8 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
         parts.append("use --unsafe-fixes")
     yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix_text)} ({', '.join(parts)})"
     yield from diff(hunks, gutter)
+    if diagnostic.fix and reported.other_files:
+        yield f"{_label('note', gutter.style)} {in_line(together_with(reported.other_files, diagnostic.fix.id))}"
 
 
 def _remarks(reported: Reported, style: Style) -> Iterator[str]:

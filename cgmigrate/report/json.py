@@ -7,11 +7,14 @@ is added.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgmigrate import __version__
-from cgmigrate.report import Place, Report, Reported
+from cgmigrate.report import Place, Report, Reported, readable
 from cgmigrate.text.escaping import in_json
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.diagnostics import Fix
 
 VERSION = 2
 
@@ -51,13 +54,7 @@ def as_data(reported: Reported, report: Report) -> dict[str, Any]:
         "name": report.rules[diagnostic.rule].name,
         "severity": diagnostic.severity,
         "message": diagnostic.message,
-        "fix": {
-            "safety": diagnostic.applicability,
-            "description": diagnostic.fix_text,
-            "edits": [{**_from(r.start), **_to(r.end), "text": r.text} for r in reported.replacements],
-        }
-        if diagnostic.applicability
-        else None,
+        "fix": _fix(diagnostic.fix, reported) if diagnostic.fix else None,
         "because": diagnostic.because,
         "blocked_by": diagnostic.blocked_by,
         "help": diagnostic.help,
@@ -67,6 +64,18 @@ def as_data(reported: Reported, report: Report) -> dict[str, Any]:
         "from": source,
         "to": target,
         "fingerprint": reported.fingerprint,
+    }
+
+
+def _fix(fix: Fix, reported: Reported) -> dict[str, Any]:
+    """Return a fix. It has edits only if it changes a single file: no program may apply a part of it."""
+    replacements = () if reported.other_files else reported.replacements
+    return {
+        "id": fix.id,
+        "safety": fix.applicability,
+        "description": reported.diagnostic.fix_text,
+        "files": list(map(readable, fix.paths)),
+        "edits": [{**_from(r.start), **_to(r.end), "text": r.text} for r in replacements],
     }
 
 

@@ -75,6 +75,12 @@ def fixes(diagnostics: Iterable[Reported], mark: str = "") -> str:
     return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts[kind])
 
 
+def together_with(paths: Sequence[str], group: str) -> str:
+    """Return that a fix changes other files as well, and how to apply it by itself."""
+    named = ", ".join(paths[:MOST_ROWS]) + (f" and {len(paths) - MOST_ROWS} more" if len(paths) > MOST_ROWS else "")
+    return f"written together with {named} (`cgmigrate fix --group {group}` applies only this fix)"
+
+
 def _applicability(reported: Reported) -> Applicability | None:
     kind = reported.diagnostic.applicability
     return kind if kind in _KINDS else None

@@ -84,7 +84,7 @@ def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
         "locations": [{"physicalLocation": {"artifactLocation": file, "region": _region(reported)}}],
         "partialFingerprints": {"cgmigrate/v2": reported.fingerprint},
     }
-    if reported.applied and reported.replacements:
+    if reported.applied and reported.replacements and not reported.other_files:
         replacements = [
             {"deletedRegion": _between(r.start, r.end)} | ({"insertedContent": {"text": r.text}} if r.text else {})
             for r in reported.replacements
