@@ -3,6 +3,7 @@
 A reader is a subscript, a ``.get``, a membership test, a list of names, a field of a class of the project's own, or an
 attribute (also by ``getattr``): libraries such as OmegaConf give the keys of a file as attributes.
 A subscript that sets the old name counts as well: megatron-core refuses it beside the new one.
+A file that is too large or cannot be parsed may be a reader of each old name that it contains.
 megatron-core's own files are no readers.
 """
 
@@ -12,13 +13,14 @@ import ast
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _FOR_GIT = r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|^[[:blank:]]+NAME[[:blank:]]*:|[.]NAME([^A-Za-z_0-9]|$)"
 _MOST_BYTES = 1024 * 1024
@@ -28,14 +30,30 @@ _GETTERS = frozenset(("get", "pop", "setdefault", "select"))
 @lru_cache(maxsize=8)
 def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     """Return the pattern of a line that may read a deprecated setting by its name."""
-    name = f"({catalogue.alternatives(deprecated=True)})"
+    name = catalogue.alternatives(deprecated=True)
     return re.compile(
-        rf"[\"']([A-Za-z_0-9]+[.])*{name}[\"']|^[ \t]+{name}[ \t]*:|[.]{name}(?![A-Za-z_0-9])", re.MULTILINE
+        rf"[\"']([A-Za-z_0-9]+[.])*(?P<quoted>{name})[\"']|^[ \t]+(?P<field>{name})[ \t]*:|"
+        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])",
+        re.MULTILINE,
     )
 
 
-def readers_of_keys(top: str | None, sources: Iterable[tuple[str, bytes]], catalogue: Catalogue) -> dict[str, str]:
-    """Return old name → ``file:line`` of code that reads it by name.
+@dataclass(frozen=True, slots=True)
+class KeyReader:
+    """Code that reads a key by its name. ``unread`` says why the code is not known; then it may read the key."""
+
+    place: str
+    unread: str = ""
+
+
+class _UnreadError(Exception):
+    """Code that is not read; the message says why."""
+
+
+def readers_of_keys(
+    top: str | None, sources: Iterable[tuple[str, bytes]], catalogue: Catalogue
+) -> dict[str, KeyReader]:
+    """Return old name → the code that reads it by name; code that is known before code that is not.
 
     ``top`` is the checkout to search, None where there is none; ``sources`` are Python files that the run has read.
     """
@@ -44,33 +62,53 @@ def readers_of_keys(top: str | None, sources: Iterable[tuple[str, bytes]], catal
     pattern = _FOR_GIT.replace("NAME", f"({catalogue.alternatives(deprecated=True)})")
     texts = dict(sources)
     paths = {*texts, *(tracked_python(top, pattern) if top else ())}
-    places: dict[str, str] = {}
+    readers: dict[str, KeyReader] = {}
     # A test that reads a name shows less than the code under test.
     for path in sorted(paths, key=lambda path: ("test" in path, path)):
         if not is_part_of_megatron(os.path.abspath(path)):
-            for name, line in _reads(texts.get(path) or _bytes_of(path), catalogue):
-                places.setdefault(name, f"{path}:{line}")
-        if len(places) == len(catalogue.deprecated):
+            for name, reader in _readers(path, texts.get(path), catalogue):
+                if name not in readers or (readers[name].unread and not reader.unread):
+                    readers[name] = reader
+        if len(readers) == len(catalogue.deprecated) and not any(reader.unread for reader in readers.values()):
             break
-    return places
+    return readers
 
 
-def _bytes_of(path: str) -> bytes:
+def _readers(path: str, data: bytes | None, catalogue: Catalogue) -> Iterator[tuple[str, KeyReader]]:
+    """Return the old names that a file reads by name; of a file that is not read, those in its text."""
+    limit = _MOST_BYTES if data is None else len(data)
     try:
-        return read_bytes(path, _MOST_BYTES)
-    except OSError:
-        return b""
+        data = read_bytes(path, MAX_GENERATED) if data is None else data
+    except OSError as error:
+        for name in sorted(catalogue.deprecated):
+            yield name, KeyReader(path, f"cannot be read ({error.strerror or error})")
+        return
+    try:
+        if len(data) > limit:
+            raise _UnreadError(f"is larger than {limit:,} bytes")
+        for name, line in _reads(data, catalogue):
+            yield name, KeyReader(f"{path}:{line}")
+    except _UnreadError as error:
+        text = data.decode("utf-8", "replace")
+        for match in _candidate(catalogue).finditer(text):
+            name = match["quoted"] or match["field"] or match["attribute"]
+            line = text.count("\n", 0, match.end()) + 1
+            yield name, KeyReader(f"{path}:{line}", str(error))
 
 
 def _reads(data: bytes, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
-    """Return the old names that a file reads by name, each with its line."""
+    """Return the old names that a file reads by name, each with its line. Raises _UnreadError."""
     try:
         text, _ = decode(data)
         if not _candidate(catalogue).search(text):
             return
         source = Source(text, catalogue)
-    except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return
+    except UnicodeDecodeError as error:
+        raise _UnreadError("is not UTF-8") from error
+    except (SyntaxError, ValueError) as error:
+        raise _UnreadError("is not valid Python") from error
+    except (RecursionError, MemoryError) as error:
+        raise _UnreadError("is nested too deeply to be read") from error
     for node in source.walk():
         if (name := _name_read(node, source)) in catalogue.deprecated:
             yield name, getattr(node, "lineno", 0)

@@ -13,6 +13,7 @@ from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.key_readers import KeyReader
     from cgmigrate.linking.merged_files import Members, YamlFiles
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
@@ -31,7 +32,7 @@ class RelatedFiles:
     """Returns the settings that a file may have."""
     _yaml: YamlFiles | None = None
     _merged_into: dict[str, str] | None = None
-    _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, str]] = field(default_factory=dict)
+    _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
         """Return the relations of a YAML file."""
@@ -132,8 +133,8 @@ class RelatedFiles:
             self._merged_into = merged_into(with_parents, [source.path for source in self.sources], builds_on)
         return self._merged_into
 
-    def _readers_of_keys(self, path: str, catalogue: Catalogue) -> Mapping[str, str]:
-        """Return old name → the place of code that reads it by name, in the project around a file.
+    def _readers_of_keys(self, path: str, catalogue: Catalogue) -> Mapping[str, KeyReader]:
+        """Return old name → code that reads it by name, in the project around a file.
 
         That is the folder that pins megatron-core for the file, or else the checkout: a folder with a pin of its own
         (one benchmark of many, a set of examples) runs apart from the rest of the checkout.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
@@ -11,6 +12,9 @@ from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.reasons import OR_UNSAFE
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL
+
+if TYPE_CHECKING:
+    from cgmigrate.linking.key_readers import KeyReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +25,8 @@ class Relations:
     """Files that are merged into this one, as it names them."""
     merged_into: str = ""
     """A file with settings of its own that is merged over this one."""
-    key_readers: Mapping[str, str] = field(default_factory=dict)
-    """Old name → the file and line of code that reads it by name from a mapping."""
+    key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
+    """Old name → code that reads it by name from a mapping."""
 
 
 def with_relations(case: SiteCase, relations: Relations, context: Context) -> SiteCase:
@@ -63,11 +67,16 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
     if case.site.origin is not None:
         return case
     for written in case.site.written:
-        place = relations.key_readers.get(written.field)
-        if place and written.key.rpartition(".")[2] == written.field:
-            text = f"code reads or sets `{written.field}` by its name ({place}), and has to change together with it"
-            case = case.risk(text)
+        reader = relations.key_readers.get(written.field)
+        if reader is not None and written.key.rpartition(".")[2] == written.field:
+            case = case.risk(_reader_risk(reader, written.field))
     return case
+
+
+def _reader_risk(reader: KeyReader, name: str) -> str:
+    if reader.unread:
+        return f"code that {reader.unread} may read or set `{name}` by its name ({reader.place})"
+    return f"code reads or sets `{name}` by its name ({reader.place}), and has to change together with it"
 
 
 def _merged_diagnostic(rule: Rule, other: str, case: SiteCase) -> Diagnostic:

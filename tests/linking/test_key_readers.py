@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -133,3 +134,43 @@ def test_a_file_that_another_one_extends_is_no_safe_fix(project: Path, cgmigrate
     result = cgmigrate("fix", "--output-format", "concise", "base.yaml" if tracked else ".")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
     assert "base.yaml:3:5: CG010 the file is merged into `runs/a.yaml`" in result.stdout
+
+
+LARGE = "TABLE = [\n" + "    'a long line of generated Python',\n" * 40_000 + "]\nscope = config['cuda_graph_scope']\n"
+UNREAD = {
+    "python-2": ('print config["cuda_graph_scope"]\n', "is not valid Python", 1),
+    "a template": ("import {{ module }}\nscope = cfg.cuda_graph_scope\n", "is not valid Python", 2),
+    "latin-1": ('# caf\xe9\nscope = config["cuda_graph_scope"]\n'.encode("latin-1"), "is not UTF-8", 2),
+    "nested": ("(" * 3000 + 'config["cuda_graph_scope"]' + ")" * 3000, "is n", 1),
+    "large": (LARGE, "is larger than 1,048,576 bytes", LARGE.count("\n")),
+}
+
+
+@pytest.mark.parametrize(("code", "why", "line"), UNREAD.values(), ids=UNREAD)
+def test_code_that_is_not_read_may_read_a_key(project: Path, cgmigrate, code: str | bytes, why: str, line: int) -> None:
+    path = write(project / "configs/a.yaml", LEGACY)
+    write(project / "src/setup.py", code)
+    checkout(project)
+    result = cgmigrate("fix", "configs/a.yaml")
+    assert (result.exit_code, path.read_text()) == (1, LEGACY)
+    assert re.search(
+        rf"code that {why}.* may read or set `cuda_graph_scope` by its name \(src/setup.py:{line}\)", result.stdout
+    )
+    assert cgmigrate("fix", "--unsafe-fixes", "configs/a.yaml").exit_code == 0
+
+
+def test_code_that_is_read_is_named_before_code_that_is_not(project: Path, cgmigrate) -> None:
+    write(project / "configs/a.yaml", LEGACY)
+    write(project / "src/a.py", 'print config["cuda_graph_scope"]\n')
+    write(project / "src/b.py", 'scope = config["cuda_graph_scope"]\n')
+    checkout(project)
+    stdout = cgmigrate("fix", "configs/a.yaml").stdout
+    assert "code reads or sets `cuda_graph_scope` by its name (src/b.py:1)" in stdout and "src/a.py" not in stdout
+
+
+def test_code_that_is_not_read_and_names_no_key_prevents_nothing(project: Path, cgmigrate) -> None:
+    path = write(project / "configs/a.yaml", LEGACY)
+    write(project / "src/a.py", 'print config["cuda_graph_modules"]  # not cuda_graph_scope\n')
+    checkout(project)
+    assert cgmigrate("fix", "configs/a.yaml").exit_code == 0
+    assert "cuda_graph_modules: [attn]" in path.read_text()
