@@ -18,7 +18,7 @@ from format_examples import with_examples
 
 from cgmigrate.lint.rules import Case, Rule, RuleKind, load
 from cgmigrate.megatron import catalogue
-from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
+from cgmigrate.megatron.releases import KNOWN, NEWEST, OLDEST, UPSTREAM, Release
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.report.explain import file_in_words, fix_in_words, releases_in_words
 
@@ -28,6 +28,10 @@ SCHEMA = rules_folder() / "schema.json"
 WORKED = (DOCS / "migrate.md", DOCS / "writing-rules.md")
 """Pages that are written by hand and show commands with what they print."""
 FORMATS = DOCS / "formats.md"
+MENTIONING = (DOCS.parent / "README.md", *(DOCS / name for name in ("configuration.md", "design.md")))
+"""Pages that are written by hand and name the known releases, each between two comments."""
+RELEASES = {"oldest": OLDEST, "newest": NEWEST, "main": UPSTREAM}
+_MENTION = re.compile(r"(<!--(?P<name>oldest|newest|main)-->)[^<]*(<!--/(?P=name)-->)")
 FAMILIES = {
     RuleKind.FILE: "Files and values that cannot be read",
     RuleKind.DEPRECATED: "Deprecated names and values",
@@ -173,8 +177,15 @@ def files() -> dict[Path, str]:
     pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
     pages[SCHEMA] = with_names(SCHEMA.read_text(encoding="utf-8"), catalogue.load().settings)
     pages |= {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
+    pages |= {path: path.read_text(encoding="utf-8") for path in MENTIONING if path.exists()}
     pages |= {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
-    return pages | {FORMATS: with_examples(FORMATS.read_text(encoding="utf-8"))}
+    pages[FORMATS] = with_examples(FORMATS.read_text(encoding="utf-8"))
+    return {path: _with_releases(text) for path, text in pages.items()}
+
+
+def _with_releases(page: str) -> str:
+    """Return the page with the releases between its comments, as in ``<!--newest-->0.18<!--/newest-->``."""
+    return _MENTION.sub(lambda match: f"{match[1]}{RELEASES[match['name']]}{match[3]}", page)
 
 
 def main() -> int:

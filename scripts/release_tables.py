@@ -1,11 +1,11 @@
 """Tables of what each release of megatron-core and Megatron-Bridge accepts: fields, flags, types, choices, defaults.
 
-``python scripts/release_tables.py 0.19.2`` fetches the wheels with pip, reads them, and puts the release into
-``rules/releases.json``. ``--diff 0.18 0.19`` prints what a release changed, from the committed tables.
+``python scripts/release_tables.py 0.19.2 --bridge 0.6.2`` fetches the wheels with pip, reads them, and puts the release
+into ``rules/releases.json``. ``--diff 0.18 0.19`` prints what a release changed, from the committed tables.
 
 Fields are read from the source of the dataclasses, base classes included: importing Megatron-Bridge takes a GPU
 machine's packages. Flags are read from the argument parser itself, run with the wheel's own code, because since
-0.18 the parser makes many of them from dataclasses. ``tests/megatron/test_release_tables.py`` compares the table of
+0.18 the parser makes many of them from dataclasses. ``tests/megatron/test_tables.py`` compares the table of
 the installed release with the installed package.
 """
 
@@ -29,8 +29,6 @@ from cgmigrate.megatron.tables import at, release_of
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = ROOT / "rules/releases.json"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_24_x86_64", "manylinux2014_x86_64", "any")
-BRIDGE_OF = {"0.17": "0.4.2", "0.18": "0.5.1", "0.19": "0.6.2"}
-"""The release of Megatron-Bridge that goes with a release of megatron-core."""
 CLASSES = {
     "TransformerConfig": "megatron.core.transformer.transformer_config",
     "MLATransformerConfig": "megatron.core.transformer.transformer_config",
@@ -236,17 +234,16 @@ def fetched(package: str, release: str, folder: Path) -> Path:
     return unpacked
 
 
-def table_of(release: str) -> Row:
-    """Return what a release accepts, read from its wheel and that of the Megatron-Bridge that goes with it.
+def table_of(release: str, bridge: str) -> Row:
+    """Return what a release accepts, read from its wheel and that of a Megatron-Bridge, empty for none.
 
     ``classes`` maps a class to its bases and own fields, ``flags`` a flag to what its parser does with it.
     """
-    minor = release.rpartition(".")[0]
     with tempfile.TemporaryDirectory() as scratch:
         core = fetched("megatron-core", release, Path(scratch))
         folders, roots = [core], dict(CLASSES)
-        if minor in BRIDGE_OF:
-            folders.insert(0, fetched("megatron-bridge", BRIDGE_OF[minor], Path(scratch)))
+        if bridge:
+            folders.insert(0, fetched("megatron-bridge", bridge, Path(scratch)))
             roots |= CONTAINER
         return {"classes": classes_of(Wheels(folders), roots), "flags": flags_of(core)}
 
@@ -313,6 +310,7 @@ def written(document: Row) -> str:
     ]
     parts = [
         f'"releases": {json.dumps(document["releases"])}',
+        f'"bridges": {json.dumps(document["bridges"])}',
         f'"flags-since": {json.dumps(document["flags-since"])}',
         '"classes": {\n' + ",\n".join(classes) + "\n }",
         f'"flags": {rows(document["flags"], " ")}',
@@ -320,19 +318,28 @@ def written(document: Row) -> str:
     return "{\n" + ",\n".join(" " + part for part in parts) + "\n}\n"
 
 
-def add(releases: Sequence[str]) -> None:
-    """Read these releases and write the tables with them."""
-    document = json.loads(TABLES.read_text("utf-8")) if TABLES.exists() else {"releases": {}}
-    tables = {minor: split(document, minor) for minor in document["releases"]}
-    patches = dict(document["releases"])
-    for release in releases:
-        minor = release.rpartition(".")[0]
-        tables[minor], patches[minor] = table_of(release), release
+def with_table(document: Row, release: str, table: Row, bridge: str = "") -> Row:
+    """Return the tables of all releases with the table of one; ``bridge`` is the Megatron-Bridge that it has."""
+    minor = release.rpartition(".")[0]
+    tables = {minor: split(document, minor) for minor in document["releases"]} | {minor: table}
+    patches = document["releases"] | {minor: release}
+    bridges = document["bridges"] | ({minor: bridge} if bridge else {})
     order = sorted(tables, key=release_of)
-    since = next(minor for minor in order if tables[minor]["flags"])
-    merged = joined({minor: tables[minor] for minor in order})
-    head = {"releases": {minor: patches[minor] for minor in order}, "flags-since": since}
-    TABLES.write_text(written(head | merged), "utf-8")
+    head = {
+        "releases": {minor: patches[minor] for minor in order},
+        "bridges": {minor: bridges[minor] for minor in order if minor in bridges},
+        "flags-since": next(minor for minor in order if tables[minor]["flags"]),
+    }
+    return head | joined({minor: tables[minor] for minor in order})
+
+
+def add(releases: Sequence[str], bridge: str) -> None:
+    """Read these releases and write the tables with them; a release that is there keeps its Megatron-Bridge."""
+    document = json.loads(TABLES.read_text("utf-8")) if TABLES.exists() else {"releases": {}, "bridges": {}}
+    for release in releases:
+        used = bridge or document["bridges"].get(release.rpartition(".")[0], "")
+        document = with_table(document, release, table_of(release, used), used)
+    TABLES.write_text(written(document), "utf-8")
 
 
 def differences(old: str, new: str) -> Iterator[str]:
@@ -373,12 +380,13 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help="a published release, such as 0.19.2")
+    parser.add_argument("--bridge", default="", metavar="RELEASE", help="the Megatron-Bridge that goes with it: 0.6.2")
     parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"), help="print what changed between two releases")
     options = parser.parse_args()
     if options.diff:
         print("\n".join(differences(*options.diff)))
     elif options.releases:
-        add(options.releases)
+        add(options.releases, options.bridge)
     else:
         parser.error("give releases, or --diff OLD NEW")
 

@@ -26,6 +26,6 @@ def releases(prefix: str) -> list[CompletionItem]:
     """Return the known releases of megatron-core that begin with ``prefix``."""
     from click.shell_completion import CompletionItem
 
-    from cgmigrate.megatron.settings import ACCEPTED
+    from cgmigrate.megatron.releases import ACCEPTED
 
     return [CompletionItem(str(release)) for release in ACCEPTED if str(release).startswith(prefix)]

@@ -36,8 +36,16 @@ SPLIT_IN = Release(0, 18)
 
 
 NEWEST = Release(0, 19)
-"""The newest published release, and the default target."""
+"""The newest published release, and the default target. This line names it; pages and messages are made from it."""
+
+
+UPSTREAM = Release(NEWEST.major, NEWEST.minor + 1)
+"""The version of megatron-core's main branch, read like the newest release."""
 
 
 KNOWN = tuple(Release(0, minor) for minor in range(OLDEST.minor, NEWEST.minor + 1))
 """The published releases whose semantics are known."""
+
+
+ACCEPTED = (*KNOWN, UPSTREAM)
+"""The releases that ``--from``, ``--to`` and pins may name."""

@@ -10,17 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from cgmigrate.megatron.releases import KNOWN, Release
-
-UPSTREAM = Release(0, 20)
-"""The version of megatron-core's main branch (August 2026). It has the six fields, flags, values and messages of 0.19,
-so it is read like 0.19."""
-
-
-ACCEPTED = (*KNOWN, UPSTREAM)
-"""The releases that ``--from``, ``--to`` and pins may name."""
-
-
 ENABLE = "enable_cuda_graph"
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from cgmigrate.megatron.releases import IMPL_SINCE, LAST_OLD, OLDEST, SCOPE_LIST_SINCE, SPLIT_IN, Release
-from cgmigrate.megatron.settings import IMPL, MODULES, UPSTREAM
+from cgmigrate.megatron.releases import IMPL_SINCE, LAST_OLD, OLDEST, SCOPE_LIST_SINCE, SPLIT_IN, UPSTREAM, Release
+from cgmigrate.megatron.settings import IMPL, MODULES
 from cgmigrate.text.files import read_bytes
 
 _VERSION, _CONFIG, _ENUMS = "package_info.py", "transformer/transformer_config.py", "transformer/enums.py"

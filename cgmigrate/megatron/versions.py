@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cgmigrate.megatron.releases import NEWEST, OLDEST, Release
-from cgmigrate.megatron.settings import UPSTREAM
+from cgmigrate.megatron.releases import NEWEST, OLDEST, UPSTREAM, Release
 
 KNOWN_RANGE = f"{OLDEST} to {NEWEST}"
 """The known releases, for messages."""
@@ -25,8 +24,8 @@ def parse_release(text: str) -> Release:
 
     ``0.17``, ``0.17.1``, ``v0.17.1``, ``core_v0.17.0``, ``core_r0.17.0`` and ``0.17.0rc1`` are all 0.17.
 
-    Raises ReleaseError if the text is not a version, and for releases older than 0.12 or newer than 0.20, the version
-    of megatron-core's main branch.
+    Raises ReleaseError if the text is not a version, and for releases older than the oldest known one or newer than
+    ``UPSTREAM``.
     """
     match = re.fullmatch(_VERSION, text.strip(), re.IGNORECASE)
     if match is None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from cgmigrate.megatron.releases import NEWEST
+from cgmigrate.megatron.versions import KNOWN_RANGE
 from tests.support.files import write
 from tests.support.reports import RELEASES, places_in
 
@@ -32,7 +34,7 @@ def test_check_shows_place_rule_reason_line_and_fix(project: Path, cgmigrate) ->
         "   |   ^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "   |\n"
         "help: write `--cuda-graph-impl: local` "
-        "(safe: captures whole layers (local) in 0.17 before and in 0.19 after)\n"
+        f"(safe: captures whole layers (local) in 0.17 before and in {NEWEST} after)\n"
         " 3 -   --enable-cuda-graph: true\n"
         " 3 +   --cuda-graph-impl: local\n\n"
     )
@@ -78,7 +80,7 @@ def test_what_needs_a_decision_stays_and_is_reported(project: Path, cgmigrate) -
         "because: megatron-core 0.16 captures the whole iteration in training, the whole block in inference"
         in result.stdout
     )
-    assert "0.19 would capture the whole iteration in training, nothing in inference" in result.stdout
+    assert f"{NEWEST} would capture the whole iteration in training, nothing in inference" in result.stdout
     assert "1 diagnostic remains" in result.stderr
     unsafe = cgmigrate("fix", "--from", "0.16", "--unsafe-fixes", "a.yaml")
     assert (unsafe.exit_code, path.read_text()) == (0, "megatron_cfg:\n  cuda_graph_impl: full_iteration\n")
@@ -98,7 +100,7 @@ def test_pins_decide_the_releases(project: Path, cgmigrate) -> None:
     # 0.17 has cuda_graph_impl, but not cuda_graph_modules.
     assert path.read_text() == CLEAN + "  --cuda-graph-scope: attn\n"
     assert (
-        "requirements.txt:1 pins megatron-core==0.17.1, which does not know the new names; give --to 0.19"
+        f"requirements.txt:1 pins megatron-core==0.17.1, which does not know the new names; give --to {NEWEST}"
         in result.stderr
     )
     cgmigrate("fix", "--to", "0.19", "a.yaml")
@@ -302,7 +304,7 @@ def test_usage_errors_are_status_2(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", LEGACY)
     assert cgmigrate("check").exit_code == 2
     assert cgmigrate("check", "--from", "0.11", "a.yaml").exit_code == 2
-    assert "0.12 to 0.19" in cgmigrate("check", "--from", "0.11", "a.yaml").stderr
+    assert KNOWN_RANGE in cgmigrate("check", "--from", "0.11", "a.yaml").stderr
     assert cgmigrate("check", "--from", "0.19", "--to", "0.17", "a.yaml").exit_code == 2
     assert cgmigrate("check", "--bogus", "a.yaml").exit_code == 2
     assert cgmigrate("check", "--rules", "nowhere", "a.yaml").exit_code == 2

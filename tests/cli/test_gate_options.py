@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
+from cgmigrate.megatron.releases import UPSTREAM
 from tests.support.files import write
 from tests.support.paths import ROOT
 from tests.support.reports import RELEASES, places_in
@@ -312,7 +313,7 @@ def completed(line: str) -> list[str]:
         ("cgmigrate check --output-format g", ["grouped", "github", "gitlab"]),
         ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 10)]),
         ("cgmigrate check --to 0.19", ["0.19"]),
-        ("cgmigrate check --to 0.2", ["0.20"]),
+        (f"cgmigrate check --to {UPSTREAM}", [str(UPSTREAM)]),
         ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 8)]),
         ("cgmigrate fix --stdin", ["--stdin-filename"]),
         ("cgmigrate un", ["undo"]),

@@ -11,6 +11,7 @@ import pytest
 
 from cgmigrate.lint.rule_tests import failures_of
 from cgmigrate.lint.rules import load
+from cgmigrate.megatron.releases import NEWEST
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import FIELDS
 from tests.support.paths import ROOT
@@ -97,14 +98,14 @@ def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> No
         (
             "  remove: [cuda_graph_modules]",
             "  set: {cuda_graph_impl: local}",
-            "TEAM001 is not fixed; because: megatron-core 0.19 captures nothing in training, nothing in inference; "
-            "after the rewrite 0.19 would capture whole layers (local) in training",
+            f"TEAM001 is not fixed; because: megatron-core {NEWEST} captures nothing in training, nothing in "
+            f"inference; after the rewrite {NEWEST} would capture whole layers (local) in training",
         ),
         # megatron-core would stop.
         (
             "  remove: [cuda_graph_modules]",
             "  set: {cuda_graph_modules: [engine]}",
-            "TEAM001 is not fixed; blocked by: TransformerConfig (0.19) would refuse the result",
+            f"TEAM001 is not fixed; blocked by: TransformerConfig ({NEWEST}) would refuse the result",
         ),
         ("  - syntax: yaml", "  - reported: false\n    syntax: yaml", "TEAM001 is reported, and `reported: false`"),
         ("{has: attn}", "{has: mlp}", "TEAM001 is not reported; reported is CG303"),

@@ -11,8 +11,8 @@ import shlex
 import pytest
 
 from cgmigrate.megatron.capture import capture_of, resolved_configuration
-from cgmigrate.megatron.releases import KNOWN, NEWEST, SPLIT_IN, Release
-from cgmigrate.megatron.settings import FLAGS, UPSTREAM, Undecided
+from cgmigrate.megatron.releases import KNOWN, NEWEST, SPLIT_IN, UPSTREAM, Release
+from cgmigrate.megatron.settings import FLAGS, Undecided
 from cgmigrate.megatron.types import (
     Backend,
     Blocks,

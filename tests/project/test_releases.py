@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from cgmigrate.megatron.releases import KNOWN, Release
-from cgmigrate.megatron.settings import ACCEPTED, UPSTREAM
-from cgmigrate.megatron.versions import ReleaseError, parse_release
+from cgmigrate.megatron.releases import ACCEPTED, KNOWN, NEWEST, UPSTREAM, Release
+from cgmigrate.megatron.versions import KNOWN_RANGE, ReleaseError, parse_release
 from cgmigrate.project.pins.files import Pin
 from cgmigrate.project.pins.folders import read_folder
 from cgmigrate.project.pins.resolution import Resolution, resolve
 from tests.support.files import write
 from tests.support.pins import find_pin, summary
 
+LATER = Release(UPSTREAM.major, UPSTREAM.minor + 1)
+"""A release that is not known yet."""
 MINORS = {str(release): release for release in KNOWN}
 
 
@@ -53,21 +54,22 @@ def test_versions_and_tags_name_a_minor_release(text: str, minor: int) -> None:
     "text", ["", "0", "17", "abc", "0.x", "0.17.", "0.17,0.18", ">=0.17", "٠.١٧", "0." + "1" * 5000]
 )
 def test_what_is_no_version_is_refused_with_what_is_known(text: str) -> None:
-    with pytest.raises(ReleaseError, match=r"is not a megatron-core release.*0\.12 to 0\.19"):
+    with pytest.raises(ReleaseError, match=f"is not a megatron-core release.*{re.escape(KNOWN_RANGE)}"):
         parse_release(text)
 
 
 def test_releases_outside_the_known_range_are_refused() -> None:
-    with pytest.raises(ReleaseError, match=r"0\.11 is older than what is known \(0\.12 to 0\.19\)"):
+    with pytest.raises(ReleaseError, match=re.escape(f"0.11 is older than what is known ({KNOWN_RANGE})")):
         parse_release("0.11.0")
-    with pytest.raises(ReleaseError, match=r"0\.21 is not known yet; give 0\.20, which is read like 0\.19, if 0\.21 "):
-        parse_release("0.21.0rc0")
+    read_like = f"{LATER} is not known yet; give {UPSTREAM}, which is read like {NEWEST}, if {LATER} "
+    with pytest.raises(ReleaseError, match=re.escape(read_like)):
+        parse_release(f"{LATER}.0rc0")
     with pytest.raises(ReleaseError, match="not known yet"):
         parse_release("1.0")
 
 
 def test_the_release_of_the_main_branch_is_accepted() -> None:
-    assert parse_release("0.20") == parse_release("0.20.0rc0") == Release(0, 20)
+    assert parse_release(f"{UPSTREAM}") == parse_release(f"{UPSTREAM}.0rc0") == UPSTREAM
 
 
 # ---- requirements ----
@@ -78,7 +80,7 @@ def test_the_release_of_the_main_branch_is_accepted() -> None:
     [
         ("megatron-core==0.17.1\n", "1 megatron-core==0.17.1 [0.17, 0.17]"),
         ("torch\n# why\nmegatron-core>=0.17,<0.19  # comment\n", "3 megatron-core>=0.17,<0.19 [0.17, 0.18]"),
-        ("Megatron.Core ~= 0.16\r\n", "1 Megatron.Core ~= 0.16 [0.16, 0.19]"),
+        ("Megatron.Core ~= 0.16\r\n", f"1 Megatron.Core ~= 0.16 [0.16, {NEWEST}]"),
         ("megatron_core~=0.16.1", "1 megatron_core~=0.16.1 [0.16, 0.16]"),
         ("megatron-core[mlm,dev]==0.16.1", "1 megatron-core[mlm,dev]==0.16.1 [0.16, 0.16]"),
         ("megatron-core==0.18.*", "1 megatron-core==0.18.* [0.18, 0.18]"),
@@ -87,7 +89,7 @@ def test_the_release_of_the_main_branch_is_accepted() -> None:
         ("megatron-core==0.17.12", "1 megatron-core==0.17.12 [0.17, 0.17]"),
         ("megatron-core===0.17.1", "1 megatron-core===0.17.1 [0.17, 0.17]"),
         ("megatron-core==0.17.1+cu12", "1 megatron-core==0.17.1+cu12 [0.17, 0.17]"),
-        ("megatron-core>0.17.0", "1 megatron-core>0.17.0 [0.17, 0.19]"),
+        ("megatron-core>0.17.0", f"1 megatron-core>0.17.0 [0.17, {NEWEST}]"),
         ("megatron-core<=0.16", "1 megatron-core<=0.16 [0.12, 0.16]"),
         (
             "megatron-core==0.16.1 ; python_version >= '3.12'",
@@ -166,32 +168,33 @@ def test_requirements_that_say_nothing_are_passed_over(project: Path, text: str)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("megatron-core==0.20.0", "1 megatron-core==0.20.0 [0.20, 0.20]"),
-        ("megatron-core>=0.20", "1 megatron-core>=0.20 [0.20, 0.20]"),
+        ("megatron-core=={main}.0", "1 megatron-core=={main}.0 [{main}, {main}]"),
+        ("megatron-core>={main}", "1 megatron-core>={main} [{main}, {main}]"),
         # An open range installs a published release.
-        ("megatron-core>=0.19,<0.21", "1 megatron-core>=0.19,<0.21 [0.19, 0.19]"),
-        ("megatron-core>=0.18\nmegatron-core==0.20.0", "2 megatron-core==0.20.0 [0.20, 0.20]"),
+        ("megatron-core>={newest},<{later}", "1 megatron-core>={newest},<{later} [{newest}, {newest}]"),
+        ("megatron-core>=0.18\nmegatron-core=={main}.0", "2 megatron-core=={main}.0 [{main}, {main}]"),
     ],
 )
 def test_the_main_branch_counts_where_nothing_published_is_admitted(project: Path, text: str, expected: str) -> None:
+    text, expected = (part.format(newest=NEWEST, main=UPSTREAM, later=LATER) for part in (text, expected))
     write(project / "requirements.txt", text)
     pin, notes = find_pin(project)
     assert (summary(pin), notes) == (f"requirements.txt:{expected}", ())
 
 
-@pytest.mark.parametrize("text", ["megatron-core>=0.25", "megatron-core==1.0", "megatron-core>0.21.3,<0.22"])
+@pytest.mark.parametrize("text", ["megatron-core>=0.90", "megatron-core==1.0", "megatron-core>0.90.3,<0.91"])
 def test_a_pin_newer_than_what_is_known_says_what_is_assumed(project: Path, text: str) -> None:
     write(project / "requirements.txt", text)
     pin, notes = find_pin(project)
-    assert summary(pin) == f"requirements.txt:1 {text} [0.20, 0.20]"
-    note = f"requirements.txt:1: {text} is newer than the known releases (0.12 to 0.19): "
-    assert notes == (f"{note}assuming that it reads these settings like 0.19",)
+    assert summary(pin) == f"requirements.txt:1 {text} [{UPSTREAM}, {UPSTREAM}]"
+    note = f"requirements.txt:1: {text} is newer than the known releases ({KNOWN_RANGE}): "
+    assert notes == (f"{note}assuming that it reads these settings like {NEWEST}",)
 
 
-@pytest.mark.parametrize("text", ["megatron-core<0.10", "megatron-core==0.9.1", "megatron-core>0.25,<0.25"])
+@pytest.mark.parametrize("text", ["megatron-core<0.10", "megatron-core==0.9.1", "megatron-core>0.90,<0.90"])
 def test_a_pin_outside_the_known_releases_is_a_note(project: Path, text: str) -> None:
     write(project / "requirements.txt", f"torch\n{text}\n")
-    note = f"requirements.txt:2: {text} admits no known release (0.12 to 0.19); it is ignored"
+    note = f"requirements.txt:2: {text} admits no known release ({KNOWN_RANGE}); it is ignored"
     assert find_pin(project) == (None, (note,))
 
 
@@ -282,10 +285,10 @@ def test_pyproject_pins(project: Path, text: str, expected: str) -> None:
     [
         ("^0.17", "0.17", "0.17"),
         ("^0.17.1", "0.17", "0.17"),
-        ("^0", "0.12", "0.19"),
+        ("^0", "0.12", str(NEWEST)),
         ("~0.17", "0.17", "0.17"),
-        ("~0", "0.12", "0.19"),
-        ("~=0.17", "0.17", "0.19"),
+        ("~0", "0.12", str(NEWEST)),
+        ("~=0.17", "0.17", str(NEWEST)),
         ("0.17.1", "0.17", "0.17"),
         ("=0.17.1", "0.17", "0.17"),
         ("0.17.*", "0.17", "0.17"),
@@ -606,26 +609,26 @@ def test_files_without_megatron_are_never_parsed(project: Path) -> None:
 RAISE = (
     "the rewritten files need megatron-core >= 0.18, and requirements.txt:1 ({}) still admits {}: raise it to >=0.18"
 )
-GIVE_TO = "requirements.txt:1 pins {}, which does not know the new names; give --to 0.19 to migrate"
+GIVE_TO = f"requirements.txt:1 pins {{}}, which does not know the new names; give --to {NEWEST} to migrate"
 
 
 @pytest.mark.parametrize(
     ("spec", "source_option", "target_option", "expected", "note"),
     [
-        ("", None, None, "0.17 (the default) to 0.19 (the default)", None),
-        ("", "0.15", None, "0.15 (--from) to 0.19 (the default)", None),
+        ("", None, None, f"0.17 (the default) to {NEWEST} (the default)", None),
+        ("", "0.15", None, f"0.15 (--from) to {NEWEST} (the default)", None),
         ("", None, "0.18", "0.17 (the default) to 0.18 (--to)", None),
         ("", None, "0.16", "0.16 (--to) to 0.16 (--to)", None),
         ("", "0.15", "0.18", "0.15 (--from) to 0.18 (--to)", None),
         ("==0.17.1", None, None, "0.17 (pin) to 0.17 (pin)", GIVE_TO),
         ("==0.17.1", None, "0.19", "0.17 (pin) to 0.19 (--to)", None),
         ("==0.17.1", "0.15", None, "0.15 (--from) to 0.17 (pin)", GIVE_TO),
-        ("==0.17.1", "0.19", None, "0.19 (--from) to 0.19 (the default)", RAISE),
-        (">=0.16", None, None, "0.17 (pin) to 0.19 (pin)", RAISE),
+        ("==0.17.1", "0.19", None, f"0.19 (--from) to {NEWEST} (the default)", RAISE),
+        (">=0.16", None, None, f"0.17 (pin) to {NEWEST} (pin)", RAISE),
         (">=0.16,<0.19", "0.17", None, "0.17 (--from) to 0.18 (pin)", RAISE),
         (">=0.16", None, "0.18", "0.17 (pin) to 0.18 (--to)", None),
         (">=0.12,<0.16", None, None, "0.15 (pin) to 0.15 (pin)", GIVE_TO),
-        (">=0.18", None, None, "0.18 (pin) to 0.19 (pin)", None),
+        (">=0.18", None, None, f"0.18 (pin) to {NEWEST} (pin)", None),
         ("==0.19.0", None, "0.17", "0.17 (--to) to 0.17 (--to)", None),
         ("==0.17.1", "0.16", "0.19", "0.16 (--from) to 0.19 (--to)", None),
     ],
@@ -657,7 +660,7 @@ def test_resolve(
 
 
 def test_resolve_with_nothing_to_go_by(project: Path) -> None:
-    assert resolve(project, None, None) == Resolution(Release(0, 17), Release(0, 19), "the default", "the default", ())
+    assert resolve(project, None, None) == Resolution(Release(0, 17), NEWEST, "the default", "the default", ())
 
 
 def test_resolve_refuses_a_source_newer_than_the_target(project: Path) -> None:
@@ -668,7 +671,7 @@ def test_resolve_refuses_a_source_newer_than_the_target(project: Path) -> None:
 def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
     write(project / "requirements.txt", "megatron-core<0.10")
     (note,) = resolve(project, None, None).notes
-    assert note == "requirements.txt:1: megatron-core<0.10 admits no known release (0.12 to 0.19); it is ignored"
+    assert note == f"requirements.txt:1: megatron-core<0.10 admits no known release ({KNOWN_RANGE}); it is ignored"
 
 
 @pytest.mark.parametrize(
@@ -706,20 +709,20 @@ def test_a_range_admits_what_brute_force_says(low: int, high: int) -> None:
     pin, notes = pin_of("requirements.txt", f"megatron-core>=0.{low},<0.{high}".encode())
     admitted = [release for release in KNOWN if low <= release.minor < high]
     # Nothing published is admitted: the main branch, or what will come after it, counts.
-    if not admitted and high > max(low, 20):
+    if not admitted and high > max(low, UPSTREAM.minor):
         admitted = [UPSTREAM]
     if admitted:
         assert pin is not None
         assert (pin.oldest, pin.newest) == (min(admitted), max(admitted))
     else:
         assert pin is None
-    assert len(notes) == (0 if admitted and low <= 20 else 1)
+    assert len(notes) == (0 if admitted and low <= UPSTREAM.minor else 1)
 
 
 CLAUSES = st.builds(
     "{}0.{}{}".format,
     st.sampled_from([">=", "<=", ">", "<", "==", "!=", "~="]),
-    st.integers(10, 21),
+    st.integers(10, LATER.minor),
     st.sampled_from(["", ".0", ".1", ".9"]),
 )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.releases import NEWEST, Release
 from cgmigrate.project.pins.folders import read_folder
 from cgmigrate.project.pins.resolution import resolve
 from tests.support.files import write
@@ -76,8 +76,8 @@ def test_a_pin_that_names_no_release_is_named(
     write(project / name, text)
     assert find_pin(project)[0] is None
     named = f"megatron-core is pinned by {how}, which names no release: assuming "
-    assert resolve(project, None, None).notes == (f"{named}0.17 to 0.19; set --from/--to",)
-    assert resolve(project, Release(0, 16), None).notes == (f"{named}0.19; set --to",)
+    assert resolve(project, None, None).notes == (f"{named}0.17 to {NEWEST}; set --from/--to",)
+    assert resolve(project, Release(0, 16), None).notes == (f"{named}{NEWEST}; set --to",)
     assert resolve(project, None, Release(0, 18)).notes == (f"{named}0.17; set --from",)
     assert resolve(project, Release(0, 16), Release(0, 18)).notes == ()
 
@@ -85,7 +85,7 @@ def test_a_pin_that_names_no_release_is_named(
 def test_a_range_beside_a_git_revision_names_the_revision(project: Path) -> None:
     write(project / "pyproject.toml", f'[project]\ndependencies = ["megatron-core>=0.16"]\n{UV}{{rev = "{SHA}"}}\n')
     notes = resolve(project, None, None).notes
-    named = "pinned by a git revision (pyproject.toml:4), which names no release: assuming 0.17 to 0.19"
+    named = f"pinned by a git revision (pyproject.toml:4), which names no release: assuming 0.17 to {NEWEST}"
     assert any(named in note for note in notes)
 
 
@@ -128,7 +128,7 @@ def test_an_optional_extra_never_takes_precedence_over_dependencies(project: Pat
     extra = 'mcore = ["megatron-core==0.16.1"]\n'
     groups = f"[project.optional-dependencies]\n{extra}[dependency-groups]\n{extra}"
     write(project / "pyproject.toml", f'[project]\ndependencies = ["{dependency}"]\n{groups}')
-    expected = f"pyproject.toml:2 {dependency} [0.15, 0.19]" if "=" in dependency else "no pin"
+    expected = f"pyproject.toml:2 {dependency} [0.15, {NEWEST}]" if "=" in dependency else "no pin"
     assert summary(find_pin(project)[0]) == expected
 
 
@@ -216,7 +216,7 @@ def test_what_is_installed_decides_only_where_nothing_else_does(project: Path) -
     assert summary(find_pin(project)[0]) == "package_info.py:2 megatron-core==0.17.0 [0.17, 0.17]"
     read_folder.cache_clear()
     write(project / "requirements.txt", "megatron-core>=0.18\n")
-    assert summary(find_pin(project)[0]) == "requirements.txt:1 megatron-core>=0.18 [0.18, 0.19]"
+    assert summary(find_pin(project)[0]) == f"requirements.txt:1 megatron-core>=0.18 [0.18, {NEWEST}]"
 
 
 def test_the_number_of_a_git_revision_is_used_with_a_note(project: Path) -> None:

@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 from click.testing import Result
 
+from cgmigrate.megatron.releases import NEWEST
 from cgmigrate.project.options import FORMATS
 from tests.support.files import write
 from tests.support.paths import EXAMPLES, FIXTURES, ROOT
@@ -460,7 +461,7 @@ def test_github_levels_are_those_of_the_rules(project: Path, cgmigrate: Run) -> 
 
 
 REFUSAL = (
-    'megatron-core 0.19 refuses it: "AssertionError: '
+    f'megatron-core {NEWEST} refuses it: "AssertionError: '
     'enable_cuda_graph and external_cuda_graph cannot be enabled at the same time."'
 )
 
@@ -469,7 +470,7 @@ def test_a_refusal_is_quoted_in_a_note_and_not_in_the_message(project: Path, cgm
     write("a.yaml", REFUSED)
     (error, deprecation) = json.loads(cgmigrate("check", "--format", "json", "a.yaml").stdout)["findings"]
     assert (error["rule"], error["notes"], deprecation["notes"]) == ("CG202", [REFUSAL], [])
-    assert "Error" not in error["message"] and "0.19" in error["message"]
+    assert "Error" not in error["message"] and str(NEWEST) in error["message"]
     sarif = json.loads(cgmigrate("check", "--format", "sarif", "a.yaml").stdout)["runs"][0]["results"][0]
     assert sarif["message"]["text"].endswith(f"\nNote: {REFUSAL}")
     assert cgmigrate("check", "a.yaml").stdout.count(f"\nnote: {REFUSAL}\n") == 1

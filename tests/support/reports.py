@@ -2,9 +2,11 @@
 
 import re
 
+from cgmigrate.megatron.releases import NEWEST
+
 _DIAGNOSTIC = re.compile(r"(?:error|warning)\[([A-Z\d, ]+)\].*\n +--> (.+:\d+:\d+)$", re.MULTILINE)
 
-RELEASES = "Releases: from 0.17 (the default) to 0.19 (the default)\n"
+RELEASES = f"Releases: from 0.17 (the default) to {NEWEST} (the default)\n"
 """The line about the releases in a project that pins none."""
 
 

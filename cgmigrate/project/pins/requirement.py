@@ -6,8 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import ACCEPTED, UPSTREAM
+from cgmigrate.megatron.releases import ACCEPTED, UPSTREAM, Release
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet

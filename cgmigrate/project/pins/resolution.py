@@ -33,7 +33,7 @@ def resolve(directory: Path, source: Release | None, target: Release | None) -> 
 
     ``source`` and ``target`` are those of the command line and take precedence. Next comes the project's pin: its
     newest release is the target, and of the releases that it admits, the one nearest to 0.17 is the source. The
-    defaults are 0.17 and 0.19. If a pin or default puts the source after the target, the option decides.
+    defaults are 0.17 and the newest release. If a pin or default puts the source after the target, the option decides.
 
     Raises ReleaseError if both are options and the source is newer than the target.
     """
