@@ -189,17 +189,18 @@ def _undo() -> int:
     return max(recover(), DIAGNOSTICS if undo_last_run() else CLEAN)
 
 
-@main.command()
-@click.argument("code", shell_complete=complete_codes)
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("name", shell_complete=complete_codes)
 @rules_option
-def explain(code: str, folders: tuple[str, ...]) -> None:
-    """Show the rule CODE: what it reports, its reason, examples and sources.
+def explain(name: str, folders: tuple[str, ...]) -> None:
+    """Show a rule: what it reports, its reason, examples and sources. Or show what each release accepts as a setting.
 
-    CODE is a code such as CG101, or the name of a rule.
+    NAME is a code such as CG101, the name of a rule, a field such as cuda_graph_impl, or a flag such as
+    --cuda-graph-impl.
     """
     from cgmigrate.cli import rules
 
-    rules.explain(code, folders)
+    rules.explain(name, folders)
 
 
 @main.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,18 +22,29 @@ def list_rules(folders: tuple[str, ...]) -> None:
         click.echo(in_line(f"{rule.id}  {rule.name:44} {rule.summary}{' (preview)' if rule.preview else ''}"))
 
 
-def explain(code: str, folders: tuple[str, ...]) -> None:
-    """Print a rule, given its code or name. Raises click.UsageError if there is no such rule."""
+def explain(name: str, folders: tuple[str, ...]) -> None:
+    """Print a rule, given its code or name, or a field or flag of the known releases. Raises click.UsageError."""
     from cgmigrate.report.explain import rule_text
 
     rules = _load(folders)
-    rule = rules.get(code.upper()) or next((rule for rule in rules.values() if rule.name == code), None)
-    if rule is None:
-        similar = [known for known in rules if known.startswith(code.upper())]
-        similar = similar or difflib.get_close_matches(code.upper(), rules, n=3)
+    rule = rules.get(name.upper()) or next((rule for rule in rules.values() if rule.name == name), None)
+    click.echo(in_text(rule_text(rule) if rule else _setting_text(name, rules)), nl=False)
+
+
+def _setting_text(name: str, rules: Mapping[str, Rule]) -> str:
+    """Return what the releases accept under the name of a field or flag. Raises click.UsageError."""
+    from cgmigrate.megatron.tables import load
+    from cgmigrate.report.release_tables import names, setting_text
+
+    tables = load()
+    text = setting_text(name, tables)
+    if not text:
+        similar = [code for code in rules if code.startswith(name.upper())]
+        similar = similar or difflib.get_close_matches(name.upper(), rules, n=3)
+        similar = similar or difflib.get_close_matches(name, names(tables), n=3)
         hint = f"; did you mean {', '.join(similar[:3])}?" if similar else ""
-        raise click.UsageError(f"no rule {code}{hint} (`cgmigrate rules` lists them)")
-    click.echo(in_text(rule_text(rule)), nl=False)
+        raise click.UsageError(f"no rule or setting {name}{hint} (`cgmigrate rules` lists the rules)")
+    return text
 
 
 def test_rules(folder: str | None) -> int:
