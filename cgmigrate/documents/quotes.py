@@ -24,7 +24,7 @@ def quotes_of(before: Document, after: Document, edited: Mapping[int, Settings])
             own = edited.get(site.index)
             if own is not None and own.keys() == counterpart.own.keys():
                 written = counterpart.written
-                result[site.index] = {one.field: after.text[one.span.start : one.span.end] for one in written}
+                result[site.index] = {one.setting: after.text[one.span.start : one.span.end] for one in written}
     return result
 
 

@@ -74,15 +74,6 @@ class Use:
     span: Span
     role: Role = Role.WRITE
 
-    @property
-    def field(self) -> str:
-        """The name of the setting."""
-        return self.setting
-
-
-Written = Use
-"""A use of a site, whose role is to write."""
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -119,7 +110,7 @@ class Site:
     index: int
     path: tuple[str, ...]
     span: Span
-    written: tuple[Written, ...]
+    written: tuple[Use, ...]
     flags: bool = False
     inherits: tuple[int, ...] = ()
     alias_paths: tuple[tuple[str, ...], ...] = ()
@@ -135,12 +126,12 @@ class Site:
     @property
     def own(self) -> dict[str, object]:
         """The site's own settings; of several with one name the last one."""
-        return {written.field: written.value for written in self.written}
+        return {written.setting: written.value for written in self.written}
 
     def written_as(self, name: str) -> str:
         """Return how this site spells a setting: its own key, or a key in the style of its others."""
         for written in self.written:
-            if written.field == name:
+            if written.setting == name:
                 return written.key
         if self.flags:
             return "--" + name.replace("_", "-")
@@ -241,7 +232,7 @@ class Document(Commented, Protocol):
         """Names at the top of the file that show its kind: keys in YAML, imported modules in Python."""
 
     @property
-    def skipped(self) -> Sequence[tuple[Written, str]]:
+    def skipped(self) -> Sequence[tuple[Use, str]]:
         """Names that are not settings or not Megatron's, each with its owner."""
 
     builds_on: str

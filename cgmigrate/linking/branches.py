@@ -126,7 +126,7 @@ def _merged(
 
 def _choices(sites: Sequence[Site], component: Sequence[int]) -> dict[tuple[int, str], Choice]:
     return {
-        (index, written.field): written.value
+        (index, written.setting): written.value
         for index in component
         for written in sites[index].written
         if isinstance(written.value, Choice)
@@ -135,7 +135,7 @@ def _choices(sites: Sequence[Site], component: Sequence[int]) -> dict[tuple[int,
 
 def _picked(site: Site, picks: Mapping[tuple[int, str], int]) -> Site:
     written = tuple(
-        replace(item, value=item.value.branches[picks.get((site.index, item.field), 0)])
+        replace(item, value=item.value.branches[picks.get((site.index, item.setting), 0)])
         if isinstance(item.value, Choice)
         else item
         for item in site.written

@@ -71,7 +71,7 @@ class Owners:
 
         ``names`` are the settings that the site has, those it merges included.
         """
-        if any(_is_prose(written.field, written.value) for written in site.written):
+        if any(_is_prose(written.setting, written.value) for written in site.written):
             return Owner(PROSE)
         at = self._owner_at_path(Surroundings(site, names, self._top_level))
         owner = at[site.path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from cgmigrate.documents.sites import Document, Site, Written
+from cgmigrate.documents.sites import Document, Site, Use
 from cgmigrate.megatron.settings import (
     ENABLE,
     EXTERNAL,
@@ -26,21 +26,21 @@ _FULL, _FULL_INFERENCE = "full_iteration", "full_iteration_inference"
 _OLD_VALUES = frozenset(("full", _FULL, _FULL_INFERENCE))
 
 
-def advice_for(document: Document, site: Site, written: Written, settings: Settings) -> str:
+def advice_for(document: Document, site: Site, written: Use, settings: Settings) -> str:
     """Return what to write instead of a setting; ``settings`` are those in effect at its site."""
 
     def spelled(name: str, value: object) -> str:
         return f"`{document.spelled(site.index, name, value)}`"
 
-    if written.field in _BACKEND:
+    if written.setting in _BACKEND:
         return _boolean(site, written, settings, spelled)
-    if written.field == SCOPE or (written.field == MODULES and _OLD_VALUES & set(names_in(written.value))):
+    if written.setting == SCOPE or (written.setting == MODULES and _OLD_VALUES & set(names_in(written.value))):
         return _scope(written.value, settings, spelled)
     return ""
 
 
-def _boolean(site: Site, written: Written, settings: Settings, spelled: Callable[[str, object], str]) -> str:
-    backend = _BACKEND[written.field]
+def _boolean(site: Site, written: Use, settings: Settings, spelled: Callable[[str, object], str]) -> str:
+    backend = _BACKEND[written.setting]
     match written.value:
         case False if site.overrides:
             return f"write {spelled(IMPL, 'none')} to turn graphs off, or delete it where they are off"
@@ -53,7 +53,7 @@ def _boolean(site: Site, written: Written, settings: Settings, spelled: Callable
             return f"write `{site.written_as(IMPL)}` with an interpolation that yields none or {backend}"
         case Undecided():
             return f"write `{site.written_as(IMPL)}` with an expression that yields none or {backend}"
-    full = written.field == ENABLE and _FULL in names_in(settings.get(SCOPE))
+    full = written.setting == ENABLE and _FULL in names_in(settings.get(SCOPE))
     return f"write {spelled(IMPL, _FULL if full else backend)}"
 
 

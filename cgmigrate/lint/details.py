@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.sites import Document, Site, Written
+from cgmigrate.documents.sites import Document, Site, Use
 from cgmigrate.linking.branches import has_choice
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.plan import PlannedFile
@@ -91,12 +91,12 @@ class Details:
             edits,
         )
 
-    def _labels(self, case: SiteCase, own: Written) -> Iterator[Label]:
+    def _labels(self, case: SiteCase, own: Use) -> Iterator[Label]:
         """Yield the settings that are read together with one, of its site or of those that it inherits from."""
-        seen: set[str] = {own.field}
+        seen: set[str] = {own.setting}
         for written in _written(case.site, self.document.sites):
-            if written.field in FIELDS and written.field not in seen:
-                seen.add(written.field)
+            if written.setting in FIELDS and written.setting not in seen:
+                seen.add(written.setting)
                 yield Label(written.span, _role(written, case))
 
     def _blockers(self, diagnostic: Diagnostic) -> Iterator[Label]:
@@ -108,24 +108,24 @@ class Details:
                 yield Label(other.span, f"{other.rule} prevents the fix")
 
 
-def _written(site: Site, sites: Sequence[Site]) -> Iterator[Written]:
+def _written(site: Site, sites: Sequence[Site]) -> Iterator[Use]:
     """Yield the settings in effect at a site, its own first; an inherited one may be overridden by one before it."""
     yield from reversed(site.written)
     for index in site.inherits:
         yield from _written(sites[index], sites)
 
 
-def _role(written: Written, case: SiteCase) -> str:
+def _role(written: Use, case: SiteCase) -> str:
     """Return what a setting does for the others of its site."""
     whole_iteration = "full_iteration" in names_in(case.before.get(SCOPE))
-    if written.field == IMPL and written.value == "none" and whole_iteration:
+    if written.setting == IMPL and written.value == "none" and whole_iteration:
         if SCOPE_LIST_SINCE <= case.source <= LAST_OLD:
             return f"{case.source} reads the scope only if this is `local`"
         return "the implementation"
-    if written.field in (ENABLE, EXTERNAL):
+    if written.setting in (ENABLE, EXTERNAL):
         return "names the implementation" if written.value is True else "names no implementation"
     return {IMPL: "the implementation", SCOPE: "the scope", MODULES: "the modules"}.get(
-        written.field, "the scope in inference"
+        written.setting, "the scope in inference"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.documents.sites import Document, Problem, Site, Written
+from cgmigrate.documents.sites import Document, Problem, Site, Use
 from cgmigrate.linking.inheritance import effective
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
@@ -36,7 +36,7 @@ class ExaminedFile:
     cases: Mapping[int, SiteCase] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     """Those about sites whose owner is ambiguous."""
-    skipped: tuple[tuple[Written, str], ...] = ()
+    skipped: tuple[tuple[Use, str], ...] = ()
     """Settings of other systems, each with its owner."""
 
     def with_merged(self, owners: Sequence[Owner], merged: Mapping[int, Settings]) -> ExaminedFile:

@@ -5,35 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue
-from cgmigrate.documents.sites import Document, Site, Written
+from cgmigrate.documents.sites import Document, Site, Use
 
 LONGEST = 160
 """Characters of a quoted text that are shown."""
 
 
-def fix_text(
-    document: Document, site: Site, written: Written, planned: Iterable[Change], quotes: Mapping[str, str]
-) -> str:
+def fix_text(document: Document, site: Site, written: Use, planned: Iterable[Change], quotes: Mapping[str, str]) -> str:
     """Return the part of a fix that concerns one setting; ``quotes`` is how the site's settings read afterwards."""
-    own = {one.field: one for one in site.written}
+    own = {one.setting: one for one in site.written}
     parts: list[str] = []
     deleted: list[str] = []
     for change in planned:
         match change:
-            case Rename(old=old, new=new, value=value) if old == written.field:
+            case Rename(old=old, new=new, value=value) if old == written.setting:
                 after = quotes.get(new) or document.spelled(site.index, new, value)
                 parts += _rewritten(_text_of(document, written), after)
             case Revalue(name=name, value=value):
                 after = quotes.get(name) or document.spelled(site.index, name, value)
                 parts += _rewritten(_text_of(document, own[name]), after)
-            case Add(name=name, value=value, after=beside) if beside == written.field:
+            case Add(name=name, value=value, after=beside) if beside == written.setting:
                 parts.append(f"add {quoted(quotes.get(name) or document.spelled(site.index, name, value))}")
-            case Remove(name=name) if name == written.field:
+            case Remove(name=name) if name == written.setting:
                 deleted.append(f"delete {_shortened(_text_of(document, written))}")
     return ", ".join([*parts, *deleted])
 
 
-def _text_of(document: Document, written: Written) -> str:
+def _text_of(document: Document, written: Use) -> str:
     return document.text[written.span.start : written.span.end]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.changes import Change
-from cgmigrate.documents.sites import Site, Written
+from cgmigrate.documents.sites import Site, Use
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
 from cgmigrate.lint.refusals import refusal_of
 from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
@@ -20,14 +20,14 @@ class Match:
 
     rule: Rule
     case: Case
-    written: Written
+    written: Use
     refused: tuple[str, ...] = ()
     """The settings at fault, where the case is about a refusal."""
 
 
-def place_of(fields: Sequence[str], case: SiteCase) -> Written | None:
+def place_of(fields: Sequence[str], case: SiteCase) -> Use | None:
     """Return the first of some settings that the site itself writes, or an older one, where a diagnostic points."""
-    by_name = {written.field: written for written in case.site.written}
+    by_name = {written.setting: written for written in case.site.written}
     older = [old for name in fields for old in case.document.catalogue.older_names(name)[:1]]
     return next((by_name[name] for name in (*fields, *older) if name in by_name), None)
 
@@ -95,15 +95,15 @@ def without_repetition(matches: Sequence[Match], remarks: Sequence[Match]) -> tu
 
     A rule about a specific trap takes precedence over a refusal, and a refusal over the plain deprecation.
     """
-    specific = {match.written.field for match in matches if match.rule.kind is not RuleKind.DEPRECATED}
+    specific = {match.written.setting for match in matches if match.rule.kind is not RuleKind.DEPRECATED}
     remarks = [remark for remark in remarks if not specific & set(remark.refused)]
     covered = specific.union(*(remark.refused for remark in remarks))
     return [
-        match for match in matches if match.rule.kind is not RuleKind.DEPRECATED or match.written.field not in covered
+        match for match in matches if match.rule.kind is not RuleKind.DEPRECATED or match.written.setting not in covered
     ], remarks
 
 
-def _changed(site: Site, changes: Sequence[Change]) -> Written:
+def _changed(site: Site, changes: Sequence[Change]) -> Use:
     """Return the first written setting that a fix changes."""
     names = {name for change in changes for name in (getattr(change, "name", ""), getattr(change, "old", ""))}
-    return next((written for written in site.written if written.field in names), site.written[0])
+    return next((written for written in site.written if written.setting in names), site.written[0])

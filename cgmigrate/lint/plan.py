@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cgmigrate.documents.sites import Document, Written
+from cgmigrate.documents.sites import Document, Use
 from cgmigrate.linking.merged_files import MergedSites
 from cgmigrate.lint.candidates import Candidate, candidates_of
 from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix, SiteCase
@@ -32,7 +32,7 @@ class PlannedFile:
     document: Document
     context: Context
     diagnostics: tuple[Diagnostic, ...]
-    skipped: tuple[tuple[Written, str], ...]
+    skipped: tuple[tuple[Use, str], ...]
     """Settings of other systems, each with its owner."""
     cases: Mapping[int, SiteCase]
     """The sites with a known owner, by index."""

@@ -67,9 +67,9 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
     if case.site.origin is not None:
         return case
     for written in case.site.written:
-        reader = relations.key_readers.get(written.field)
-        if reader is not None and written.key.rpartition(".")[2] == written.field:
-            case = case.risk(_reader_risk(reader, written.field))
+        reader = relations.key_readers.get(written.setting)
+        if reader is not None and written.key.rpartition(".")[2] == written.setting:
+            case = case.risk(_reader_risk(reader, written.setting))
     return case
 
 

@@ -171,7 +171,7 @@ def _unreported(case: SiteCase, diagnostics: Sequence[Diagnostic], context: Cont
     underlined = {diagnostic.span for diagnostic in diagnostics}
     blocked_by = message(case.blocked.text, case, context) if case.blocked else ""
     for written in case.site.written:
-        rule = _deprecation_of(written.field, context)
+        rule = _deprecation_of(written.setting, context)
         if rule is None or written.span in underlined:
             continue
         advice = advice_for(case.document, case.site, written, case.before)

@@ -22,7 +22,7 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
             reports=rule.reports,
         )
         for written in site.written
-        if _concerns(written.field, site, document.catalogue)
+        if _concerns(written.setting, site, document.catalogue)
         for advice in (advice_for(document, site, written, site.own),)
     ]
 

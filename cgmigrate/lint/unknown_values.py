@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cgmigrate.documents.sites import Written
+from cgmigrate.documents.sites import Use
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
@@ -18,7 +18,7 @@ _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnostic]:
     """Return the diagnostics about the values of a site that are not known."""
     captures = case.document.catalogue.captures
-    relevant = [written for written in case.site.written if written.field in captures]
+    relevant = [written for written in case.site.written if written.setting in captures]
     undecided = [written for written in relevant if isinstance(written.value, Undecided)]
     if case.site.origin is not None and not DEPRECATED & set(case.before):
         # Code computes values all the time; only where an old name has to be migrated does that matter.
@@ -29,27 +29,27 @@ def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnost
     return [_diagnostic(rule, written, case) for written in undecided]
 
 
-def _diagnostic(rule: Rule, written: Written, case: SiteCase) -> Diagnostic:
+def _diagnostic(rule: Rule, written: Use, case: SiteCase) -> Diagnostic:
     assert isinstance(written.value, Undecided)
     message = f"`{written.key}` has {written.value.reason}, so what is captured is not known"
     advice = advice_for(case.document, case.site, written, case.before)
     return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 
 
-def _copied_from(undecided: Sequence[Written]) -> str:
+def _copied_from(undecided: Sequence[Use]) -> str:
     """Return the object from which all of several settings are copied, empty if there is no such object."""
     objects: set[str] = set()
     for written in undecided:
         assert isinstance(written.value, Undecided)
         owner, dot, name = written.value.text.rpartition(".")
-        objects.add(owner if dot and name == written.field and _DOTTED.fullmatch(owner) else "")
+        objects.add(owner if dot and name == written.setting and _DOTTED.fullmatch(owner) else "")
     return objects.pop() if len(objects) == 1 and len(undecided) > 1 else ""
 
 
-def _copy_diagnostic(rule: Rule, copied: str, undecided: Sequence[Written]) -> Diagnostic:
+def _copy_diagnostic(rule: Rule, copied: str, undecided: Sequence[Use]) -> Diagnostic:
     """Return one diagnostic for settings that are copied together and have to stay consistent."""
-    written = next((written for written in undecided if written.field in DEPRECATED), undecided[0])
-    *first, last = (f"`{other.field}`" for other in undecided)
+    written = next((written for written in undecided if written.setting in DEPRECATED), undecided[0])
+    *first, last = (f"`{other.setting}`" for other in undecided)
     message = f"{', '.join(first)} and {last} are copied from `{copied}`, whose values are not known"
     advice = (
         "copy `cuda_graph_impl`, `cuda_graph_modules` and `inference_cuda_graph_scope`, and no deprecated setting, "

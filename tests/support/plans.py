@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.sites import Document, Written
+from cgmigrate.documents.sites import Document, Use
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic
 from cgmigrate.lint.plan import Plan, plan_alone
 from cgmigrate.megatron.settings import Settings
@@ -22,7 +22,7 @@ class Examined:
         return self.plan.files[0].diagnostics
 
     @property
-    def skipped(self) -> Sequence[tuple[Written, str]]:
+    def skipped(self) -> Sequence[tuple[Use, str]]:
         """The names that get no diagnostic, each with its owner."""
         return self.plan.files[0].skipped
 

@@ -32,7 +32,7 @@ from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.documents.python.use_problems import report_problems
-from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use, Written
+from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -68,7 +68,7 @@ class PythonDocument:
         self.catalogue = catalogue or load()
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
-        self.skipped: list[tuple[Written, str]] = []
+        self.skipped: list[tuple[Use, str]] = []
         self.top_level: list[str] = []
         self.builds_on = ""
         self._places: list[Place] = []
@@ -143,7 +143,7 @@ class PythonDocument:
         for match in matches_near_names(_deprecated_word(self.catalogue), self.text, self.catalogue):
             at = bisect_right(starts, match.start()) - 1
             if at < 0 or ends[at] < match.end():
-                written = Written(match.group(), match.group(), None, Span(*match.span()))
+                written = Use(match.group(), match.group(), None, Span(*match.span()))
                 self.skipped.append((written, owner))
 
     def enclosing(self, offset: int) -> str:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
-from cgmigrate.documents.sites import Origin, Site, Written
+from cgmigrate.documents.sites import Origin, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
@@ -45,13 +45,13 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
     )
 
 
-def _written(place: Place, catalogue: Catalogue) -> tuple[Written, ...]:
+def _written(place: Place, catalogue: Catalogue) -> tuple[Use, ...]:
     """Return the settings of a place; of several with one name the last one."""
-    written: dict[str, Written] = {}
+    written: dict[str, Use] = {}
     for item in place.items:
         key = catalogue[item.field].flag if place.form is Form.FLAGS else item.field
         written.pop(item.field, None)
-        written[item.field] = Written(item.field, key, item.value, item.span)
+        written[item.field] = Use(item.field, key, item.value, item.span)
     return tuple(written.values())
 
 

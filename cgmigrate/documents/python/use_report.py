@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
-from cgmigrate.documents.sites import Problem, ProblemKind, Written
+from cgmigrate.documents.sites import Problem, ProblemKind, Use
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -59,7 +59,7 @@ class UseReport:
     problems: list[Problem] = field(default_factory=list)
     fixes: dict[int, list[Edit]] = field(default_factory=dict)
     """The edits of each problem that has a replacement, by index."""
-    skipped: list[tuple[Written, str]] = field(default_factory=list)
+    skipped: list[tuple[Use, str]] = field(default_factory=list)
     reads: dict[tuple[int, str], list[Read]] = field(default_factory=dict)
     """By the id of the function and the object."""
     _statements: list[ast.AST] = field(default_factory=list)
@@ -67,7 +67,7 @@ class UseReport:
 
     def skip(self, node: ast.AST, name: str, owner: str) -> None:
         """Record a name that gets no diagnostic."""
-        self.skipped.append((Written(name, name, None, self._span(node)), owner))
+        self.skipped.append((Use(name, name, None, self._span(node)), owner))
 
     def add(self, node: ast.AST, message: Message, *, anywhere: bool = False) -> None:
         """Record a problem; in a file without Megatron the use is skipped, unless ``anywhere``."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
-from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use, Written
+from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
 from cgmigrate.documents.yaml.equivalence import Comparison
@@ -56,7 +56,7 @@ class YamlDocument:
         self.catalogue = catalogue or load()
         self.sites: list[Site] = []
         self.problems: list[Problem] = []
-        self.skipped: Sequence[tuple[Written, str]] = ()
+        self.skipped: Sequence[tuple[Use, str]] = ()
         self.top_level: list[str] = []
         self.builds_on = ""
         self.top_level_words: list[tuple[str, str]] = []
@@ -112,7 +112,7 @@ class YamlDocument:
         self, index: int, place: Place, pairs: Sequence[tuple[str, Node, Node]], paths: AliasPaths, blocked_by: str
     ) -> Site:
         mapping = place.mapping
-        written: dict[str, Written] = {}
+        written: dict[str, Use] = {}
         for name, key, value in pairs:
             spelled = key.target.value
             span = Span(key.start, max(key.end, value.end))
@@ -121,9 +121,7 @@ class YamlDocument:
                 blocked_by = "a setting is written twice"
                 del written[name]
             place.pairs[name] = (key, value)
-            written[name] = Written(
-                name, spelled, value_of(self.catalogue[name], value, spelled.startswith("--")), span
-            )
+            written[name] = Use(name, spelled, value_of(self.catalogue[name], value, spelled.startswith("--")), span)
         inner, others = tuple(filter(None, place.prefix.rstrip(".").split("."))), paths.others(mapping)
         return Site(
             index,
