@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgmigrate.cli.console import FOR_PEOPLE, Output
+from cgmigrate.cli.console import Output
 from cgmigrate.cli.exit_status import CLEAN, ERROR, command_errors
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import Options, format_of
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
 
 def _statistics_format(reporting: Reporting) -> Reporting:
     """Return the options with a format for people; the configuration's is ignored. Raises click.UsageError."""
-    if reporting.format not in (None, *FOR_PEOPLE):
+    if reporting.format is not None and not format_of(reporting.format).for_people:
         raise click.UsageError(f"--statistics has a format of its own: remove --output-format {reporting.format}")
     return reporting._replace(format=reporting.format or "full")
 
@@ -89,7 +89,7 @@ def _print_comments(writer: Writer, handled: Handled, output: Output) -> None:
 
 def _print_summary(run: Run, output: Output, handled: Handled, failed: bool) -> None:
     if output.reported:
-        output.message(output.report().summary(by_place=output.format in FOR_PEOPLE))
+        output.message(output.report().summary(by_place=format_of(output.format).for_people))
     elif run.discovery.files_seen or not failed:
         hidden = sum(len(checked.hidden) for checked in handled.files)
         output.message(clean_summary(run, "nothing found" + (f" ({hidden} suppressed by comments)" if hidden else "")))

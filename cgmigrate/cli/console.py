@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, CommandError
+from cgmigrate.project.options import format_of
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
@@ -31,14 +32,6 @@ if TYPE_CHECKING:
 
 LINES_AT_ONCE, BYTES_AT_ONCE = 50, 8192
 """How much of a report one write takes: Python drops the error of a large one whose reader has gone away."""
-WITH_EDITS = ("json", "jsonlines", "sarif")
-"""The formats that contain the edits of a fix."""
-
-FOR_PEOPLE = ("full", "concise", "grouped")
-"""The formats that may have colours, and after which the run is summed up."""
-
-WITH_DETAILS = ("full",)
-"""The formats that explain each diagnostic."""
 
 
 class Output:
@@ -61,7 +54,7 @@ class Output:
     @property
     def for_people(self) -> bool:
         """Whether the report is one that a person reads."""
-        return self.reporting.statistics or self.format in FOR_PEOPLE
+        return self.reporting.statistics or format_of(self.format).for_people
 
     @property
     def _streams(self) -> bool:
@@ -115,7 +108,7 @@ class Output:
     def finish(self) -> None:
         """Write the report if it is written as a whole. Raises CommandError if its file cannot be written."""
         file = self.reporting.output_file
-        in_colours = self.format in FOR_PEOPLE and not self.reporting.statistics and file is None
+        in_colours = format_of(self.format).for_people and not self.reporting.statistics and file is None
         if self._streams or (in_colours and not self.reported):
             return
         from cgmigrate.report import renderer

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cgmigrate.cli.console import FOR_PEOPLE
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, FixMode, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start
 from cgmigrate.cli.writer import Writer
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import Options, format_of
 from cgmigrate.text.escaping import in_text
 from cgmigrate.text.plurals import counted
 
@@ -44,7 +43,7 @@ def _interactive_format(selection: Selection, reporting: Reporting) -> Reporting
         raise click.UsageError("--interactive asks on stdin: give paths, not -")
     if reporting.output_file:
         return reporting
-    if reporting.format not in (None, *FOR_PEOPLE):
+    if reporting.format is not None and not format_of(reporting.format).for_people:
         remedy = f"remove --output-format {reporting.format}, or add --output-file"
         raise click.UsageError(f"--interactive asks on stdout: {remedy}")
     # The format of the configuration is ignored: it may be one for programs.

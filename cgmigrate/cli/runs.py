@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cgmigrate.cli.console import WITH_DETAILS, WITH_EDITS, Output
+from cgmigrate.cli.console import Output
 from cgmigrate.cli.exit_status import command_errors
 from cgmigrate.cli.options import CheckMode, Reporting, Selection
-from cgmigrate.project.options import FORMATS
+from cgmigrate.project.options import FORMATS, format_of
 
 if TYPE_CHECKING:
     from cgmigrate.lint.checked import Checked
@@ -32,8 +32,9 @@ def start(
     baseline is used; it is not read where this is None. Raises click.ClickException.
     """
     configurations = _configurations(selection)
-    reporting = reporting._replace(format=reporting.format or configurations.for_run().format or FORMATS[0])
-    run = _run(selection, configurations, _with_report(options, reporting.format))
+    format = reporting.format or configurations.for_run().format or FORMATS[0]
+    reporting = reporting._replace(format=format)
+    run = _run(selection, configurations, _with_report(options, format))
     if baseline is not None and (selection.baseline or baseline.updates_baseline or configurations.for_run().baseline):
         from cgmigrate.cli.baseline import baseline_of
 
@@ -44,9 +45,10 @@ def start(
     return run, Output(run, reporting, to_stderr=run.options.stdin is not None and run.options.rewrite)
 
 
-def _with_report(options: Options, format: str | None) -> Options:
+def _with_report(options: Options, format: str) -> Options:
     """Return the options with what the report's format needs."""
-    return replace(options, edits=format in WITH_EDITS, details=format in WITH_DETAILS)
+    shown = format_of(format)
+    return replace(options, edits=shown.edits, details=shown.details)
 
 
 def _run(selection: Selection, configurations: Configurations, options: Options) -> Run:

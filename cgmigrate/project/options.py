@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cgmigrate.megatron.releases import Release
 
-FORMATS = ("full", "concise", "grouped", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown")
-"""The names of the formats; each is that of its module in `cgmigrate.report`. The first is the default."""
+
+class Format(NamedTuple):
+    """An output format; the name is that of its module in `cgmigrate.report`.
+
+    ``for_people`` formats may have colors, and the run is summed up after them. ``edits`` says that a diagnostic has
+    the edits of its fix, ``details`` that it has what explains it.
+    """
+
+    name: str
+    for_people: bool = False
+    edits: bool = False
+    details: bool = False
+
+
+ALL_FORMATS = (
+    Format("full", for_people=True, details=True),
+    Format("concise", for_people=True),
+    Format("grouped", for_people=True),
+    Format("json", edits=True),
+    Format("jsonlines", edits=True),
+    Format("sarif", edits=True),
+    Format("github"),
+    Format("gitlab"),
+    Format("junit"),
+    Format("markdown"),
+)
+"""The formats. The first is the default."""
+FORMATS = tuple(format.name for format in ALL_FORMATS)
+"""Their names."""
 FORMER_NAMES = {"text": "full"}
 """Names that formats had in earlier releases; they are still accepted."""
 
@@ -43,3 +71,8 @@ class Options:
     """The reason that these comments give."""
     strict: bool = False
     """Whether suppression comments are ignored."""
+
+
+def format_of(name: str) -> Format:
+    """Return the format of a name."""
+    return ALL_FORMATS[FORMATS.index(name)]

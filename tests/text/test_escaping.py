@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import Result
 
+from cgmigrate.project.options import FORMATS
 from cgmigrate.text.escaping import cells, in_json, in_line, in_text
 
 Command = Callable[..., Result]
@@ -22,7 +23,6 @@ Command = Callable[..., Result]
 HOSTILE = "\r\x1b[2K\x1b]0;title\x07\x9b31m\u202e\u2066\u200f\u061c\u2028\x7f"
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.M)
-FORMATS = ("full", "concise", "grouped", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown")
 
 # A comment is shown in the excerpt, and a value in messages.
 # What a comment may hold: YAML ends a line at a carriage return, and refuses other control characters.
