@@ -72,13 +72,11 @@ def main() -> None:
 def check(
     selection: Selection,
     reporting: Reporting,
-    statistics: bool,
     show_settings: bool,
     show_files: bool,
     write_baseline: bool,
     prune_baseline: bool,
     add_ignore: bool,
-    strict: bool,
     reason: str | None,
 ) -> None:
     """Report deprecated, rejected and ineffective settings in PATHS.
@@ -98,11 +96,10 @@ def check(
         raise click.UsageError("--reason takes one line of text and needs --add-ignore")
     if add_ignore and "-" in selection.paths:
         raise click.UsageError("--add-ignore writes files: give paths, not -")
-    if add_ignore and strict:
+    if add_ignore and selection.strict:
         raise click.UsageError(
             "--add-ignore and --strict contradict each other: with --strict, comments suppress nothing"
         )
-    selection, reporting = selection._replace(strict=strict), reporting._replace(statistics=statistics)
     recovered = recover(selection.paths)
     if show_settings or show_files:
         sys.exit(checking.show(selection, reporting, settings=show_settings))

@@ -153,57 +153,23 @@ def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def shared_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that check and fix share; the command gets them as a `Selection` and a `Reporting`."""
+    """Add the options that check and fix share; the command gets them as a `Selection` and a `Reporting`.
+
+    An option is a field of one of the two by its name, and its value there if it is not given is the field's.
+    """
 
     @functools.wraps(command)
-    def grouped(
-        paths: tuple[str, ...],
-        source: Release | None,
-        target: Release | None,
-        select: tuple[str, ...],
-        ignore: tuple[str, ...],
-        preview: bool,
-        exclude: tuple[str, ...],
-        rule_folders: tuple[str, ...],
-        config: str | None,
-        isolated: bool,
-        baseline: str | None,
-        format: str | None,
-        output_file: str | None,
-        fail_on: str,
-        exit_zero: bool,
-        stdin_filename: str | None,
-        quiet: bool,
-        verbose: bool,
-        color: str,
-        **own: Any,
-    ) -> None:
-        selection = Selection(
-            paths=paths,
-            stdin_filename=stdin_filename,
-            source=source,
-            target=target,
-            select=select,
-            ignore=ignore,
-            preview=preview,
-            exclude=exclude,
-            rule_folders=rule_folders,
-            config=config or "",
-            isolated=isolated,
-            baseline=baseline or "",
-        )
-        reporting = Reporting(
-            format=format,
-            output_file=output_file,
-            fail_on=fail_on,
-            exit_zero=exit_zero,
-            quiet=quiet,
-            verbose=verbose,
-            color=color,
-        )
-        command(selection, reporting, **own)
+    def grouped(**values: Any) -> None:
+        selection = Selection(**_taken(values, Selection._fields))
+        command(selection, Reporting(**_taken(values, Reporting._fields)), **values)
 
     return _with([*_selection_options(), *_reporting_options()], grouped)
+
+
+def _taken(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Remove some values and return those that are given."""
+    taken = {name: values.pop(name) for name in names if name in values}
+    return {name: value for name, value in taken.items() if value is not None}
 
 
 def _with(options: Iterable[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:

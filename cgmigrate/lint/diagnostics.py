@@ -25,8 +25,6 @@ class Applicability(str, Enum):
     """``fix`` applies it."""
     UNSAFE = "unsafe"
     """``fix --unsafe-fixes`` applies it."""
-    DISPLAY_ONLY = "display-only"
-    """Only a person does."""
 
     def __str__(self) -> str:
         return self.value
@@ -108,6 +106,11 @@ class Diagnostic:
         """The texts about a fix that is unsafe or missing, each with its label, in the order of reports."""
         labelled = (("because", self.because), ("blocked by", self.blocked_by), ("help", self.help))
         return tuple((label, text) for label, text in labelled if text)
+
+    @property
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """The reasons and the notes, each with its label, in the order of reports."""
+        return (*self.reasons, *(("note", note) for note in self.notes))
 
     def without_fix(self, blocked_by: str, help: str) -> Diagnostic:
         """Return the diagnostic without its fix, with what prevents it and what to do."""

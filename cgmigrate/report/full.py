@@ -84,8 +84,7 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
 
 def _remarks(reported: Reported, style: Style) -> Iterator[str]:
     """Yield why a fix is unsafe or missing, what to write by hand, and the notes."""
-    remarks = [*reported.diagnostic.reasons, *(("note", note) for note in reported.diagnostic.notes)]
-    for label, text in remarks:
+    for label, text in reported.diagnostic.remarks:
         first, *others = text.split("\n")
         yield f"{_label(label, style)} {in_line(first)}".rstrip()
         # Indented, so that no line of a text looks like one of the report.

@@ -40,7 +40,7 @@ def _command(reported: Reported) -> str:
         lines.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix_text}")
     if diagnostic.fix and reported.other_files:
         lines.append(f"note: {together_with(reported.other_files, diagnostic.fix.id)}")
-    lines += [f"{label}: {text}" for label, text in diagnostic.reasons]
+    lines += [f"{label}: {text}" for label, text in diagnostic.remarks]
     level = "error" if diagnostic.severity == "error" else "warning"
     arguments = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{level} {arguments}::{_data(chr(10).join(lines))}\n"

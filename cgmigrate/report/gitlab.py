@@ -26,7 +26,7 @@ def _issue(reported: Reported) -> dict[str, Any]:
     parts = [f"{diagnostic.rule}: {diagnostic.message}"]
     if diagnostic.fix_text:
         parts.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix_text}")
-    parts += [f"{label}: {text}" for label, text in diagnostic.reasons]
+    parts += [f"{label}: {text}" for label, text in diagnostic.remarks]
     return {
         "description": " | ".join(parts),
         "check_name": diagnostic.rule,

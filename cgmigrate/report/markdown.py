@@ -44,7 +44,7 @@ def _row(reported: Reported) -> str:
     then = []
     if diagnostic.fix_text:
         then.append(diagnostic.fix_text if reported.applied else f"with `--unsafe-fixes`: {diagnostic.fix_text}")
-    then += [f"{label}: {text}" for label, text in diagnostic.reasons]
+    then += [f"{label}: {text}" for label, text in diagnostic.remarks]
     mark = f"{_MARK} " if reported.applied else ""
     cells = [
         _SIGN[diagnostic.severity],

@@ -74,8 +74,7 @@ def _notification(input_error: InputError) -> dict[str, Any]:
 def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
     diagnostic, file = reported.diagnostic, _file(reported)
     lines = [diagnostic.message]
-    lines += [f"{label.capitalize()}: {text}" for label, text in diagnostic.reasons]
-    lines += [f"Note: {note}" for note in diagnostic.notes]
+    lines += [f"{label.capitalize()}: {text}" for label, text in diagnostic.remarks]
     result = {
         "ruleId": diagnostic.rule,
         "ruleIndex": codes.index(diagnostic.rule),

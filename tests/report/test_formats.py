@@ -254,6 +254,48 @@ def test_jsonlines_are_the_diagnostics_of_json(examples: Path, cgmigrate: Run) -
     assert list(map(json.loads, lines)) == json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
 
 
+def validator(part: str = "") -> jsonschema.Draft202012Validator:
+    """The schema of the JSON format, or of one of its parts; nothing that it does not describe is accepted."""
+    schema = json.loads((ROOT / "docs/report.schema.json").read_text(encoding="utf-8"))
+    finding = schema["$defs"]["finding"]
+    finding["unevaluatedProperties"] = False
+    finding["properties"]["fix"]["anyOf"][1]["additionalProperties"] = False
+    schema["additionalProperties"] = False
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]} if part else schema)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests/golden").glob("*.check.json")), ids=lambda path: path.stem)
+def test_real_outputs_fit_the_schema(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8").rpartition("exit status")[0])
+    assert document["findings"]
+    assert [error.message for error in validator().iter_errors(document)] == []
+    broken = document | {"findings": [document["findings"][0] | {"unknown": 1}]}
+    assert not validator().is_valid(broken), "the schema says no, too"
+
+
+def test_lines_fit_the_schema_of_a_diagnostic(examples: Path, cgmigrate: Run) -> None:
+    lines = cgmigrate("check", "--format", "jsonlines", ".").stdout.splitlines()
+    assert len(lines) > 20
+    for line in lines:
+        assert [error.message for error in validator("finding").iter_errors(json.loads(line))] == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_names_a_value_that_is_unknown(project: Path, cgmigrate: Run, name: str) -> None:
+    write("a.yaml", "model:\n  cuda_graph_impl: local\n  cuda_graph_modules: [attn, Mlp]\n")
+    shown = cgmigrate("check", "--format", name, "a.yaml").stdout
+    message = re.sub(r"(&apos;|&#39;)", "'", shown)
+    assert re.search(r"does not know this value \(KeyError: \\?'Mlp\\?'\)", message), shown
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("concise", "grouped")])
+def test_every_format_with_more_than_a_line_has_the_notes(project: Path, cgmigrate: Run, name: str) -> None:
+    write("a.yaml", REFUSED)
+    assert "cannot be enabled at the same time" in cgmigrate("check", "--format", name, "a.yaml").stdout.replace(
+        "\\_", "_"
+    )
+
+
 # --- fingerprints ---------------------------------------------------------------------------------------
 
 
