@@ -17,7 +17,7 @@ from cgmigrate.cli.options import (
     FixMode,
     Reporting,
     Selection,
-    complete_codes,
+    complete_explained,
     exclude_option,
     release_options,
     rules_option,
@@ -187,7 +187,7 @@ def _undo() -> int:
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
-@click.argument("name", shell_complete=complete_codes)
+@click.argument("name", shell_complete=complete_explained)
 @rules_option
 def explain(name: str, folders: tuple[str, ...]) -> None:
     """Show a rule: what it reports, its reason, examples and sources. Or show what each release accepts as a setting.

@@ -22,6 +22,16 @@ def codes(prefix: str) -> list[CompletionItem]:
     return [CompletionItem(r.id, help=r.summary) for r in rules.values() if r.id.startswith(prefix.upper())]
 
 
+def settings(prefix: str) -> list[CompletionItem]:
+    """Return the settings of the catalogue whose names begin with ``prefix``, each with its summary."""
+    from click.shell_completion import CompletionItem
+
+    from cgmigrate.megatron.catalogue import load
+
+    known = load().settings.values()
+    return [CompletionItem(one.name, help=one.summary) for one in known if prefix and one.name.startswith(prefix)]
+
+
 def releases(prefix: str) -> list[CompletionItem]:
     """Return the known releases of megatron-core that begin with ``prefix``."""
     from click.shell_completion import CompletionItem

@@ -129,6 +129,13 @@ def complete_codes(_ctx: click.Context, _param: click.Parameter, incomplete: str
     return codes(incomplete)
 
 
+def complete_explained(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the rule codes and the settings that begin with the text."""
+    from cgmigrate.cli.completion import codes, settings
+
+    return [*codes(incomplete), *settings(incomplete)]
+
+
 # The type only helps shells to complete paths. A path that is wrong is reported when it is read.
 PATH = click.Path(readable=False)
 

@@ -13,6 +13,8 @@ from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, command_errors
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cgmigrate.lint.rules import Rule
 
 
@@ -23,21 +25,27 @@ def list_rules(folders: tuple[str, ...]) -> None:
 
 
 def explain(name: str, folders: tuple[str, ...]) -> None:
-    """Print a rule, given its code or name, or a field or flag of the known releases. Raises click.UsageError."""
+    """Print a rule, given its code or name, or a setting of the catalogue or of the known releases.
+
+    Raises click.UsageError.
+    """
     from cgmigrate.report.explain import rule_text
 
     rules = _load(folders)
     rule = rules.get(name.upper()) or next((rule for rule in rules.values() if rule.name == name), None)
-    click.echo(in_text(rule_text(rule) if rule else _setting_text(name, rules)), nl=False)
+    click.echo(in_text(rule_text(rule) if rule else _setting_text(name, folders, rules)), nl=False)
 
 
-def _setting_text(name: str, rules: Mapping[str, Rule]) -> str:
-    """Return what the releases accept under the name of a field or flag. Raises click.UsageError."""
+def _setting_text(name: str, folders: tuple[str, ...], rules: Mapping[str, Rule]) -> str:
+    """Return a setting by its name or flag: what the releases accept, and its entry in the catalogue.
+
+    Raises click.UsageError if neither knows it.
+    """
     from cgmigrate.megatron.tables import load
     from cgmigrate.report.release_tables import names, setting_text
 
     tables = load()
-    text = setting_text(name, tables)
+    text = "\n".join(filter(None, (setting_text(name, tables), _entry_text(name, folders, rules))))
     if not text:
         similar = [code for code in rules if code.startswith(name.upper())]
         similar = similar or difflib.get_close_matches(name.upper(), rules, n=3)
@@ -45,6 +53,16 @@ def _setting_text(name: str, rules: Mapping[str, Rule]) -> str:
         hint = f"; did you mean {', '.join(similar[:3])}?" if similar else ""
         raise click.UsageError(f"no rule or setting {name}{hint} (`cgmigrate rules` lists the rules)")
     return text
+
+
+def _entry_text(name: str, folders: tuple[str, ...], rules: Mapping[str, Rule]) -> str:
+    """Return a setting of the catalogue by its name as text; empty if there is none."""
+    from cgmigrate.megatron.catalogue import load
+    from cgmigrate.report.settings import entry_text
+
+    catalogue = load((*_configured_folders(folders), *folders))
+    setting = catalogue.get(name)
+    return entry_text(setting, catalogue, rules) if setting else ""
 
 
 def test_rules(folder: str | None) -> int:
@@ -64,8 +82,13 @@ def test_rules(folder: str | None) -> int:
 def _load(folders: tuple[str, ...]) -> dict[str, Rule]:
     """Return the rules that ship, those of the configuration's folders, and those of ``folders``, by code."""
     from cgmigrate.lint.rules import load
-    from cgmigrate.project.cascade import Configurations
 
     with command_errors():
-        configured = Configurations(rule_folders=folders).for_run().extend_rules
-        return load([Path(folder) for folder in (*configured, *folders)])
+        return load([Path(folder) for folder in (*_configured_folders(folders), *folders)])
+
+
+def _configured_folders(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders of rules of the configuration. Raises ConfigurationError."""
+    from cgmigrate.project.cascade import Configurations
+
+    return Configurations(rule_folders=folders).for_run().extend_rules

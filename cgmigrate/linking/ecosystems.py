@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.rule_data import load_yaml, rules_folder
 from cgmigrate.megatron.types import Reader
 
@@ -41,6 +42,8 @@ class Ecosystem:
     code: tuple[Mapping[str, Any], ...] = ()
     section: tuple[str, ...] = ()
     id: str = ""
+    by_name: bool = False
+    """Whether the settings of the catalogue that no other system has are its own, wherever they are."""
 
     def conditions(self, in_code: bool) -> Sequence[Mapping[str, Any]]:
         """Return the alternatives of which one identifies the owner; each is test → expected value."""
@@ -52,6 +55,23 @@ def load() -> tuple[Ecosystem, ...]:
     """Return the ecosystems in the order of precedence; read once, whatever the releases of a run."""
     ecosystems = [_read(path) for path in (rules_folder() / "ecosystems").glob("*.yaml")]
     return tuple(sorted(ecosystems, key=lambda ecosystem: (ecosystem.rank, ecosystem.name)))
+
+
+def with_settings(ecosystems: Sequence[Ecosystem], catalogue: Catalogue) -> tuple[Ecosystem, ...]:
+    """Return the ecosystems for files that may have other settings than those of the capture model.
+
+    Other systems have settings with the names of the capture model; the others belong to the ecosystem that owns
+    settings by their names, also as arguments of the class that the catalogue names.
+    """
+    others = [catalogue[name] for name in catalogue.names if name not in catalogue.captures]
+    if not others:
+        return tuple(ecosystems)
+    names = {"writes": [setting.name for setting in others]}
+    classes = [name for setting in others for name in (setting.owner, f"*.{setting.owner}")]
+    code = {"callee": list(dict.fromkeys(classes)), **names}
+    return tuple(
+        replace(one, owns=(*one.owns, names), code=(*one.code, code)) if one.by_name else one for one in ecosystems
+    )
 
 
 def only(name: str) -> tuple[Ecosystem, ...]:
@@ -68,6 +88,7 @@ def _read(path: Path) -> Ecosystem:
         owns=tuple(data["owns"]),
         overrides_parent=data.get("overrides-parent", False),
         code=tuple(data.get("code", ())),
+        by_name=data.get("by-name", False),
         section=tuple(filter(None, data.get("section", "").split("."))),
         id=path.stem,
     )

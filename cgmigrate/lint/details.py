@@ -83,7 +83,9 @@ class Details:
         labels = {label.span: label for label in self._labels(case, own)} if own else {}
         labels |= {label.span: label for label in self._blockers(diagnostic)}
         labels.pop(diagnostic.span, None)
-        known = _is_known(case, self.document.sites[case.site.index])
+        # What is captured says nothing of other settings.
+        captures = bool(self.document.catalogue.captures & case.before.keys())
+        known = captures and _is_known(case, self.document.sites[case.site.index])
         return Explanation(
             _upgrade(case, self.context.target) if known and not case.site.overrides else "",
             tuple(labels.values()),

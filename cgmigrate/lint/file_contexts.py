@@ -122,14 +122,15 @@ class FileContexts:
         from cgmigrate.lint.diagnostics import Context
         from cgmigrate.megatron import catalogue
 
-        rules = self.rules(file.options)
+        rules, settings = self.rules(file.options), catalogue.load(file.options.rule_folders)
+        owners = ecosystems.only(file.ecosystem) if file.ecosystem else ecosystems.load()
         self._note_previews(file.options, rules)
         return Context(
             resolution.source,
             resolution.target,
             {name: rule for name, rule in rules.items() if file.options.preview or not rule.preview},
-            ecosystems.only(file.ecosystem) if file.ecosystem else ecosystems.load(),
-            catalogue.load(file.options.rule_folders),
+            ecosystems.with_settings(owners, settings),
+            settings,
             assumed_source=resolution.source_from == "the default",
         )
 

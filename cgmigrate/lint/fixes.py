@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cgmigrate.megatron.catalogue import ABSENT
-from cgmigrate.megatron.settings import without_name
+from cgmigrate.megatron.settings import Undecided, without_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class Fix:
     rename: Mapping[str, Rename] = field(default_factory=dict)
     drop: Mapping[str, str] = field(default_factory=dict)
     unsafe: str = ""
+    proved_by: str = ""
+    """The source that shows that the target reads the new settings as the source reads the old ones."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Fix:
@@ -50,6 +52,7 @@ class Fix:
             rename={old: _rename(new) for old, new in data.get("rename", {}).items()},
             drop=data.get("drop", {}),
             unsafe=data.get("unsafe", "").strip(),
+            proved_by=data.get("proved-by", "").strip(),
         )
 
     @property
@@ -109,6 +112,8 @@ def shown(value: object) -> str:
     match value:
         case None:
             return "null"
+        case Undecided():
+            return value.text
         case bool():
             return str(value).lower()
         case list():

@@ -73,7 +73,7 @@ def run_shipped() -> Iterator[Tested]:
 
 def _read(path: Path, shipped: Mapping[str, Rule]) -> Rule | str:
     try:
-        rule = read(path)
+        rule = read(path, folders=(path.parent,))
     except RuleError as error:
         return str(error)
     if rule.id in shipped:
@@ -187,7 +187,9 @@ def _reported(rule: Rule, example: Mapping[str, Any], outcome: _Outcome) -> list
 def _context(example: Mapping[str, Any], rules: Mapping[str, Rule], folders: tuple[str, ...] = ()) -> Context:
     source = parse_release(example["from"]) if "from" in example else LAST_OLD
     target = parse_release(example["to"]) if "to" in example else NEWEST
-    return Context(min(source, target), target, rules, ecosystems.load(), catalogue.load(folders))
+    settings = catalogue.load(folders)
+    owners = ecosystems.with_settings(ecosystems.load(), settings)
+    return Context(min(source, target), target, rules, owners, settings)
 
 
 def _document(example: Mapping[str, Any], text: str, settings: Catalogue | None = None) -> Document:

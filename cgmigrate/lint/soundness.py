@@ -9,6 +9,7 @@ from cgmigrate.documents.changes import same
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.inheritance import effective_in, own_after
 from cgmigrate.lint.diagnostics import Context, SiteCase
+from cgmigrate.lint.other_settings import checked_others
 from cgmigrate.lint.refusals import help_for
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, SPLIT_IN
@@ -75,8 +76,8 @@ def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
         text = f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
         return case.block(text, help=help_for(will, after, case, context))
     if risk := _risk_of(case, was, will, context):
-        return case.risk(risk)
-    return case
+        case = case.risk(risk)
+    return checked_others(case, after, context)
 
 
 def _risk_of(case: SiteCase, was: Capture, will: Capture, context: Context) -> str:
