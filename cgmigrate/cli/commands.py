@@ -87,7 +87,7 @@ def check(
     Exit status:
       0  There are no diagnostics.
       1  There are diagnostics.
-      2  A path or option cannot be used.
+      2  A path or option cannot be used, or an interrupted write cannot be reverted.
     """
     from cgmigrate.cli import check as checking
     from cgmigrate.cli.recovery import recover

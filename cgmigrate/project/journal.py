@@ -86,7 +86,7 @@ class Entries:
         if self.folder:
             run = Path(self.folder)
             with suppress(OSError):
-                keep_lines(run, [line for line in lines_of(run) if not _is_of(line, self.key)])
+                keep_lines(run, [line for line in lines_of(run) if _set_of(line)[0] != self.key])
 
 
 def _line(change: FileChange, copy: str) -> dict[str, object]:
@@ -94,16 +94,21 @@ def _line(change: FileChange, copy: str) -> dict[str, object]:
     return {"path": os.path.abspath(change.path), "copy": copy, **hashes}
 
 
-def _is_of(line: bytes, key: str) -> bool:
+def _set_of(line: bytes) -> tuple[str, int]:
+    """Return the key of an entry's set, and how many files the set has; "" and 0 if it has no set."""
     with suppress(ValueError, RecursionError):
         data = json.loads(line)
-        return isinstance(data, dict) and data.get("set") == key
-    return False
+        if isinstance(data, dict) and isinstance(data.get("set"), str) and isinstance(data.get("files"), int):
+            return data["set"], data["files"]
+    return "", 0
 
 
 def lines_of(run: Path) -> list[bytes]:
-    """Return the entries of a run. A last line without line feed was cut off before its file was written."""
-    return [line for line in (run / ENTRIES).read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    """Return the entries of a run, without those of a last set that was cut off before its files were written."""
+    lines = [line for line in (run / ENTRIES).read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    of_last, files = _set_of(lines[-1]) if lines else ("", 0)
+    of_set = next((number for number, line in enumerate(reversed(lines)) if _set_of(line)[0] != of_last), len(lines))
+    return lines if of_set >= files else lines[:-of_set]
 
 
 def keep_lines(run: Path, lines: Iterable[bytes]) -> None:

@@ -438,3 +438,21 @@ def test_a_set_with_a_damaged_entry_is_not_restored_in_part(files: list[Path]) -
     undone = undo()
     assert undone.restored == () and contents() == [NEW] * 3
     assert any("its entries in the journal are damaged" in problem for problem in undone.problems)
+
+
+def test_a_set_whose_entries_were_cut_off_was_not_written(files: list[Path]) -> None:
+    """The process was killed while it recorded the last set."""
+    write_sets([set_of("a.yaml"), set_of("b.yaml", "c.yaml")], Journal())
+    (run,) = runs_in(journals_folder())
+    entries = (run / "entries.jsonl").read_bytes()
+    first, second = entries.index(b"\n") + 1, entries.rindex(b"\n", 0, -1) + 1
+    for file in files[1:]:
+        file.write_bytes(OLD)
+    for length in (first, first + 10, second, second + 10, len(entries) - 1):
+        files[0].write_bytes(NEW)
+        (run / "complete").parent.mkdir(exist_ok=True)
+        (run / "complete").touch()
+        (run / "0.before").write_bytes(OLD)
+        (run / "entries.jsonl").write_bytes(entries[:length])
+        undone = undo()
+        assert (undone.restored, undone.problems) == ((str(files[0]),), ())
