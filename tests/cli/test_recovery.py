@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -177,3 +180,51 @@ def test_undo_lists_runs_and_sets(files: list[Path], project: Path, cgmigrate) -
     assert (result.exit_code, files[0].read_text()) == (0, FIXED), "nothing is restored"
     cgmigrate("undo")
     assert cgmigrate("undo", "--list").stdout.splitlines()[1:] == lines[3:]
+
+
+# --- a parent and its child, through the whole program --------------------------------------------------
+
+PARENT = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
+CHILD = "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [attn, mlp]\n"
+KILLED_AFTER_ONE_FILE = """
+import os, signal
+replace = os.replace
+def killed(new, old):
+    replace(new, old)
+    os.kill(os.getpid(), signal.SIGKILL)
+os.replace = killed
+from cgmigrate.cli.commands import main
+main()
+"""
+
+
+@pytest.fixture
+def parent_and_child(project: Path) -> tuple[Path, Path]:
+    write(project / "alone.yaml", LEGACY)
+    return write(project / "base.yaml", PARENT), write(project / "child.yaml", CHILD)
+
+
+@pytest.mark.parametrize("locked", [0, 1])
+def test_neither_is_written_if_one_cannot_be(project: Path, cgmigrate, parent_and_child, locked: int) -> None:
+    parent, child = parent_and_child
+    parent_and_child[locked].chmod(0o444)
+    result = cgmigrate("fix", ".")
+    assert (result.exit_code, parent.read_text(), child.read_text()) == (2, PARENT, CHILD)
+    error = next(line for line in result.stderr.splitlines() if line.startswith("error:"))
+    assert error.startswith(f"error: {parent_and_child[locked].name} is read-only")
+    assert error.endswith("; these files are written together: base.yaml, child.yaml, and none was written")
+    assert (project / "alone.yaml").read_text() == FIXED, "another set is written"
+
+
+def test_a_kill_between_them_is_reverted_by_the_next_command(project: Path, cgmigrate, parent_and_child) -> None:
+    parent, child = parent_and_child
+    words = [sys.executable, "-c", KILLED_AFTER_ONE_FILE, "fix", "base.yaml", "child.yaml"]
+    assert subprocess.run(words, cwd=project, capture_output=True).returncode == -signal.SIGKILL
+    assert (parent.read_text() == PARENT) != (child.read_text() == CHILD)
+    result = cgmigrate("check", "alone.yaml")
+    assert result.stderr.startswith("Reverted an interrupted write of 2 files.\n")
+    assert (parent.read_text(), child.read_text()) == (PARENT, CHILD)
+    assert cgmigrate("fix", ".").exit_code == 0
+    assert "external" not in parent.read_text() and "scope" not in child.read_text()
+    assert cgmigrate("undo").exit_code == 0
+    assert (parent.read_text(), child.read_text()) == (PARENT, CHILD)
