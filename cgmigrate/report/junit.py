@@ -7,7 +7,6 @@ a case with an error, so that a run that read nothing does not look clean.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -47,14 +46,13 @@ def _counts(tag: str, name: str, tests: int, failures: int, errors: int) -> Elem
 def _suite(path: str, diagnostics: Sequence[Reported]) -> ElementTree.Element:
     suite = _counts("testsuite", path, len(diagnostics), len(diagnostics), 0)
     suite.set("package", "org.cgmigrate")
-    seen: Counter[str] = Counter()
     for reported in diagnostics:
-        rule = reported.diagnostic.rule
-        seen[rule] += 1
-        # GitLab keeps only the first of several cases with the same name.
-        name = rule if seen[rule] == 1 else f"{rule} ({seen[rule]})"
+        # The identity: GitLab keeps only the first of several cases with the same name, and compares two runs by it.
+        name = in_line(f"{reported.diagnostic.rule} {reported.diagnostic.place}".rstrip())
         classname = in_line(re.sub(r"\.\w+$", "", path))
-        case = ElementTree.SubElement(suite, "testcase", name=f"org.cgmigrate.{name}", classname=_legal(classname))
+        case = ElementTree.SubElement(
+            suite, "testcase", name=_legal(f"org.cgmigrate.{name}"), classname=_legal(classname)
+        )
         place = f"line {reported.start.line}, column {reported.start.column}"
         message = _legal(f"{place}, {reported.diagnostic.message}")
         failure = ElementTree.SubElement(case, "failure", type=reported.diagnostic.severity, message=message)

@@ -596,7 +596,12 @@ def test_junit_cases_of_a_file_have_names_of_their_own(project: Path, cgmigrate:
     write("a.yaml", TWO + TWO.replace("model", "draft"))
     (suite,) = junit(cgmigrate, "a.yaml")
     names = [case.name.removeprefix("org.cgmigrate.") for case in suite]
-    assert names == ["CG102", "CG106", "CG102 (2)", "CG106 (2)"]
+    assert names == [
+        "CG102 model.external_cuda_graph",
+        "CG106 model.cuda_graph_scope",
+        "CG102 draft.external_cuda_graph",
+        "CG106 draft.cuda_graph_scope",
+    ]
 
 
 def test_junit_passes_one_case_when_clean(project: Path, cgmigrate: Run) -> None:
