@@ -63,7 +63,9 @@ class SiteReport:
         fix = changes(before, outcome.own, catalogue) if outcome.own is not None else []
         matches = migrating_matches(case, fix)
         applicability = outcome.fix.applicability if outcome.fix else None
-        remarks = remarks_of(case, applicability, context)
+        # A fix is not made unless all its rules are enabled.
+        is_made = all(enabled(match.rule.id) for match in matches)
+        remarks = remarks_of(case, applicability if is_made else None, context)
         if applicability is not Applicability.SAFE:
             # Only what is reported takes precedence over the rest.
             reported = [match for match in matches if enabled(match.rule.id)]
