@@ -38,6 +38,8 @@ def beside(code: str, keys: tuple[str, ...] = LOSS, section: tuple[str, ...] = (
         ("TransformerConfig(cuda_graph_impl='local', **parameter)", Missing.UNKNOWN),
         ("TransformerConfig(cuda_graph_impl='local', check=False, **parameter)", False),
         ("make_config(cuda_graph_impl='local')", Missing.UNKNOWN),
+        ("change(TransformerConfig(cuda_graph_impl='local', check=False))", Missing.UNKNOWN),
+        ("GPTModel(TransformerConfig(cuda_graph_impl='local', check=False))", False),
         ("c = TransformerConfig(cuda_graph_impl='local')\nc.check = False", False),
         ("c = TransformerConfig(cuda_graph_impl='local', check=True)\nc.check = False", False),
         ("c = TransformerConfig(cuda_graph_impl='local')\nchange(c)", Missing.UNKNOWN),

@@ -20,9 +20,9 @@ _ONLY_READ = (
 class Event:
     """A write to a path (``cfg.model``), or with ``escapes`` a use by which other code may set what is at it.
 
-    ``value`` is what is written, None if it is not one expression; ``callee`` is the function that gets an object,
-    ``alias`` the second name for it.
-    ``suites`` are the ids of the lists of statements around it, outermost first.
+    ``value`` is what is written, None if it is not one expression. ``callee`` is the function that gets an object,
+    ``alias`` the second name for it, and ``held`` says that a new object gets it as its part. ``suites`` are the ids of
+    the lists of statements around it, outermost first.
     """
 
     path: str
@@ -32,6 +32,7 @@ class Event:
     escapes: bool = False
     callee: str = ""
     alias: str = ""
+    held: bool = False
 
 
 @dataclass(slots=True)
@@ -42,16 +43,26 @@ class FunctionEvents:
     suites: dict[int, tuple[int, ...]] = field(default_factory=dict)
     exits: list[int] = field(default_factory=list)
     """The lines of statements that leave the function or a loop."""
-    calls: list[ast.Call] = field(default_factory=list)
+    calls: list[tuple[ast.Call, tuple[int, ...]]] = field(default_factory=list)
+    """Each call, with the suites around it."""
+    loops: set[int] = field(default_factory=set)
+    """The suites that are bodies of loops."""
+    parameters: frozenset[str] = frozenset()
 
-    def values_of(self, name: str) -> list[ast.expr | None]:
-        """Return what is bound to a name."""
-        return [event.value for event in self.events if event.path == name and not event.escapes]
+    def bindings_of(self, name: str) -> list[Event]:
+        """Return the statements that bind a name."""
+        return [event for event in self.events if event.path == name and not event.escapes]
+
+    def loop_around(self, event: Event) -> int | None:
+        """Return the body of the innermost loop around an event."""
+        return next((suite for suite in reversed(event.suites) if suite in self.loops), None)
 
 
 def events_of(function: ast.AST) -> FunctionEvents:
     """Return what the statements of a function, or of a module, do."""
-    result = FunctionEvents()
+    arguments = getattr(function, "args", None)
+    names = [node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg)] if arguments else []
+    result = FunctionEvents(parameters=frozenset(names))
     body = getattr(function, "body", None)
     _suite(body if isinstance(body, list) else [], (), result)
     return result
@@ -70,7 +81,7 @@ def _statement(statement: ast.stmt, suites: tuple[int, ...], result: FunctionEve
     for child in ast.iter_child_nodes(statement):
         if isinstance(child, (ast.expr, ast.withitem, ast.keyword)):
             result.events += _escapes(child, statement, suites)
-            result.calls += [node for node in ast.walk(child) if isinstance(node, ast.Call)]
+            result.calls += [(node, suites) for node in ast.walk(child) if isinstance(node, ast.Call)]
     result.events += [Event(path, statement.lineno, suites, value) for path, value in _writes(statement)]
     if isinstance(statement, _FUNCTIONS):
         # Its body runs at another time.
@@ -78,6 +89,8 @@ def _statement(statement: ast.stmt, suites: tuple[int, ...], result: FunctionEve
         paths = dict.fromkeys(path for node in inner if (path := dotted(node)))
         result.events += [Event(path, statement.lineno, suites, escapes=True) for path in paths]
         return
+    if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
+        result.loops.add(id(statement.body))
     for body in _bodies(statement):
         _suite(body, suites, result)
 
@@ -145,11 +158,11 @@ def _escapes_of_call(node: ast.Call, suites: tuple[int, ...]) -> Iterator[Event]
     name = dotted(node.func)
     if not name:
         yield from _escapes(node.func, node, suites)
-    harmless = name in _HARMLESS or name == "setattr" or name.rpartition(".")[2][:1].isupper()
+    harmless, held = name in _HARMLESS or name == "setattr", name.rpartition(".")[2][:1].isupper()
     for argument in (*node.args, *node.keywords):
         value = argument.value if isinstance(argument, (ast.keyword, ast.Starred)) else argument
         if path := dotted(value):
             if not harmless:
-                yield Event(path, node.lineno, suites, escapes=True, callee=name)
+                yield Event(path, node.lineno, suites, escapes=True, callee=name, held=held)
         else:
             yield from _escapes(value, node, suites)

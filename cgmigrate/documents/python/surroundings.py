@@ -82,16 +82,24 @@ class _Reader:
         made = self.source.parent(place.items[0].node)
         return _Object(made) if isinstance(made, ast.expr) else _NOWHERE
 
-    def _original(self, path: str) -> str:
+    def _original(self, path: str, depth: int = 0) -> str:
         """Return the path of an object by its first name: ``cfg.model`` for ``m`` after ``m = cfg.model``."""
-        for _ in range(_MAX_DEPTH):
-            first, dot, rest = path.partition(".")
-            values = self.function.values_of(first)
-            other = dotted(values[0]) if len(values) == 1 and values[0] is not None else ""
-            if not other:
-                break
-            path = other + dot + rest
-        return path
+        first, dot, rest = path.partition(".")
+        other = self._aliased(first) if depth < _MAX_DEPTH else ""
+        return self._original(other + dot + rest, depth + 1) if other else path
+
+    def _aliased(self, name: str) -> str:
+        """Return the path of which a name is an alias throughout the function, empty if it is none."""
+        bindings = self.function.bindings_of(name)
+        value = bindings[0].value if len(bindings) == 1 and name not in self.function.parameters else None
+        path = dotted(value) if value is not None else ""
+        if not path or self.function.loop_around(bindings[0]) is not None:
+            return ""
+        root = path.partition(".")[0]
+        if len(self.function.bindings_of(root)) + (root in self.function.parameters) > 1:
+            return ""
+        later = [event.path for event in self.function.events if not event.escapes and event.line > bindings[0].line]
+        return "" if any(path == other or path.startswith(other + ".") for other in later) else path
 
     def outer(self, inner: _Object, name: str) -> _Object:
         """Return the object that has another one as its attribute, argument or entry ``name``."""
@@ -100,15 +108,21 @@ class _Reader:
         path, _, last = inner.path.rpartition(".")
         if path:
             return _Object(path=path) if last == name else _NOWHERE
+        return self._holder(inner.path, name)
+
+    def _holder(self, path: str, name: str) -> _Object:
+        """Return the one object that gets the object with a name as its part ``name``."""
+        uses = [event for event in self.function.events if event.escapes and event.path == path]
+        around = self.function.suites.get(id(self.statement), ())
         holders = [
-            (call, keyword.arg)
-            for call in self.function.calls
+            call
+            for call, suites in self.function.calls
+            if suites[-1] in around and _is_class(call)
             for keyword in call.keywords
-            if dotted(keyword.value) == inner.path and _is_class(call)
+            if dotted(keyword.value) == path and keyword.arg == name
         ]
-        if len(holders) == 1 and holders[0][1] == name:
-            return _Object(holders[0][0])
-        return _NOWHERE
+        is_one = len(uses) == len(holders) == len(self.function.bindings_of(path)) == 1
+        return _Object(holders[0]) if is_one else _NOWHERE
 
     def _around(self, node: ast.expr, name: str) -> _Object:
         match self.source.parent(node):
@@ -124,9 +138,10 @@ class _Reader:
 
     def _path_of(self, node: ast.expr) -> str:
         """Return the path by which code names what an expression makes, empty if it has none."""
+        for event in self.function.events:
+            if event.value is node:
+                return self._original(event.path)
         match self.source.parent(node):
-            case ast.Assign(targets=[target]):
-                return self._original(dotted(target))
             case ast.keyword(arg=str() as name) as keyword:
                 call = self.source.parent(keyword)
                 path = self._path_of(call) if isinstance(call, ast.Call) and _is_class(call) else ""
@@ -137,33 +152,69 @@ class _Reader:
 
     def value(self, base: _Object, keys: tuple[str, ...]) -> object:
         """Return the value at ``keys`` of an object."""
-        if base.node is not None and (path := self._path_of(base.node)):
-            return self._at_path(path, keys)
-        if base.node is not None:
-            return self._in_expression(base.node, keys)
-        return self._at_path(base.path, keys) if base.path else Missing.UNKNOWN
+        if self.statement is None or id(self.statement) not in self.function.suites:
+            # The body of a class: its names are read elsewhere.
+            return Missing.UNKNOWN
+        line = self.statement.lineno
+        if base.node is None:
+            return self._at_path(base.path, keys, line) if base.path else Missing.UNKNOWN
+        if path := self._path_of(base.node):
+            return self._at_path(path, keys, max(line, base.node.lineno))
+        return Missing.UNKNOWN if self._is_given_away(base.node) else self._in_expression(base.node, keys)
 
-    def _at_path(self, path: str, keys: tuple[str, ...], depth: int = 0) -> object:
-        """Return the value at ``keys`` of the object at a path: what the last write before the end gives it."""
+    def _is_given_away(self, node: ast.expr) -> bool:
+        """Whether code that is not read gets what an expression makes."""
+        calls = [call for call, _ in self.function.calls if node in (*call.args, *(key.value for key in call.keywords))]
+        return any(
+            not _is_class(call) and dotted(call.func) != "dict" and not self._is_megatrons(dotted(call.func))
+            for call in calls
+        )
+
+    def _is_megatrons(self, function: str) -> bool:
+        return self.names.resolve(function).startswith(_READERS)
+
+    def _at_path(self, path: str, keys: tuple[str, ...], line: int, held: bool = False, depth: int = 0) -> object:
+        """Return the value at ``keys`` of the object that is at a path on a line: what the last write gives it.
+
+        ``held`` says that the object is a part of another one, which is not followed as an escape.
+        """
         target = ".".join((path, *keys))
+        binding = self._binding(path)
+        if (binding is not None and binding.line > line) or self._is_shared(target, held):
+            return Missing.UNKNOWN
+        loop = self.function.loop_around(binding) if binding else None
         for event in reversed(self.function.events):
             changed = self._original(event.path)
-            if not (changed == target or target.startswith(changed + ".")) or self._changes_nothing(event, target):
+            if not (changed == target or target.startswith(changed + ".")):
                 continue
-            if event.value is None or not self._surely_runs(event):
+            if event.escapes and (not event.callee or event.held or self._is_harmless(event, changed, target)):
+                continue
+            if event.value is None or not self._surely_runs(event) or (loop is not None and loop not in event.suites):
                 break
             rest = target[len(changed) + 1 :]
-            return self._in_expression(event.value, tuple(filter(None, rest.split("."))), depth + 1)
+            return self._in_expression(event.value, tuple(filter(None, rest.split("."))), event.line, depth + 1)
         return Missing.UNKNOWN
 
-    def _changes_nothing(self, event: Event, target: str) -> bool:
-        """Whether a use of an object leaves what is at ``target``: a read of it, a second name, Megatron's code."""
-        if not event.escapes:
-            return False
-        if event.alias and len(self.function.values_of(event.alias)) == 1:
-            return True
-        is_read = self._original(event.path) == target
-        return is_read or (bool(event.callee) and self.names.resolve(event.callee).startswith(_READERS))
+    def _binding(self, path: str) -> Event | None:
+        """Return the last statement that binds a path, or what it begins with."""
+        events = (event for event in reversed(self.function.events) if not event.escapes)
+        return next((event for event in events if f"{path}.".startswith(self._original(event.path) + ".")), None)
+
+    def _is_shared(self, target: str, held: bool) -> bool:
+        """Whether other code or a part of another object may change what is at a path at any time."""
+        for event in self.function.events:
+            permanent = event.escapes and (not event.callee or event.held)
+            if not permanent or not target.startswith(self._original(event.path) + "."):
+                continue
+            is_alias = event.alias and self._original(event.alias) != event.alias
+            uses = [other for other in self.function.events if other.escapes and other.path == event.path]
+            if not is_alias and not (held and event.held and len(uses) == 1):
+                return True
+        return False
+
+    def _is_harmless(self, event: Event, changed: str, target: str) -> bool:
+        """Whether a call that gets an object leaves what is at ``target``: it gets the value, or is Megatron's."""
+        return changed == target or self._is_megatrons(event.callee)
 
     def _surely_runs(self, event: Event) -> bool:
         """Whether a write runs whenever the site runs."""
@@ -171,7 +222,7 @@ class _Reader:
             return False
         return not any(self.statement.lineno < line < event.line for line in self.function.exits)
 
-    def _in_expression(self, node: ast.expr, keys: tuple[str, ...], depth: int = 0) -> object:
+    def _in_expression(self, node: ast.expr, keys: tuple[str, ...], line: int = 0, depth: int = 0) -> object:
         """Return the value at ``keys`` of what an expression makes."""
         value: object = Missing.UNKNOWN
         if depth > _MAX_DEPTH:
@@ -186,13 +237,13 @@ class _Reader:
             case ast.Constant(value=None):
                 value = Missing.ABSENT
             case _ if path := dotted(node):
-                value = self._at_path(self._original(path), keys, depth)
+                value = self._at_path(self._original(path), keys, line or node.lineno, True, depth)
         return value
 
     def _in_call(self, node: ast.Call, keys: tuple[str, ...], depth: int) -> object:
         for keyword in node.keywords:
             if keyword.arg == keys[0]:
-                return self._in_expression(keyword.value, keys[1:], depth + 1)
+                return self._in_expression(keyword.value, keys[1:], depth=depth + 1)
         name = dotted(node.func)
         full, spread = owner_of(self.names, name), any(keyword.arg is None for keyword in node.keywords)
         if full in _WRAPPERS or name == "dict":
@@ -207,7 +258,7 @@ class _Reader:
             if key is None:
                 return Missing.UNKNOWN
             if isinstance(key, ast.Constant) and key.value == keys[0]:
-                return self._in_expression(value, keys[1:], depth + 1)
+                return self._in_expression(value, keys[1:], depth=depth + 1)
         match self.source.parent(node):
             case ast.keyword(arg=None) as keyword:
                 call = self.source.parent(keyword)
