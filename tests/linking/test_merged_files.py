@@ -20,8 +20,8 @@ from cgmigrate.project.options import Options
 from tests.support.files import write
 from tests.support.merged_configs import captured, loaded, loaded_by_omegaconf, settings_at
 
-PLACE = ("model_config",)
-"""Where the settings of generated files are: a place that megatron-core itself reads."""
+PLACES = {("model_config",): Reader.CONFIG, ("policy", "megatron_cfg"): Reader.NEMO_RL}
+"""Where the settings of generated files are, and who reads them there."""
 SCOPES = ["full", "attn", "full_iteration", "full_iteration_inference", ["attn", "mlp"], [], None]
 
 mappings = st.fixed_dictionaries(
@@ -36,10 +36,12 @@ mappings = st.fixed_dictionaries(
 )
 
 
-def text_of(own: dict[str, Any], builds_on: Any = None) -> str:
+def text_of(place: tuple[str, ...], own: dict[str, Any], builds_on: Any = None) -> str:
     data: dict[str, Any] = {"defaults": builds_on} if builds_on else {}
-    model = dict(own) if builds_on else {"num_layers": 2, "num_attention_heads": 4, **own}
-    return yaml.safe_dump({**data, "model_config": model}, sort_keys=False)
+    nested: dict[str, Any] = dict(own) if builds_on else {"num_layers": 2, "num_attention_heads": 4, **own}
+    for name in reversed(place):
+        nested = {name: nested}
+    return yaml.safe_dump({**data, **nested}, sort_keys=False)
 
 
 def fixed(folder: Path, unsafe: bool = False) -> list[Checked]:
@@ -51,14 +53,14 @@ def fixed(folder: Path, unsafe: bool = False) -> list[Checked]:
     return results
 
 
-def assert_same_captures(before: dict[Path, dict[str, Any]]) -> None:
+def assert_same_captures(before: dict[Path, dict[str, Any]], place: tuple[str, ...]) -> None:
     for path, was in before.items():
         if find_spec("omegaconf"):
             assert loaded(path) == loaded_by_omegaconf(path)
-        old, new = settings_at(was, PLACE), settings_at(loaded(path), PLACE)
+        old, new, reader = settings_at(was, place), settings_at(loaded(path), place), PLACES[place]
         if old == new:
             continue
-        first, second = captured(old, Reader.CONFIG, migrated=False), captured(new, Reader.CONFIG, migrated=True)
+        first, second = captured(old, reader, migrated=False), captured(new, reader, migrated=True)
         assert not isinstance(first, Rejected) and first == second, (path.name, old, new)
 
 
@@ -70,18 +72,20 @@ CHAINS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(CHAINS)
-def test_what_every_file_captures_stays_the_same(chain: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(CHAINS, st.sampled_from(list(PLACES)))
+def test_what_every_file_captures_stays_the_same(
+    chain: tuple[dict[str, Any], list[dict[str, Any]]], place: tuple[str, ...]
+) -> None:
     names, mapping_of = chain
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         paths = [folder / f"{one}.yaml" for one in names]
         for path, builds_on, own in zip(paths, names.values(), mapping_of, strict=True):
-            path.write_text(text_of(own, builds_on))
+            path.write_text(text_of(place, own, builds_on))
         before = {path: loaded(path) for path in paths}
         fixed(folder)
-        assert_same_captures(before)
+        assert_same_captures(before, place)
         again = {path: path.read_text() for path in paths}
         fixed(folder)
         assert {path: path.read_text() for path in paths} == again
@@ -107,7 +111,7 @@ def test_parent_and_child_are_rewritten_together(project: Path) -> None:
     assert paths["child"].read_text() == model(
         "cuda_graph_modules: attn", "cuda_graph_impl: local", head="defaults: base.yaml\n"
     )
-    assert_same_captures(before)
+    assert_same_captures(before, ("model_config",))
     (fix,) = {one.fix for one in (*base.diagnostics, *child.diagnostics) if one.fix}
     assert fix.paths == (base.path, child.path)
     # The child gets a key of its own, and its diagnostic says why.

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import cgmigrate.lint.planning
+from cgmigrate.cli.commands import main
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.yaml import YamlDocument
 from tests.support.files import write
@@ -81,3 +83,21 @@ def test_a_file_without_a_fix_is_parsed_once(project: Path, cgmigrate, counts: C
     write(project / "a.yaml", "model:\n  num_layers: 2\n  cuda_graph_impl: local\n")
     cgmigrate("check", "a.yaml")
     assert counts == {"yaml": 1, "plans": 1}
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_merged_files_are_parsed_twice_and_have_one_plan(
+    project: Path, cgmigrate, counts: Counter[str], words: tuple[str, ...]
+) -> None:
+    write(project / "base.yaml", YAML)
+    write(project / "between.yaml", "defaults: base.yaml\nlr: 1\n")
+    write(project / "child.yaml", "defaults: between.yaml\nmodel:\n  cuda_graph_scope: mlp\n")
+    result = cgmigrate(*words, ".")
+    # The file between them is only read: it does not change.
+    assert counts == {"yaml": 5, "plans": 1}, result.output
+
+
+def test_a_chosen_part_is_parsed_again(project: Path, counts: Counter[str]) -> None:
+    write(project / "a.yaml", "a:\n  external_cuda_graph: true\nb:\n  external_cuda_graph: true\n")
+    CliRunner().invoke(main, ["fix", "--interactive", "a.yaml"], input="y\nn\n")
+    assert counts == {"yaml": 3, "plans": 1}
