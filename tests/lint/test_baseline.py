@@ -227,6 +227,8 @@ def test_an_old_baseline_hides_what_it_hid_and_so_does_the_converted_one(
     if not tree.is_dir():
         pytest.skip(f"{tree.name} is not there")
     old = json.loads((OLD_BASELINES / f"{name}.json").read_text())
+    # These files are rewritten together since then, so one of them has a diagnostic less.
+    old["findings"].get("configs/nemo-rl/grpo-math-8b-16k.yaml", {}).pop("CG004", None)
     shutil.copytree(tree, project, dirs_exist_ok=True)
     write(project / "known.json", json.dumps(old))
     # Rules that are newer than the baseline do not concern it.
