@@ -719,7 +719,7 @@ def test_other_classes_of_that_name_are_left(header: str) -> None:
 # --- lists of words ---------------------------------------------------------------------------------
 
 
-def test_the_keys_of_flags_are_the_flags_and_their_values_what_argparse_makes_of_them() -> None:
+def test_the_keys_of_flags_are_the_flags_and_their_values_as_argparse_reads_them() -> None:
     text = 'run(["--enable-cuda-graph", "--cuda-graph-scope", "attn", "--cuda-graph-impl", "local"])\n'
     (site,) = PythonDocument(text, "x.py").sites
     assert [written.key for written in site.written] == [

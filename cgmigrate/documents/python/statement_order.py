@@ -21,8 +21,8 @@ class Event:
     """A write to a path (``cfg.model``), or with ``escapes`` a use by which other code may set what is at it.
 
     ``value`` is what is written, None if it is not one expression. ``callee`` is the function that gets an object,
-    ``alias`` the second name for it, and ``held`` says that a new object gets it as its part. ``suites`` are the ids of
-    the lists of statements around it, outermost first.
+    ``alias`` the second name for it, and ``as_part`` says that a new object gets it as its part. ``suites`` are the
+    ids of the lists of statements around it, outermost first.
     """
 
     path: str
@@ -32,7 +32,7 @@ class Event:
     escapes: bool = False
     callee: str = ""
     alias: str = ""
-    held: bool = False
+    as_part: bool = False
 
 
 @dataclass(slots=True)
@@ -158,11 +158,11 @@ def _escapes_of_call(node: ast.Call, suites: tuple[int, ...]) -> Iterator[Event]
     name = dotted(node.func)
     if not name:
         yield from _escapes(node.func, node, suites)
-    harmless, held = name in _HARMLESS or name == "setattr", name.rpartition(".")[2][:1].isupper()
+    harmless, as_part = name in _HARMLESS or name == "setattr", name.rpartition(".")[2][:1].isupper()
     for argument in (*node.args, *node.keywords):
         value = argument.value if isinstance(argument, (ast.keyword, ast.Starred)) else argument
         if path := dotted(value):
             if not harmless:
-                yield Event(path, node.lineno, suites, escapes=True, callee=name, held=held)
+                yield Event(path, node.lineno, suites, escapes=True, callee=name, as_part=as_part)
         else:
             yield from _escapes(value, node, suites)

@@ -160,9 +160,9 @@ class _Reader:
             return self._at_path(base.path, keys, line) if base.path else Missing.UNKNOWN
         if path := self._path_of(base.node):
             return self._at_path(path, keys, max(line, base.node.lineno))
-        return Missing.UNKNOWN if self._is_given_away(base.node) else self._in_expression(base.node, keys)
+        return Missing.UNKNOWN if self._reaches_other_code(base.node) else self._in_expression(base.node, keys)
 
-    def _is_given_away(self, node: ast.expr) -> bool:
+    def _reaches_other_code(self, node: ast.expr) -> bool:
         """Whether code that is not read gets what an expression makes."""
         calls = [call for call, _ in self.function.calls if node in (*call.args, *(key.value for key in call.keywords))]
         return any(
@@ -173,21 +173,21 @@ class _Reader:
     def _is_megatrons(self, function: str) -> bool:
         return self.names.resolve(function).startswith(_READERS)
 
-    def _at_path(self, path: str, keys: tuple[str, ...], line: int, held: bool = False, depth: int = 0) -> object:
+    def _at_path(self, path: str, keys: tuple[str, ...], line: int, as_part: bool = False, depth: int = 0) -> object:
         """Return the value at ``keys`` of the object that is at a path on a line: what the last write gives it.
 
-        ``held`` says that the object is a part of another one, which is not followed as an escape.
+        ``as_part`` says that the object is a part of another one, which is not followed as an escape.
         """
         target = ".".join((path, *keys))
         binding = self._binding(path)
-        if (binding is not None and binding.line > line) or self._is_shared(target, held):
+        if (binding is not None and binding.line > line) or self._is_shared(target, as_part):
             return Missing.UNKNOWN
         loop = self.function.loop_around(binding) if binding else None
         for event in reversed(self.function.events):
             changed = self._original(event.path)
             if not (changed == target or target.startswith(changed + ".")):
                 continue
-            if event.escapes and (not event.callee or event.held or self._is_harmless(event, changed, target)):
+            if event.escapes and (not event.callee or event.as_part or self._is_harmless(event, changed, target)):
                 continue
             if event.value is None or not self._surely_runs(event) or (loop is not None and loop not in event.suites):
                 break
@@ -200,15 +200,15 @@ class _Reader:
         events = (event for event in reversed(self.function.events) if not event.escapes)
         return next((event for event in events if f"{path}.".startswith(self._original(event.path) + ".")), None)
 
-    def _is_shared(self, target: str, held: bool) -> bool:
+    def _is_shared(self, target: str, as_part: bool) -> bool:
         """Whether other code or a part of another object may change what is at a path at any time."""
         for event in self.function.events:
-            permanent = event.escapes and (not event.callee or event.held)
+            permanent = event.escapes and (not event.callee or event.as_part)
             if not permanent or not target.startswith(self._original(event.path) + "."):
                 continue
             is_alias = event.alias and self._original(event.alias) != event.alias
             uses = [other for other in self.function.events if other.escapes and other.path == event.path]
-            if not is_alias and not (held and event.held and len(uses) == 1):
+            if not is_alias and not (as_part and event.as_part and len(uses) == 1):
                 return True
         return False
 
