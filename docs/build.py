@@ -18,9 +18,11 @@ from format_examples import with_examples
 
 from cgmigrate.lint.rules import Case, Rule, RuleKind, load
 from cgmigrate.megatron import catalogue
+from cgmigrate.megatron.catalogue import Setting
 from cgmigrate.megatron.releases import KNOWN, NEWEST, OLDEST, UPSTREAM, Release
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.report.explain import file_in_words, fix_in_words, releases_in_words
+from cgmigrate.report.settings import releases_of
 
 DOCS = Path(__file__).parent
 PAGES = DOCS / "rules"
@@ -158,6 +160,25 @@ def _since(release: Release) -> str:
     return str(release) if release > OLDEST else ""
 
 
+# --- the settings ---------------------------------------------------------------------------------------
+
+
+def settings_page(settings: Iterable[Setting]) -> str:
+    """The settings of the catalogue that ships."""
+    parts = [
+        "# Settings",
+        "The settings that rules and documents know, from `rules/settings`. A team can add its own "
+        "([how](writing-rules.md#a-setting-of-another-name)).",
+    ]
+    rows = [
+        f"| `{one.name}` | {one.kind} | {one.owner} | {releases_of(one)} | {one.summary} |"
+        for one in sorted(settings, key=lambda one: not one.subject)
+    ]
+    head = ["| name | kind | field of | releases | what it says |", "|---|---|---|---|---|"]
+    parts += ["\n".join([*head, *rows]), "Generated from `rules/settings` by `docs/build.py`; change them there."]
+    return "\n\n".join(parts) + "\n"
+
+
 # --- the schema -------------------------------------------------------------------------------------
 
 
@@ -176,6 +197,7 @@ def files() -> dict[Path, str]:
     rules = load()
     pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
     pages[SCHEMA] = with_names(SCHEMA.read_text(encoding="utf-8"), catalogue.load().settings)
+    pages[DOCS / "settings.md"] = settings_page(catalogue.load().settings.values())
     pages |= {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
     pages |= {path: path.read_text(encoding="utf-8") for path in MENTIONING if path.exists()}
     pages |= {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
