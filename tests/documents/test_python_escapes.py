@@ -42,7 +42,26 @@ MADE = "    cfg = ConfigContainer(model=GPTModelProvider(num_layers=2))\n"
 OLD_CALL = "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=['attn'])"
 NEW_CALL = OLD_CALL.replace("scope", "modules")
 
+READ = "    config = TransformerConfig(enable_cuda_graph=True)\n"
 EXPOSED = {
+    "a switch is read from the validated object": (
+        f"def f():\n{READ}    return TransformerConfig(num_layers=2 if config.enable_cuda_graph else 1)\n",
+        "line 11 may read `enable_cuda_graph`",
+    ),
+    "a switch is read by its name": (
+        f"def f():\n{READ}    return getattr(config, 'enable_cuda_graph')\n",
+        "may read `enable_cuda_graph`",
+    ),
+    "a switch is read in another function": (
+        f"def f():\n{READ}    return TransformerConfig(num_layers=g(config))\n\n\n"
+        "def g(config):\n    return 2 if config.enable_cuda_graph else 1\n",
+        "may read `enable_cuda_graph`",
+    ),
+    "a switch is read by a pattern": (
+        f"def f():\n{READ}    match config:\n"
+        "        case TransformerConfig(enable_cuda_graph=True):\n            return 1\n",
+        "may read `enable_cuda_graph`",
+    ),
     "a parameter": (f"def f(cfg):\n{PAIR}", "`cfg` is a parameter of `f`"),
     "a keyword parameter": (f"def f(*, cfg=None):\n{PAIR}", "`cfg` is a parameter of `f`"),
     "self": ("class T:\n    def f(self):\n        self.config.cuda_graph_scope = ['attn']\n", "`self` is a parameter"),
