@@ -74,8 +74,7 @@ def _recover(path: str, roots: set[str]) -> Recovery | None:
             return None
         # Now it does not change any more.
         recorded = set_record.read(descriptor)
-        with write_lock():
-            recovery = _end(recorded) if recorded is not None else None
+        recovery = _end(recorded) if recorded is not None else None
         if recovery is None or not recovery.reverted.failed:
             set_record.remove(path)
         return recovery
@@ -95,6 +94,11 @@ def _is_abandoned(descriptor: int, patience: float) -> bool:
 
 
 def _end(recorded: Recorded) -> Recovery:
+    with write_lock():
+        return _finish_or_revert(recorded)
+
+
+def _finish_or_revert(recorded: Recorded) -> Recovery:
     """Revert a set unless all of its files are written; remove what its writer has left."""
     for folder in {os.path.dirname(file.target) for file in recorded.files}:
         remove_leftovers(folder)
