@@ -218,7 +218,8 @@ def members_of(group: MergedFiles, files: YamlFiles, path: str) -> Members:
     order = list(documents)
     check_mergeable(list(documents.values()), [[order.index(parent) for parent in group.parents[one]] for one in order])
     parents = [[with_settings.index(one) for one in _nearest(group, one, with_settings)] for one in with_settings]
-    return Members(tuple(with_settings), MergedSites(parents))
+    deep = all(documents[one].builds_on for one, below in group.parents.items() if below and one in documents)
+    return Members(tuple(with_settings), MergedSites(parents, deep))
 
 
 def _nearest(group: MergedFiles, path: str, with_settings: Collection[str]) -> list[str]:
@@ -257,6 +258,16 @@ class MergedSites:
 
     parents: Sequence[Sequence[int]]
     """By the number of a file: the files that it is merged over, the last one nearest."""
+    deep: bool = True
+    """Whether all loaders surely merge mappings key by key: those that read ``defaults:`` with paths do. One that reads
+    ``extends:`` may replace a mapping as a whole."""
+
+    def unlinked(self, sites: Sequence[Site], files: Sequence[int]) -> list[Site]:
+        """Return sites without what they inherit from other files; ``files`` are the numbers of their files."""
+        return [
+            replace(site, inherits=tuple(one for one in site.inherits if files[one] == files[site.index]))
+            for site in sites
+        ]
 
     def linked(self, sites: Sequence[Sequence[Site]]) -> list[Site]:
         """Return the sites of all files as one list in which they inherit across files."""

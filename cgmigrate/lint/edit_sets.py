@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from cgmigrate.documents.sites import Document, Site
-from cgmigrate.linking.inheritance import components, effective, wrote
+from cgmigrate.linking.inheritance import components, effective, effective_in, wrote
 from cgmigrate.linking.merged_files import MergedSites
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.problems import risk_of
 from cgmigrate.lint.relations import with_relations
-from cgmigrate.lint.soundness import differ, order_dependence, proposed_rewrites
+from cgmigrate.lint.soundness import differ, order_dependence, proposed_rewrites, replaced_risk
 from cgmigrate.megatron.settings import Settings
 
 ABSENT = object()
+_Cases = Mapping[int, SiteCase]
 Place = tuple[int, int]
 """The number of a file in its group, and the index of a site or problem of that file."""
 
@@ -148,6 +149,8 @@ def _proposal(
         own = {index: _with_risks(case, by_branch.risks[case.site.index]) for index, case in own.items()}
     if any(case.blocked for case in own.values()):
         return None, _all_blocked(group, own)
+    if group.merge is not None and not group.merge.deep:
+        own = _each_alone(group, group.merge, component, rewrites, own)
     changed = {
         group.place(index): settings
         for index, settings in rewrites.items()
@@ -156,6 +159,17 @@ def _proposal(
     if group.merge is not None:
         own = {index: replace(case, notes=_additions(group, index, rewrites, own)) for index, case in own.items()}
     return Proposal(tuple(map(group.place, own)), changed), own
+
+
+def _each_alone(
+    group: Group, merge: MergedSites, component: Sequence[int], rewrites: Mapping[int, Settings], cases: _Cases
+) -> dict[int, SiteCase]:
+    """Return the cases of sites, with a risk where one captures something else without those of other files."""
+    sites = merge.unlinked(group.sites, [group.place(index)[0] for index in range(len(group.sites))])
+    before, after = effective_in(sites, component, {}), effective_in(sites, component, rewrites)
+    context = group.files[group.place(component[0])[0]].context
+    risks = {index: replaced_risk(case, before[index], after[index], context) for index, case in cases.items()}
+    return {index: case.risk(risks[index]) if risks[index] else case for index, case in cases.items()}
 
 
 def _additions(

@@ -40,6 +40,21 @@ def proposed_rewrites(
     return rewrites, checked
 
 
+def replaced_risk(case: SiteCase, before: Settings, after: Settings, context: Context) -> str:
+    """Return why a site is not safe to rewrite if a loader replaces mappings instead of merging them, empty if it is.
+
+    ``before`` and ``after`` are its settings without those of other files.
+    """
+    was, will = capture_of(before, case.source, case.reader), capture_of(after, context.target, case.reader)
+    if was == will or isinstance(was, Rejected):
+        return ""
+    now = str(was) if isinstance(will, Rejected) else describe_both(was, will)[0]
+    return (
+        "a loader may replace the mapping of the other file instead of merging it; "
+        f"by itself this one captures {now} in {case.source}, and something else after the rewrite"
+    )
+
+
 def order_dependence(cases: Sequence[SiteCase]) -> str:
     """Return why sites with branches between them cannot be rewritten one by one, empty if they can.
 

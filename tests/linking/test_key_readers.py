@@ -133,7 +133,8 @@ def test_a_file_that_another_one_extends_is_no_safe_fix(project: Path, cgmigrate
         checkout(project)
     result = cgmigrate("fix", "--output-format", "concise", "base.yaml" if tracked else ".")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
-    assert "base.yaml:3:5: CG010 the file is merged into `runs/a.yaml`" in result.stdout
+    reasons = " ".join(cgmigrate("check", "base.yaml" if tracked else ".").stdout.split())
+    assert ("cgmigrate fix base.yaml runs/a.yaml" if tracked else "a loader may replace the mapping") in reasons
 
 
 LARGE = "TABLE = [\n" + "    'a long line of generated Python',\n" * 40_000 + "]\nscope = config['cuda_graph_scope']\n"

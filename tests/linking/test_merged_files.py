@@ -119,7 +119,22 @@ def test_parent_and_child_are_rewritten_together(project: Path) -> None:
     assert notes[0] == "`cuda_graph_impl: local` is added, since base.yaml will set it to `full_iteration`"
 
 
-@pytest.mark.parametrize("head", ["defaults: ./base.yaml\n", "defaults: [base.yaml]\n", "extends: base.yaml\n"])
+@pytest.mark.parametrize("key", ["extends", "_extends_", "inherits", "_base_"])
+def test_where_a_loader_may_replace_a_mapping_a_fix_is_safe_only_if_each_file_alone_is_too(
+    project: Path, key: str
+) -> None:
+    alone = model("cuda_graph_scope: attn", head=f"{key}: base.yaml\n")
+    paths = files(project, base=BASE, child=alone)
+    assert all(checked.after is None for checked in fixed(project))
+    assert paths["child"].read_text() == alone
+    both = model("cuda_graph_impl: local", "cuda_graph_scope: attn", head=f"{key}: base.yaml\n")
+    paths["child"].write_text(both)
+    fixed(project)
+    assert paths["base"].read_text() == model("num_attention_heads: 4", "cuda_graph_impl: full_iteration")
+    assert paths["child"].read_text() == both.replace("graph_scope", "graph_modules")
+
+
+@pytest.mark.parametrize("head", ["defaults: ./base.yaml\n", "defaults: [base.yaml]\n"])
 def test_known_forms_of_a_chain_are_followed(project: Path, head: str) -> None:
     paths = files(project, base=BASE, child=model("cuda_graph_scope: attn", head=head))
     fixed(project)
