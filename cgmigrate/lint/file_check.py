@@ -119,10 +119,11 @@ class FileChecker:
 
     def _suppressed(self, comments: SuppressionComments, path: str, diagnostics: tuple[Diagnostic, ...]) -> Suppressed:
         rules = self.contexts.rules_of(path)
+        from cgmigrate.lint.suppressions import Codes
+
         selected = [rule for rule in rules if self.contexts.selects(path, rule)]
-        suppressed = comments.apply(
-            diagnostics, enabled_rule_for(CheckKind.UNUSED_SUPPRESSION, rules), list(rules), selected
-        )
+        codes = Codes(rules.keys(), selected, [rule.id for rule in rules.values() if rule.preview])
+        suppressed = comments.apply(diagnostics, enabled_rule_for(CheckKind.UNUSED_SUPPRESSION, rules), codes)
         return replace(suppressed, unused=self.contexts.selected(path, suppressed.unused))
 
     def _with_suppressions(self, checked: Checked, file: OpenedFile) -> Checked:

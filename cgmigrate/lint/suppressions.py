@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -45,6 +45,19 @@ class Suppressed:
     shown: tuple[Diagnostic, ...]
     hidden: tuple[Diagnostic, ...]
     unused: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The codes of rules: all, those that are evaluated for a file, and those in preview."""
+
+    known: Collection[str]
+    evaluated: Collection[str]
+    preview: Collection[str] = ()
+
+    def evaluates(self, rules: Sequence[str]) -> bool:
+        """Return whether a run evaluates these rules. One in preview does not count beside others."""
+        return set([rule for rule in rules if rule not in self.preview] or rules) <= set(self.evaluated)
 
 
 class SuppressionComments:
@@ -115,14 +128,8 @@ class SuppressionComments:
             start, end = self._joined[at].start, max(end, self._joined[at].end - 1)
         return self.line_of(start), self.line_of(end)
 
-    def apply(
-        self, diagnostics: Sequence[Diagnostic], rule: Rule, known: Sequence[str], selected: Sequence[str]
-    ) -> Suppressed:
-        """Divide diagnostics into shown and hidden ones.
-
-        ``rule`` reports unused suppressions. ``known`` are the codes of all rules, ``selected`` those of the rules that
-        are evaluated for the file.
-        """
+    def apply(self, diagnostics: Sequence[Diagnostic], rule: Rule, codes: Codes) -> Suppressed:
+        """Divide diagnostics into shown and hidden ones; ``rule`` reports unused suppressions."""
         shown: list[Diagnostic] = []
         hidden: list[Diagnostic] = []
         # Whether a comment that names the rule of these very diagnostics has an effect is known only after them.
@@ -135,7 +142,7 @@ class SuppressionComments:
         unused = [
             Diagnostic(rule.id, rule.severity, suppression.span, message, help=advice, reports=rule.reports)
             for suppression in self.suppressions
-            for message, advice in _unused(suppression, used, known, selected)
+            for message, advice in _unused(suppression, used, codes)
         ]
         return Suppressed(tuple(shown), tuple(hidden), tuple(self._not_named(unused, rule.id)))
 
@@ -194,18 +201,16 @@ def _input_error(keyword: str, listed: str, codes: Sequence[str]) -> str:
     return ""
 
 
-def _unused(
-    suppression: Suppression, used: set[tuple[Suppression, str]], known: Sequence[str], selected: Sequence[str]
-) -> Iterator[tuple[str, str]]:
+def _unused(suppression: Suppression, used: set[tuple[Suppression, str]], codes: Codes) -> Iterator[tuple[str, str]]:
     """What is wrong with a suppression, and what to do; nothing if it has an effect, or may have in another run."""
     if suppression.input_error:
         yield f"this comment suppresses nothing: {suppression.input_error}", f"write {_FORMS}, or delete the comment"
         return
     place = "in the file" if suppression.whole_file else "at this line"
     for code in suppression.codes or ("",):
-        rules = [rule for rule in known if rule.startswith(code)]
+        rules = [rule for rule in codes.known if rule.startswith(code)]
         subject = f"{code} in this comment" if code else "this comment"
         if not rules:
             yield f"{subject} suppresses nothing: no rule's code begins with it", "`cgmigrate rules` lists them"
-        elif (suppression, code) not in used and set(rules) <= set(selected):
+        elif (suppression, code) not in used and codes.evaluates(rules):
             yield f"{subject} suppresses nothing: there is no such diagnostic {place}", f"remove {code or 'it'}"
