@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.syntax import Syntax
 from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.run import Run
 from cgmigrate.lint.suppression_writer import add_suppressions
 from cgmigrate.project.inputs import Source
@@ -309,11 +310,16 @@ def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpu
     assert seen > 10
 
 
+def checked_alone(run: Run, source: Source) -> Checked:
+    """Return one file as a run of it alone checks it."""
+    return run.checker([source]).check(source)
+
+
 def _examined(path: str, text: str) -> list[str]:
     """Return the rules of the diagnostics in a text, as if it were the file at a path."""
 
     run = Run([], Options(rewrite=False))
-    checked = run.checker([]).check(Source(path, Syntax.YAML, text.encode()))
+    checked = checked_alone(run, Source(path, Syntax.YAML, text.encode()))
     return [diagnostic.rule for diagnostic in checked.diagnostics]
 
 
@@ -349,10 +355,10 @@ def test_after_add_ignore_only_idle_comments_are_found(pairs, newline: str, bom:
     run = Run([], Options(rewrite=False))
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
-    checked = run.checker([]).check(Source("a.yaml", Syntax.YAML, data))
+    checked = checked_alone(run, Source("a.yaml", Syntax.YAML, data))
     added = add_suppressions(document, checked.diagnostics, YamlDocument)
     assert {diagnostic.rule for diagnostic in added.remaining} <= {"CG012", "CG001"}
-    again = run.checker([]).check(Source("a.yaml", Syntax.YAML, added.text.encode()))
+    again = checked_alone(run, Source("a.yaml", Syntax.YAML, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012", "CG001"}
     # Nothing but comments came in.
     assert _without_requests(added.text) == _without_requests(text)
@@ -404,10 +410,10 @@ def test_in_python_too_after_add_ignore_only_idle_comments_are_found(statements,
     head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD
     text = (head + "\n".join(statements) + "\n").replace("\n", newline)
     run = Run([], Options(rewrite=False))
-    checked = run.checker([]).check(Source("a.py", Syntax.PYTHON, text.encode()))
+    checked = checked_alone(run, Source("a.py", Syntax.PYTHON, text.encode()))
     assert {diagnostic.rule for diagnostic in checked.diagnostics} - {"CG012"}
     added = add_suppressions(PythonDocument(text), checked.diagnostics, PythonDocument)
-    again = run.checker([]).check(Source("a.py", Syntax.PYTHON, added.text.encode()))
+    again = checked_alone(run, Source("a.py", Syntax.PYTHON, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012"}
     assert ast.dump(ast.parse(added.text)) == ast.dump(ast.parse(text))
 
