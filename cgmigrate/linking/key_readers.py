@@ -23,6 +23,8 @@ from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _FOR_GIT = r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|^[[:blank:]]+NAME[[:blank:]]*:|[.]NAME([^A-Za-z_0-9]|$)"
+_INTERPOLATION = re.compile(r"\$\{[^}]*\}")
+_WORD = re.compile(r"\w+")
 _MOST_BYTES = 1024 * 1024
 _GETTERS = frozenset(("get", "pop", "setdefault", "select"))
 
@@ -71,6 +73,15 @@ def readers_of_keys(
                     readers[name] = reader
         if len(readers) == len(catalogue.deprecated) and not any(reader.unread for reader in readers.values()):
             break
+    return readers
+
+
+def interpolations_of(path: str, text: str, catalogue: Catalogue) -> dict[str, KeyReader]:
+    """Return old name → the first ``${...}`` of a YAML file that reads it."""
+    readers: dict[str, KeyReader] = {}
+    for match in _INTERPOLATION.finditer(text):
+        for name in catalogue.deprecated.intersection(_WORD.findall(match.group())):
+            readers.setdefault(name, KeyReader(f"{path}:{text.count(chr(10), 0, match.start()) + 1}"))
     return readers
 
 

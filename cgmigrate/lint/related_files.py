@@ -57,10 +57,14 @@ class RelatedFiles:
         return self._yaml.known_document(os.path.realpath(source.path))
 
     def readers(self, path: str) -> Relations:
-        """Return the code that reads the keys of a YAML file, whose merges are known."""
+        """Return what reads the keys of a YAML file, whose merges are known: code, and its own interpolations."""
+        from cgmigrate.linking.key_readers import interpolations_of
         from cgmigrate.lint.relations import Relations
 
-        return Relations(key_readers=self._readers_of_keys(path, self.catalogue_of(path)))
+        catalogue = self.catalogue_of(path)
+        document = self.yaml.known_document(os.path.realpath(path))
+        own = interpolations_of(path, document.text, catalogue) if document else {}
+        return Relations(key_readers={**self._readers_of_keys(path, catalogue), **own})
 
     def members(self, path: str, document: Document) -> Members | None:
         """Return the files with settings that a YAML file is merged with, itself included; None if that is not known.

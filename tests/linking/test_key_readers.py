@@ -175,3 +175,12 @@ def test_code_that_is_not_read_and_names_no_key_prevents_nothing(project: Path, 
     checkout(project)
     assert cgmigrate("fix", "configs/a.yaml").exit_code == 0
     assert "cuda_graph_modules: [attn]" in path.read_text()
+
+
+def test_a_key_that_an_interpolation_of_the_file_reads_is_no_safe_fix(project: Path, cgmigrate) -> None:
+    text = LEGACY + "log:\n  graphs: ${model.transformer_config.external_cuda_graph}\n"
+    path = write(project / "a.yaml", text)
+    result = cgmigrate("fix", ".")
+    assert (result.exit_code, path.read_text()) == (1, text)
+    assert "`external_cuda_graph` by its name (a.yaml:6)" in result.stdout
+    assert cgmigrate("fix", "--unsafe-fixes", ".").exit_code == 0
