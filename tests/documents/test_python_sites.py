@@ -134,7 +134,7 @@ def test_code_for_several_releases_is_left_and_reported(text: str) -> None:
 
 
 def test_targets_before_the_split_change_nothing() -> None:
-    assert check_noop('config.cuda_graph_scope = ["attn"]', target="0.17").examined.diagnostics == []
+    assert check_noop('config.cuda_graph_scope = ["attn"]', target="0.17").examined.diagnostics == ()
 
 
 # --- keyword arguments ------------------------------------------------------------------------------
