@@ -1,6 +1,7 @@
 """Code of a checkout that reads settings by name: a key that such code reads cannot be renamed in YAML alone.
 
-A reader is a subscript, a ``.get``, a membership test, a list of names, a field of a class of the project's own, or an
+A reader is a subscript, a ``.get`` or another call with the name, a comparison, a pattern, a variable or a list that
+has the name, a field of a class or a parameter of a function of the project's own (``build(**config)``), or an
 attribute (also by ``getattr``): libraries such as OmegaConf give the keys of a file as attributes.
 A subscript that sets the old name counts as well: megatron-core refuses it beside the new one.
 A file that is too large or cannot be parsed may be a reader of each old name that it contains.
@@ -22,11 +23,13 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
-_FOR_GIT = r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|^[[:blank:]]+NAME[[:blank:]]*:|[.]NAME([^A-Za-z_0-9]|$)"
+_FOR_GIT = (
+    r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|(^|[(,*]|lambda)[[:blank:]]*NAME[[:blank:]]*[:=,)]|[.]NAME([^A-Za-z_0-9]|$)"
+)
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"\w+")
 _MOST_BYTES = 1024 * 1024
-_GETTERS = frozenset(("get", "pop", "setdefault", "select"))
+_SETTERS = frozenset(("setattr", "delattr"))
 
 
 @lru_cache(maxsize=8)
@@ -34,7 +37,7 @@ def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     """Return the pattern of a line that may read a deprecated setting by its name."""
     name = catalogue.alternatives(deprecated=True)
     return re.compile(
-        rf"[\"']([A-Za-z_0-9]+[.])*(?P<quoted>{name})[\"']|^[ \t]+(?P<field>{name})[ \t]*:|"
+        rf"[\"']([A-Za-z_0-9]+[.])*(?P<quoted>{name})[\"']|(^|[(,*]|lambda)[ \t]*(?P<field>{name})[ \t]*[:=,)]|"
         rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])",
         re.MULTILINE,
     )
@@ -131,7 +134,7 @@ def _name_read(node: ast.AST, source: Source) -> str:
     match node:
         case ast.AnnAssign(target=ast.Name(id=name)) if isinstance(above, ast.ClassDef):
             return name
-        case ast.Attribute(attr=name, ctx=ast.Load()):
+        case ast.Attribute(attr=name, ctx=ast.Load()) | ast.arg(arg=name):
             return name
         case ast.Constant(value=str() as text) if above is not None and _is_read(node, above):
             return text.rpartition(".")[2]
@@ -140,15 +143,12 @@ def _name_read(node: ast.AST, source: Source) -> str:
 
 def _is_read(node: ast.Constant, above: ast.AST) -> bool:
     match above:
-        case ast.Subscript(slice=key):
-            return key is node
-        case ast.Call(func=ast.Attribute(attr=attr), args=arguments):
-            return attr in _GETTERS and node in arguments[:2]
-        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, key, *_]):
-            return key is node
-        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]):
-            return left is node
+        case ast.Call(func=func):
+            return not (isinstance(func, ast.Name) and func.id in _SETTERS)
+        case ast.Dict(values=values):
+            return any(value is node for value in values)
         case ast.List(elts=members) | ast.Tuple(elts=members) | ast.Set(elts=members):
             # A pair of a name and a value sets the name; a list of names is for code that copies or accepts them.
             return all(isinstance(member, ast.Constant) and isinstance(member.value, str) for member in members)
-    return False
+    # A statement of its own is a docstring.
+    return not isinstance(above, (ast.Expr, ast.JoinedStr))
