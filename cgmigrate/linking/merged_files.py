@@ -31,8 +31,32 @@ MOST_FILES = 2_000
 _EXTENDS = frozenset(("extends", "_extends_", "inherits", "_base_"))
 _PATH = re.compile(r"(?!/)[^${}@\s]+\.ya?ml")
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
+_NAME = re.compile(rb"[^\s\"'\[\]{},:]+\.ya?ml\b")
+_ESCAPE = re.compile(rb"\\[xuU]")
 
 KeyPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MayBuild:
+    """A file that may build on others, before it is parsed."""
+
+    path: str
+    data: bytes
+    is_unclear: bool
+    """Whether it may name a file in other words than its name: by a link, or with escapes."""
+
+    @classmethod
+    def of(cls, path: str, data: bytes) -> MayBuild:
+        """Return what the bytes of a file show; ``path`` is real."""
+        beside = os.fsencode(os.path.dirname(path))
+        names = set(_NAME.findall(data))
+        links = any(os.path.islink(os.path.join(beside, name)) for name in names if b"\0" not in name)
+        return cls(path, data, links or _ESCAPE.search(data) is not None)
+
+    def may_name(self, stem: bytes, name: re.Pattern[bytes]) -> bool:
+        """Return whether the file may name another one, by the stem of its name and the pattern of that word."""
+        return self.is_unclear or (stem in self.data and name.search(self.data) is not None)
 
 
 @dataclass(slots=True)
@@ -48,7 +72,7 @@ class YamlFiles:
     merged_over: dict[str, str] = field(default_factory=dict)
     """Path → a file that is merged over it, where more of the merge is not known."""
     _documents: dict[str, YamlDocument | None] = field(default_factory=dict)
-    _children: list[tuple[str, bytes]] | None = None
+    _children: list[MayBuild] | None = None
     _groups: dict[str, MergedFiles | None] = field(default_factory=dict)
 
     def document(self, path: str) -> YamlDocument | None:
@@ -117,10 +141,13 @@ class YamlFiles:
 
     def _children_of(self, path: str) -> list[str] | None:
         """Return the files that are merged over one, None if the rule of such a merge is not known."""
-        stem = os.path.basename(path).rpartition(".")[0].encode()
+        stem = os.fsencode(os.path.basename(path).rpartition(".")[0])
+        # A parse takes longer than all of these searches: `model` is in most files, but few name model.yaml.
+        name = re.compile(rb"(?<![\w.-])" + re.escape(stem) + rb"(?![\w-]|\.(?!ya?ml))")
         result = []
-        for child, data in self._may_build():
-            if child == path or stem not in data or (document := self.document(child)) is None:
+        for other in self._may_build():
+            child = other.path
+            if child == path or not other.may_name(stem, name) or (document := self.document(child)) is None:
                 continue
             parents = parents_of(child, document)
             if parents is not None and path in parents:
@@ -129,7 +156,7 @@ class YamlFiles:
                 return None
         return result
 
-    def _may_build(self) -> Sequence[tuple[str, bytes]]:
+    def _may_build(self) -> Sequence[MayBuild]:
         if self._children is None:
             self._children = []
             for path in sorted({*self.data, *map(os.path.realpath, self.others())}):
@@ -138,7 +165,7 @@ class YamlFiles:
                 except OSError:
                     continue
                 if MAY_BUILD.search(data):
-                    self._children.append((path, data))
+                    self._children.append(MayBuild.of(path, data))
         return self._children
 
 

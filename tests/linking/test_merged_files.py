@@ -13,8 +13,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.run import Run
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.types import Reader, Rejected
 from cgmigrate.project.options import Options
 from tests.support.files import write
@@ -197,3 +199,56 @@ def test_files_of_a_checkout_that_are_not_given_are_followed(project: Path) -> N
     assert checked.after is None and paths["base"].read_text() == BASE
     assert diagnostic.blocked_by == "child.yaml, which has to change together with this file"
     assert diagnostic.help == "run `cgmigrate fix base.yaml child.yaml`"
+
+
+def test_a_child_that_names_a_link_to_its_parent_is_followed(project: Path) -> None:
+    """The name of a link need not have anything in common with the name of the file."""
+    paths = files(project, base=BASE, child=model("cuda_graph_scope: attn", head="defaults: common.yaml\n"))
+    (project / "common.yaml").symlink_to("base.yaml")
+    before = {path: loaded(path) for path in paths.values()}
+    fixed(project)
+    assert "cuda_graph_impl: local" in paths["child"].read_text()
+    assert_same_captures(before, ("model_config",))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "defaults: ./base.yaml\n",
+        'defaults: "\\x2e\\x2fbase.yaml"\n',
+        'defaults: "bas\\x65.yaml"\n',
+        "defaults: ['base.yaml']\n",
+        'defaults: ["base.yaml"]\n',
+        "? defaults\n: base.yaml\n",
+        "defaults: base.yaml # baseline\n",
+    ],
+)
+def test_every_spelling_of_a_path_is_followed(project: Path, head: str) -> None:
+    paths = files(project, base=BASE, child=model("cuda_graph_scope: attn", head=head))
+    fixed(project)
+    assert paths["base"].read_text() == model("num_attention_heads: 4", "cuda_graph_impl: full_iteration")
+    assert "cuda_graph_impl: local" in paths["child"].read_text()
+
+
+@pytest.mark.parametrize("entry", ["base", "base:", "override base", "base@pkg", "'base'", "/base", "base.yaml@pkg"])
+def test_every_form_that_may_name_a_file_keeps_it_unchanged(project: Path, entry: str) -> None:
+    child = model("cuda_graph_scope: attn", head=f"defaults:\n- {entry}\n")
+    paths = files(project, base=BASE, child=child)
+    assert all(checked.after is None for checked in fixed(project))
+    assert paths["base"].read_text() == BASE and paths["child"].read_text() == child
+
+
+def test_a_file_that_has_the_name_of_another_only_in_longer_words_is_not_parsed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    original = YamlDocument.__init__
+
+    def counted(self: YamlDocument, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
+        parsed.append(Path(path).name)
+        original(self, text, path, catalogue)
+
+    monkeypatch.setattr(YamlDocument, "__init__", counted)
+    files(project, model=BASE, other="defaults: leaf.yaml\nmodel_name: a\nx: my-model\n", leaf="model_path: 1\n")
+    fixed(project)
+    assert set(parsed) == {"model.yaml"}
