@@ -34,8 +34,12 @@ class Words:
 
     def are_in(self, data: bytes) -> bool:
         """Return whether the bytes contain one of the words."""
-        # Most files contain no core, which saves the search for all words.
-        return any(core in data for core in self.cores) and any(word in data for word in self.words)
+        # Most files contain no core, which saves the search for all words. A loop is faster than `any`, which
+        # matters as this runs for every file of a tree.
+        for core in self.cores:
+            if core in data:
+                return any(word in data for word in self.words)
+        return False
 
 
 @dataclass(frozen=True, slots=True)
