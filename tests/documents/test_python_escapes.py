@@ -57,6 +57,15 @@ EXPOSED = {
         "def g(config):\n    return 2 if config.enable_cuda_graph else 1\n",
         "may read `enable_cuda_graph`",
     ),
+    "a switch is read by a list of names": (
+        f"NAMES = ['enable_cuda_graph', 'num_layers']\n\n\ndef f():\n{READ}"
+        "    return {name: getattr(config, name) for name in NAMES}\n",
+        "line 9 may read `enable_cuda_graph`",
+    ),
+    "a switch is read by a comparison": (
+        f"def f():\n{READ}    return [v for k, v in asdict(config).items() if k == 'enable_cuda_graph']\n",
+        "may read `enable_cuda_graph`",
+    ),
     "a switch is read by a pattern": (
         f"def f():\n{READ}    match config:\n"
         "        case TransformerConfig(enable_cuda_graph=True):\n            return 1\n",

@@ -31,9 +31,16 @@ def _name_read(node: ast.AST, source: Source, names: Collection[str]) -> str:
         case ast.MatchClass(kwd_attrs=attributes):
             return next((name for name in attributes if name in names), "")
         case ast.Constant(value=str() as name) if name in names:
-            above = source.parent(node)
-            sets = isinstance(above, ast.Call) and dotted(above.func) in ("setattr", "delattr", "hasattr")
-            is_read = isinstance(above, (ast.Call, ast.Assign)) and not sets
-            is_read |= isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Load)
-            return name if is_read else ""
+            return name if _may_be_read(source.parent(node)) else ""
     return ""
+
+
+def _may_be_read(above: ast.AST | None) -> bool:
+    """Return whether a name as text may be read; ``above`` is what contains it."""
+    match above:
+        case ast.Call(func=func):
+            return dotted(func) not in ("setattr", "delattr", "hasattr")
+        case ast.Subscript(ctx=context):
+            return isinstance(context, ast.Load)
+    # A key of a dict sets, a statement of its own is a docstring.
+    return not isinstance(above, (ast.Dict, ast.Expr, ast.JoinedStr))
