@@ -120,10 +120,15 @@ def test_on_019_settings_with_two_readings_are_reported(project: Path, cgmigrate
 
 def test_select_and_ignore_take_prefixes(project: Path, cgmigrate) -> None:
     path = write(project / "a.yaml", LEGACY + "  --cuda-graph-scope: attn\n")
-    assert "CG106" not in cgmigrate("check", "--select", "CG101", "a.yaml").stdout
-    assert "CG101" not in cgmigrate("check", "--ignore", "cg101", "a.yaml").stdout
-    cgmigrate("fix", "--select", "CG101", "a.yaml")
-    assert path.read_text() == CLEAN + "  --cuda-graph-scope: attn\n"
+    selected = ("check", "--output-format", "concise")
+    assert "CG106" not in cgmigrate(*selected, "--select", "CG101", "a.yaml").stdout
+    assert "CG101" not in cgmigrate(*selected, "--ignore", "cg101", "a.yaml").stdout
+    # Both settings are rewritten together, so a part of the rules rewrites neither, and the code to add is named.
+    before = path.read_text()
+    result = cgmigrate("fix", "--select", "CG101", "a.yaml")
+    assert path.read_text() == before and "CG106" in result.stdout
+    cgmigrate("fix", "--select", "CG101", "--select", "CG106", "a.yaml")
+    assert path.read_text() == CLEAN + "  --cuda-graph-modules: attn\n"
 
 
 def test_explain_and_rules(project: Path, cgmigrate) -> None:

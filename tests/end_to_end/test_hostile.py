@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cgmigrate.lint import file_check
+from cgmigrate.lint import planning
 from cgmigrate.project.options import FORMATS
 
 Command = Callable[..., Result]
@@ -89,17 +89,17 @@ def test_an_internal_error_concerns_one_file(
 ) -> None:
     for name in ("a.yaml", "b.yaml"):
         Path(name).write_text(REWRITABLE)
-    good = file_check.document_of
+    good = planning.document_of
 
-    def broken(path: str, text: str, syntax: object) -> object:
+    def broken(path: str, *rest: Any) -> object:
         if path == "a.yaml":
             raise ValueError("two\nlines")
-        return good(path, text, syntax)  # type: ignore[arg-type]
+        return good(path, *rest)
 
-    monkeypatch.setattr(file_check, "document_of", broken)
+    monkeypatch.setattr(planning, "document_of", broken)
     result = cgmigrate("check", "--format", format, "a.yaml", "b.yaml")
     assert result.exit_code == 2
-    assert "error: a.yaml: internal error (ValueError: two lines, at lint/file_check.py:" in result.stderr
+    assert "error: a.yaml: internal error (ValueError: two lines, at lint/planning.py:" in result.stderr
     assert "please report this" in result.stderr
     assert "b.yaml" in result.stdout and "CG101" in result.stdout
     if format == "json":
