@@ -80,7 +80,9 @@ def diagnostics_in(output: str) -> dict[str, Diagnostics]:
 
 def test_every_example_is_in_the_lists() -> None:
     assert {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.yaml")} == set(DIAGNOSTICS)
-    assert {path.relative_to(EXPECTED).as_posix() for path in EXPECTED.rglob("*.yaml")} == REWRITTEN
+    names = {path.relative_to(EXPECTED).as_posix() for path in EXPECTED.rglob("*.yaml")}
+    # A parent that stays as it is has to be beside its child: a chain with a missing file is not known.
+    assert {name for name in names if (EXPECTED / name).read_bytes() != (EXAMPLES / name).read_bytes()} == REWRITTEN
 
 
 def test_check_reports_these_lines_and_rules(configs: Path) -> None:
