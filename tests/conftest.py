@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 
 from cgmigrate.cli.commands import main
+from cgmigrate.megatron import catalogue
 from tests.support.paths import CORPUS
 
 # Two workers on two cores, and whatever else runs there, make one example slow now and then.
@@ -23,6 +24,12 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip("the corpus is not beside the checkout")
     return CORPUS
+
+
+@pytest.fixture(autouse=True)
+def settings_of_teams() -> None:
+    """A process reads a folder of settings once; tests have different ones under one relative path."""
+    catalogue._load.cache_clear()
 
 
 @pytest.fixture(autouse=True)
