@@ -51,6 +51,7 @@ def test_the_program_knows_the_release(checkout: Path) -> None:
     assert re.search(rf" to {UPSTREAM} \(", run(checkout, "-m", "cgmigrate", "check", "a.yaml").stderr)
 
 
+@pytest.mark.skipif(not os.environ.get("CGMIGRATE_NIGHTLY"), reason="takes a minute; `.ci/run --nightly` runs it")
 def test_only_what_differs_fails(checkout: Path) -> None:
     done = run(checkout, "-m", "pytest", "-q", "-p", "no:cacheprovider", *COMPARED)
     failed = [line.partition(" - ")[0].removeprefix("FAILED ") for line in done.stdout.splitlines() if "FAILED" in line]
