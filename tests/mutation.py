@@ -42,7 +42,7 @@ MODULES = (
 TESTS = ("tests/*/test_*.py",)
 NOT_RUN = ("tests/end_to_end/test_action.py", "tests/end_to_end/test_docs.py", "tests/cli/test_hooks.py")
 """Test files that run other programs only: none of their lines can be seen."""
-BUDGET = 120.0
+BUDGET = 60.0
 """Seconds of tests, as measured without a mutant, that one mutant may cost."""
 FIRST = 3
 """How many test files are run before all others."""
