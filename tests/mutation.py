@@ -35,10 +35,10 @@ MODULES = (
     "cgmigrate/megatron/*.py",
     "cgmigrate/lint/*.py",
     "cgmigrate/linking/*.py",
-    "cgmigrate/documents/*/*.py",
+    "cgmigrate/documents/*/equivalence.py",
     "cgmigrate/verify/compare.py",
-    "cgmigrate/verify/proxy.py",
 )
+"""Where a wrong line makes a wrong verdict. ``--module`` names others."""
 TESTS = ("tests/*/test_*.py",)
 NOT_RUN = ("tests/end_to_end/test_action.py", "tests/end_to_end/test_docs.py", "tests/cli/test_hooks.py")
 """Test files that run other programs only: none of their lines can be seen."""
