@@ -188,16 +188,27 @@ def _undo() -> int:
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", shell_complete=complete_explained)
+@release_options
 @rules_option
-def explain(name: str, folders: tuple[str, ...]) -> None:
-    """Show a rule: what it reports, its reason, examples and sources. Or show what each release accepts as a setting.
+def explain(name: str, source: Release | None, target: Release | None, folders: tuple[str, ...]) -> None:
+    """Show a rule, a setting, or the settings of a file.
 
-    NAME is a code such as CG101, the name of a rule, a field such as cuda_graph_impl, or a flag such as
-    --cuda-graph-impl.
+    NAME is a code such as CG101 or the name of a rule: shows what it reports, its reason, examples and sources. Or it
+    is a field such as cuda_graph_impl or a flag such as --cuda-graph-impl: shows what each release accepts.
+
+    Or it is FILE:LINE: shows the settings in effect at this line and where each is written, what they capture before
+    and after, what changes together with them, and what prevents a fix. FILE alone lists all such places of a file.
+
+    \b
+    Exit status:
+      0  It is shown.
+      1  The line has no settings.
+      2  Nothing has this name, or the file cannot be read.
     """
-    from cgmigrate.cli import rules
+    from cgmigrate.cli.explain import Topic
+    from cgmigrate.cli.explain import explain as explain_topic
 
-    rules.explain(name, folders)
+    sys.exit(explain_topic(Topic(name, source, target, folders)))
 
 
 @main.command()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.sites import Document, Site, Use
-from cgmigrate.linking.branches import has_choice
+from cgmigrate.lint.captures import both, is_known, outcome, verb
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.plan import PlannedFile
 from cgmigrate.megatron.capture import capture_of
@@ -22,10 +22,9 @@ from cgmigrate.megatron.settings import (
     IMPL,
     MODULES,
     SCOPE,
-    Undecided,
     names_in,
 )
-from cgmigrate.megatron.types import Capture, Rejected
+from cgmigrate.megatron.types import Rejected
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
@@ -85,7 +84,7 @@ class Details:
         labels.pop(diagnostic.span, None)
         # What is captured says nothing of other settings.
         captures = bool(self.document.catalogue.captures & case.before.keys())
-        known = captures and _is_known(case, self.document.sites[case.site.index])
+        known = captures and is_known(case, self.document.sites[case.site.index])
         return Explanation(
             _upgrade(case, self.context.target) if known and not case.site.overrides else "",
             tuple(labels.values()),
@@ -131,38 +130,16 @@ def _role(written: Use, case: SiteCase) -> str:
     )
 
 
-def _is_known(case: SiteCase, site: Site) -> bool:
-    """Whether what a site captures is known: every value is, and no branch decides which of them counts."""
-    undecided = any(isinstance(value, Undecided) for value in case.before.values())
-    return not (undecided or case.site.uncertain or has_choice(site))
-
-
 def _upgrade(case: SiteCase, target: Release) -> str:
     """Return what the text as it is captures before and after the upgrade; empty where that is the same."""
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(case.before, target, case.reader)
     if was == will or (isinstance(was, Rejected) and isinstance(will, Rejected)):
-        return f"{_verb(was)} {case.source}" if isinstance(was, Rejected) and case.source == target else ""
+        return f"{verb(was)} {case.source}" if isinstance(was, Rejected) and case.source == target else ""
     if isinstance(was, Rejected) or isinstance(will, Rejected):
-        return f"{_outcome(was, case.source)}; {_outcome(will, target)}"
-    first, second = _both(was, will)
+        return f"{outcome(was, case.source)}; {outcome(will, target)}"
+    first, second = both(was, will)
     return f"captures {first} in {case.source}; {second} in {target}"
-
-
-def _outcome(verdict: Capture | Rejected, release: Release) -> str:
-    if isinstance(verdict, Rejected):
-        return f"{_verb(verdict)} {release}"
-    return f"captures {verdict.describe_briefly()} in {release}"
-
-
-def _verb(verdict: Rejected) -> str:
-    return "is refused by" if verdict.stage == "config" else "fails when captured by"
-
-
-def _both(first: Capture, second: Capture) -> tuple[str, str]:
-    """Return two captures in words that distinguish them."""
-    same = first.describe_briefly() == second.describe_briefly()
-    return first.describe_briefly(same), second.describe_briefly(same)
 
 
 def _proof(case: SiteCase, target: Release) -> str:
@@ -173,7 +150,7 @@ def _proof(case: SiteCase, target: Release) -> str:
     if isinstance(was, Rejected) or isinstance(will, Rejected):
         return ""
     if was != will:
-        first, second = _both(was, will)
+        first, second = both(was, will)
         return f"captures {first} in {case.source} before, {second} in {target} after"
     # Other code may set what these lines do not.
     same = "the same" if case.site.overrides else was.describe_briefly()

@@ -44,18 +44,24 @@ class Plan:
 
     files: tuple[PlannedFile, ...]
     fixes: tuple[Fix, ...]
-    _group: Group
-    _cases: Mapping[Place, SiteCase]
-    _sets: Mapping[str, EditSet]
-    """By the id of the fix."""
+    group: Group
+    cases: Mapping[Place, SiteCase]
+    candidates: tuple[Candidate, ...]
+    """The edit sets, withheld ones included."""
     _all: EditedGroup | None
     """The texts with all fixes applied, None if these cannot be written together."""
+
+    @property
+    def _sets(self) -> dict[str, EditSet]:
+        """The edit sets that are written, by the id of the fix."""
+        return {one.fix.id: one.edit_set for one in self.candidates if one.is_written}
 
     def settings(self, ids: Iterable[str], number: int = 0) -> dict[int, Settings]:
         """Return the own settings that some fixes write in a file of the plan, by index of the site."""
         result: dict[int, Settings] = {}
+        sets = self._sets
         for one in ids:
-            result |= self._sets[one].in_file(number)
+            result |= sets[one].in_file(number)
         return result
 
     def edited(self, ids: Collection[str]) -> tuple[EditedText, ...]:
@@ -65,8 +71,9 @@ class Plan:
         """
         if not ids:
             return ()
-        if self._all is None or set(ids) != self._sets.keys():
-            return tuple(edited(self._group, self._cases, [self._sets[one] for one in ids]).texts.values())
+        sets = self._sets
+        if self._all is None or set(ids) != sets.keys():
+            return tuple(edited(self.group, self.cases, [sets[one] for one in ids]).texts.values())
         return tuple(self._all.texts.values())
 
 
@@ -88,13 +95,12 @@ def make_plan(
     candidates, together = validated(group, cases, candidates_of(group, sets, cases, limits))
     if one_by_one:
         candidates = with_edits(candidates, group, cases, together)
-    written = [one for one in candidates if one.is_written]
     return Plan(
         tuple(_planned(number, group, cases, candidates, limits[number]) for number in range(len(files))),
-        tuple(one.fix for one in written),
+        tuple(one.fix for one in candidates if one.is_written),
         group,
         cases,
-        {one.fix.id: one.edit_set for one in written},
+        tuple(candidates),
         together,
     )
 

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
+
+_LINE = re.compile(r"(?<=.):([0-9]+)(?::[0-9]+)?:?$")
 
 
 def is_below(path: str, folder: str) -> bool:
     """Return whether a path is a folder or inside it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def file_and_line(text: str) -> tuple[str, int | None]:
+    """Return the file and the line of ``FILE:LINE`` or ``FILE:LINE:COLUMN``; the line is None for ``FILE``.
+
+    A file that has such a name itself takes precedence.
+    """
+    if os.path.lexists(text) or (match := _LINE.search(text)) is None:
+        return text, None
+    return text[: match.start()], int(match[1])
 
 
 def display_path(path: str) -> str:

@@ -19,6 +19,7 @@ from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Un
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.options import Options
+from cgmigrate.project.paths import file_and_line
 from cgmigrate.text.files import read_bytes
 from cgmigrate.verify.arms import (
     DYNAMIC,
@@ -165,13 +166,12 @@ def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]
     whole: set[str] = set()
     lines: dict[str, list[int]] = {}
     for path in paths:
-        head, colon, tail = path.rpartition(":")
-        if colon and tail.isdigit() and not os.path.exists(path):
-            plain.append(head)
-            lines.setdefault(os.path.abspath(head), []).append(int(tail))
-        else:
-            plain.append(path)
+        file, line = file_and_line(path)
+        plain.append(file)
+        if line is None:
             whole.add(os.path.abspath(path))
+        else:
+            lines.setdefault(os.path.abspath(file), []).append(line)
     return plain, {path: numbers for path, numbers in lines.items() if path not in whole}
 
 

@@ -1,0 +1,182 @@
+"""``cgmigrate explain``: a rule, a setting, or the objects of a file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR, command_errors
+from cgmigrate.cli.rules import configured_folders, load_rules
+from cgmigrate.project.paths import file_and_line, openable_path
+from cgmigrate.text.escaping import in_line, in_text
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.explained_files import ExplainedFile
+    from cgmigrate.lint.objects import ExplainedObject
+    from cgmigrate.lint.rules import Rule
+    from cgmigrate.megatron.releases import Release
+
+
+class Topic(NamedTuple):
+    """What to explain: a name or place, and the releases and folders of rules that apply."""
+
+    name: str
+    source: Release | None = None
+    target: Release | None = None
+    folders: tuple[str, ...] = ()
+
+
+def explain(topic: Topic) -> int:
+    """Print a rule, a setting of the catalogue or of the known releases, or the objects of a file; return the status.
+
+    Rules and settings take precedence over files of the same name: `./CG101` is a file. Raises click.UsageError.
+    """
+    from cgmigrate.report.explain import rule_text
+
+    rules = load_rules(topic.folders)
+    rule = rules.get(topic.name.upper()) or next((rule for rule in rules.values() if rule.name == topic.name), None)
+    if rule:
+        click.echo(in_text(rule_text(rule)), nl=False)
+        return CLEAN
+    path, line = file_and_line(topic.name)
+    if text := _setting_text(topic, rules):
+        click.echo(in_text(text), nl=False)
+        return CLEAN
+    if os.path.lexists(path) or _is_like_path(topic.name, path):
+        return _explain_file(topic, path, line)
+    raise click.UsageError(_unknown(topic.name, rules))
+
+
+# --- objects of files -----------------------------------------------------------------------------
+
+
+def _is_like_path(name: str, path: str) -> bool:
+    """Return whether a name that is no file is meant as one: it has a folder, a suffix of a syntax, or a line."""
+    from cgmigrate.documents.syntax import syntax_of
+
+    return path != name or os.sep in name or "/" in name or "\\" in name or syntax_of(path) is not None
+
+
+def _explain_file(topic: Topic, path: str, line: int | None) -> int:
+    """Print the objects of a file, or the one at a line; return the exit status."""
+    from cgmigrate.lint.explained_files import explain_file
+    from cgmigrate.project.cascade import Configurations
+    from cgmigrate.project.inputs import InputError
+    from cgmigrate.project.options import Options
+
+    if os.path.isdir(path):
+        raise click.UsageError(f"{path} is a folder: give a file, or a line as FILE:LINE")
+    options = Options(topic.source, topic.target, rewrite=False, rule_folders=topic.folders)
+    with command_errors():
+        configurations = Configurations(rule_folders=topic.folders)
+        file = explain_file(openable_path(path, os.getcwd()), options, configurations)
+    if isinstance(file, InputError):
+        click.echo(in_line(f"error: {file.path}: {file.reason}"), err=True)
+        return ERROR
+    for note in file.notes:
+        click.echo(in_line(f"note: {note}"), err=True)
+    if not file.objects:
+        click.echo(in_line(f"{file.path}: no settings that cgmigrate knows"), err=True)
+        return CLEAN if line is None else DIAGNOSTICS
+    if line is None:
+        return _show_all(topic, file)
+    if (one := file.at(line)) is not None:
+        _show(topic, file, one)
+        return CLEAN
+    nearest = file.nearest(line)
+    assert nearest is not None
+    click.echo(in_line(f"{file.path}:{line}: no settings on this line; the nearest are {_named(nearest)}"), err=True)
+    return DIAGNOSTICS
+
+
+def _named(one: ExplainedObject) -> str:
+    place = f"{one.first.path}:{one.first.number}"
+    return f"those of {one.name} (`cgmigrate explain {shlex.quote(place)}`)"
+
+
+def _show(topic: Topic, file: ExplainedFile, one: ExplainedObject) -> None:
+    from cgmigrate.report.objects import object_text
+
+    click.echo(in_text(object_text(one)), nl=False)
+    _print_last(file, _next(topic, one))
+
+
+def _show_all(topic: Topic, file: ExplainedFile) -> int:
+    from cgmigrate.report.objects import object_line
+
+    for one in file.objects:
+        click.echo(in_text(object_line(one)), nl=False)
+    with_fix = [one for one in file.objects if one.edit_set and not one.edit_set.withheld]
+    left = next((one for one in file.objects if one.diagnostics and one not in with_fix), None)
+    first = left or next(iter(with_fix), None)
+    place = f"{first.first.path}:{first.first.number}" if first else ""
+    words = ["cgmigrate", "explain", *_release_options(topic), place]
+    _print_last(file, shlex.join(words) if place else "")
+    return CLEAN
+
+
+def _print_last(file: ExplainedFile, command: str) -> None:
+    """Print the releases that apply and the command to run next."""
+    click.echo()
+    if file.releases:
+        click.echo(in_line(f"Releases: {file.releases}"))
+    if command:
+        click.echo(in_line(f"Next: {command}"))
+
+
+def _next(topic: Topic, one: ExplainedObject) -> str:
+    """Return the command to run next for an object: its fix, or else the explanation of what prevents one."""
+    if one.edit_set is not None and not one.edit_set.withheld:
+        unsafe = [] if one.edit_set.applicability == "safe" else ["--unsafe-fixes", "--diff"]
+        files = sorted(one.edit_set.files)
+        guard = ["--"] if any(path.startswith("-") for path in files) else []
+        words = ["cgmigrate", "fix", *_release_options(topic), *unsafe, "--group", one.edit_set.id, *guard, *files]
+        return shlex.join(words)
+    rules = [diagnostic.rule for _, diagnostic in one.diagnostics]
+    return f"cgmigrate explain {rules[0]}" if rules else ""
+
+
+def _release_options(topic: Topic) -> list[str]:
+    releases = (("--from", topic.source), ("--to", topic.target))
+    return [word for option, release in releases if release for word in (option, str(release))]
+
+
+# --- rules and settings ---------------------------------------------------------------------------
+
+
+def _setting_text(topic: Topic, rules: Mapping[str, Rule]) -> str:
+    """Return a setting by its name or flag: what the releases accept, and its entry in the catalogue.
+
+    Empty if neither knows it.
+    """
+    from cgmigrate.megatron.tables import load
+    from cgmigrate.report.release_tables import setting_text
+
+    return "\n".join(filter(None, (setting_text(topic.name, load()), _entry_text(topic.name, topic.folders, rules))))
+
+
+def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
+    """Return that nothing has a name, with the most similar ones."""
+    from cgmigrate.megatron.tables import load
+    from cgmigrate.report.release_tables import names
+
+    similar = [code for code in rules if code.startswith(name.upper())]
+    similar = similar or difflib.get_close_matches(name.upper(), rules, n=3)
+    similar = similar or difflib.get_close_matches(name, names(load()), n=3)
+    hint = f"; did you mean {', '.join(similar[:3])}?" if similar else ""
+    return f"no rule or setting {name}{hint} (`cgmigrate rules` lists the rules)"
+
+
+def _entry_text(name: str, folders: tuple[str, ...], rules: Mapping[str, Rule]) -> str:
+    """Return a setting of the catalogue by its name as text; empty if there is none."""
+    from cgmigrate.megatron.catalogue import load
+    from cgmigrate.report.settings import entry_text
+
+    catalogue = load((*configured_folders(folders), *folders))
+    setting = catalogue.get(name)
+    return entry_text(setting, catalogue, rules) if setting else ""

@@ -1,0 +1,312 @@
+"""The objects of a planned file, explained: settings in effect and their origins, edit set, and captures.
+
+An object is what a site configures, or a place in code that a rule is about. All of it is read from the plan, so that
+it is what ``check`` reports and ``fix`` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.sites import Problem, Site, Use, site_ids
+from cgmigrate.linking.inheritance import components
+from cgmigrate.lint.candidates import Candidate
+from cgmigrate.lint.captures import is_known, outcome
+from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
+from cgmigrate.lint.edit_sets import Group, Place
+from cgmigrate.lint.fix_text import quoted
+from cgmigrate.lint.plan import Plan
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.types import Capture
+from cgmigrate.text.spans import Span
+
+TOP_LEVEL = "the top level"
+"""The name of an object that nothing encloses."""
+NOT_KNOWN = "not known: a condition or a value that is computed when the file is used decides"
+"""What an object captures if no single value of its settings is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file, from 1."""
+
+    path: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a setting is written and how it reads; ``how`` says how it gets to the object, empty for its own."""
+
+    line: Line
+    text: str
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInEffect:
+    """A setting of an object: the text that takes effect, and those that it overrides."""
+
+    origin: Origin
+    overrides: tuple[Origin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A place of an edit set. ``writes`` are its settings afterwards, None if it stays as it is."""
+
+    line: Line
+    name: str
+    writes: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CapturesOf:
+    """What is captured before and after at some entry points, in words."""
+
+    text: str
+    entry_points: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetOfObject:
+    """The edit set of an object. ``withheld`` says why it is not written and what to do, empty if it is."""
+
+    id: str
+    applicability: str
+    members: tuple[Member, ...]
+    files: tuple[str, ...]
+    because: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedObject:
+    """An object and all that the plan has of it."""
+
+    first: Line
+    last: int
+    """Its last line."""
+    name: str
+    owner: str
+    """The ecosystem, empty if it is ambiguous or of no matter."""
+    releases: tuple[Release, Release]
+    settings: tuple[SettingInEffect, ...] = ()
+    captures: tuple[CapturesOf, ...] = ()
+    edit_set: SetOfObject | None = None
+    diagnostics: tuple[tuple[int, Diagnostic], ...] = ()
+    """With their lines."""
+
+    def distance(self, line: int) -> int:
+        """Return the number of lines between a line and the object, 0 for its own lines."""
+        return max(self.first.number - line, line - self.last, 0)
+
+    @property
+    def length(self) -> int:
+        """The number of its lines."""
+        return self.last - self.first.number + 1
+
+
+def objects_of(plan: Plan, number: int) -> list[ExplainedObject]:
+    """Return the objects of one file of a plan, in the order of the text."""
+    objects = _Objects(plan, number, components(plan.group.sites))
+    return sorted(objects.all(), key=lambda one: (one.first.number, one.last))
+
+
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    plan: Plan
+    number: int
+    """Of the file in the plan."""
+    components: Sequence[Sequence[int]]
+    """The sites of the group that share settings."""
+
+    @property
+    def group(self) -> Group:
+        return self.plan.group
+
+    def all(self) -> Iterator[ExplainedObject]:
+        document = self.group.files[self.number].document
+        for site in document.sites:
+            yield self._of_site(site)
+        for problem in document.problems:
+            if diagnostics := self._diagnostics(problem.index, problem.span):
+                yield self._of_problem(problem, diagnostics)
+
+    def _of_site(self, site: Site) -> ExplainedObject:
+        place, file = (self.number, site.index), self.group.files[self.number]
+        case, owner = self.plan.cases.get(place), file.owners[site.index].ecosystem
+        first, last = self._lines(place)
+        index = self.group.offsets[self.number] + site.index
+        return ExplainedObject(
+            first,
+            last.number,
+            self._name(place),
+            owner.name if owner else "",
+            (case.source if case else file.context.source, file.context.target),
+            tuple(self._settings(index)),
+            tuple(self._captures(index)),
+            self._edit_set(place),
+            self._diagnostics(site.index),
+        )
+
+    def _of_problem(self, problem: Problem, diagnostics: tuple[tuple[int, Diagnostic], ...]) -> ExplainedObject:
+        context, place = self.group.files[self.number].context, (self.number, problem.index)
+        first, last = (self._line(self.number, offset) for offset in (problem.span.start, problem.span.end))
+        return ExplainedObject(
+            first,
+            last.number,
+            quoted(self._text(self.number, problem.span)),
+            "",
+            (context.source, context.target),
+            edit_set=self._edit_set(place) if problem.index >= 0 else None,
+            diagnostics=diagnostics,
+        )
+
+    def _diagnostics(self, index: int, span: Span | None = None) -> tuple[tuple[int, Diagnostic], ...]:
+        """Return the diagnostics about a site, or about a problem at a span, each with its line."""
+        return tuple(
+            (self._line(self.number, one.span.start).number, one)
+            for one in self.plan.files[self.number].diagnostics
+            if one.site == index and (span is None or one.span == span)
+        )
+
+    # --- places -----------------------------------------------------------------------------------
+
+    def _text(self, number: int, span: Span) -> str:
+        return " ".join(self.group.files[number].document.text[span.start : span.end].split())
+
+    def _line(self, number: int, offset: int) -> Line:
+        file = self.group.files[number]
+        return Line(file.path, file.document.text.count("\n", 0, offset) + 1)
+
+    def _lines(self, place: Place) -> tuple[Line, Line]:
+        """Return the first and the last line of a site or problem."""
+        number, index = place
+        document = self.group.files[number].document
+        if index < len(document.sites):
+            site = document.sites[index]
+            spans = [site.span, *(written.span for written in site.written)]
+        else:
+            spans = [problem.span for problem in document.problems if problem.index == index]
+        start, end = min(span.start for span in spans), max(span.end for span in spans)
+        # A mapping of YAML ends where the next key begins.
+        end = start + len(document.text[start:end].rstrip())
+        return self._line(number, start), self._line(number, max(start, end - 1))
+
+    def _name(self, place: Place) -> str:
+        number, index = place
+        document = self.group.files[number].document
+        if index < len(document.sites):
+            return site_ids(document)[index].place or TOP_LEVEL
+        return next(quoted(self._text(number, one.span)) for one in document.problems if one.index == index)
+
+    # --- settings ---------------------------------------------------------------------------------
+
+    def _settings(self, index: int) -> Iterator[SettingInEffect]:
+        """Yield the settings in effect at a site of the group, each with what it overrides."""
+        origins: dict[str, list[Origin]] = {}
+        for source, written in self._uses(index, set()):
+            origins.setdefault(written.setting, []).append(self._origin(index, source, written))
+        settings = [SettingInEffect(first, tuple(others)) for first, *others in origins.values()]
+        yield from sorted(
+            settings, key=lambda one: (bool(one.origin.how), one.origin.line.path, one.origin.line.number)
+        )
+
+    def _uses(self, index: int, seen: set[int]) -> Iterator[tuple[int, Use]]:
+        """Yield the uses of a site of the group: its own, the last one first, then those of the nearest source."""
+        seen.add(index)
+        number, own = self.group.place(index)
+        yield from ((index, written) for written in reversed(self.group.files[number].document.sites[own].written))
+        for source in self.group.sites[index].inherits:
+            if source not in seen:
+                yield from self._uses(source, seen)
+
+    def _origin(self, index: int, source: int, written: Use) -> Origin:
+        number, _ = self.group.place(source)
+        return Origin(
+            self._line(number, written.span.start), self._text(number, written.span), self._how(index, source)
+        )
+
+    def _how(self, index: int, source: int) -> str:
+        """Return how the settings of one site get to another; empty for its own."""
+        if index == source:
+            return ""
+        site, other = self.group.sites[index], self.group.sites[source]
+        if self.group.place(index)[0] != self.group.place(source)[0]:
+            return "merged file"
+        if site.origin is not None:
+            return "earlier code"
+        return "mapping around it" if other.path == site.path[:-1] else "merge key"
+
+    # --- edit sets and captures -------------------------------------------------------------------
+
+    def _edit_set(self, place: Place) -> SetOfObject | None:
+        candidate = next((one for one in self.plan.candidates if place in one.edit_set.members), None)
+        if candidate is None or not candidate.edit_set.rewrites:
+            return None
+        members = [self._member(candidate, member) for member in sorted(candidate.edit_set.members)]
+        return SetOfObject(
+            candidate.fix.id,
+            str(candidate.fix.applicability),
+            tuple(members),
+            candidate.fix.paths,
+            candidate.edit_set.because,
+            _why_withheld(candidate),
+        )
+
+    def _member(self, candidate: Candidate, place: Place) -> Member:
+        number, index = place
+        line, _ = self._lines(place)
+        own = candidate.edit_set.rewrites.get(place)
+        document = self.group.files[number].document
+        if own is None:
+            return Member(line, self._name(place), None)
+        if index >= len(document.sites):
+            replacement = next(one.replacement for one in document.problems if one.index == index)
+            return Member(line, self._name(place), (replacement,))
+        quotes = candidate.quotes.get(place, {})
+        writes = tuple(quotes.get(name) or document.spelled(index, name, value) for name, value in own.items())
+        return Member(line, self._name(place), writes)
+
+    def _captures(self, index: int) -> Iterator[CapturesOf]:
+        """Yield what a site and the entry points of its component capture, those with the same captures together."""
+        component = next(one for one in self.components if index in one)
+        sources = {source for one in component for source in self.group.sites[one].inherits} - {index}
+        groups: dict[str, list[Line]] = {}
+        for place in (self.group.place(one) for one in component if one not in sources):
+            if (case := self.plan.cases.get(place)) is not None:
+                groups.setdefault(self._before_and_after(place, case), []).append(self._lines(place)[0])
+        for text, lines in groups.items():
+            yield CapturesOf(text, tuple(sorted(lines, key=lambda line: (line.path, line.number))))
+
+    def _before_and_after(self, place: Place, case: SiteCase) -> str:
+        file = self.group.files[place[0]]
+        if not is_known(case, file.document.sites[place[1]]):
+            return NOT_KNOWN
+        is_fixed = any(place in one.edit_set.members for one in self.plan.candidates)
+        after = case.after if is_fixed and case.after is not None else case.before
+        target = file.context.target
+        was = capture_of(case.before, case.source, case.reader)
+        will = capture_of(after, target, case.reader)
+        if was == will and isinstance(was, Capture):
+            return f"captures {was.describe_briefly()}, in {case.source} before and in {target} after"
+        how = "after" if is_fixed else "unchanged"
+        return f"{outcome(was, case.source)} before; {outcome(will, target)} {how}"
+
+
+def _why_withheld(candidate: Candidate) -> tuple[str, ...]:
+    """Return why a set is not written and what to do; empty if it is written."""
+    if candidate.write_error:
+        return (f"the text cannot be changed safely: {candidate.write_error}",)
+    withheld = candidate.withheld
+    if withheld is None:
+        return ()
+    cause = next(iter(withheld.causes), None)
+    reason = f"{cause.rule} in {cause.path}:{cause.line}, {withheld.reason}" if cause else withheld.reason
+    return reason, withheld.help
