@@ -40,8 +40,19 @@ MODULES = (
 )
 """Where a wrong line makes a wrong verdict. ``--module`` names others."""
 TESTS = ("tests/*/test_*.py",)
-NOT_RUN = ("tests/end_to_end/test_action.py", "tests/end_to_end/test_docs.py", "tests/cli/test_hooks.py")
-"""Test files that run other programs only: none of their lines can be seen."""
+NOT_RUN = (
+    # They run other programs only: none of their lines can be seen.
+    "tests/end_to_end/test_action.py",
+    "tests/end_to_end/test_docs.py",
+    "tests/cli/test_hooks.py",
+    # Most of their tests take longer than one mutant may cost.
+    "tests/end_to_end/test_bridge_recipes.py",
+    "tests/end_to_end/test_fuzz.py",
+    "tests/end_to_end/test_next_release.py",
+    "tests/end_to_end/test_properties.py",
+    "tests/verify/test_config.py",
+)
+"""Test files whose tests are not tried."""
 BUDGET = 60.0
 """Seconds of tests, as measured without a mutant, that one mutant may cost."""
 FIRST = 3
@@ -215,11 +226,11 @@ def all_mutants(patterns: Iterable[str]) -> list[Mutant]:
 def sample_of(options: argparse.Namespace) -> list[Mutant]:
     """Return the mutants to try, and print listed equivalents that no longer exist."""
     mutants = all_mutants(options.module or MODULES)
-    known = {mutant.identity for mutant in mutants}
-    if not options.module:
-        for name in equivalents():
-            if name not in known:
-                print(f"listed as equivalent, but no such mutant: {name}")
+    listed = equivalents()
+    known = {mutant.identity for mutant in all_mutants({name.partition(" | ")[0] for name in listed})}
+    for name in listed:
+        if name not in known:
+            print(f"listed as equivalent, but no such mutant: {name}")
     return random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
 
 
