@@ -76,6 +76,7 @@ class Copy:
         """Run pytest; return its exit status, 1 where it takes too long."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p"]
         environment = {**os.environ, "PYTHONPATH": str(self.folder), "HYPOTHESIS_STORAGE_DIRECTORY": "/dev/null"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each run would compile everything
         process = subprocess.Popen(
             [*command, "tests.support.executed_lines", *words],
             cwd=self.folder,
