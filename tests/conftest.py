@@ -17,6 +17,8 @@ from tests.support.paths import CORPUS
 settings.register_profile("shared-machine", deadline=None)
 settings.load_profile("shared-machine")
 
+catalogue.load()  # tests share the settings that ship: to read them takes longer than most tests
+
 
 @pytest.fixture
 def corpus() -> Path:
@@ -29,7 +31,9 @@ def corpus() -> Path:
 @pytest.fixture(autouse=True)
 def settings_of_teams() -> None:
     """A process reads a folder of settings once; tests have different ones under one relative path."""
-    catalogue._load.cache_clear()
+    if catalogue._load.cache_info().currsize > 1:
+        catalogue._load.cache_clear()
+        catalogue.load()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Generated projects through the whole program, for about a minute; `python tests/fuzz.py --minutes N` runs longer."""
+"""Generated projects through the whole program, for 20 seconds; `python tests/fuzz.py --minutes N` runs longer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from cgmigrate.megatron.types import Reader
 from tests import fuzz
 
-SECONDS = 60
+SECONDS = 20
 LEAST = 50
 """Cases that are run even where the machine is slow."""
 
