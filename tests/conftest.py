@@ -29,14 +29,6 @@ def corpus() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def settings_of_teams() -> None:
-    """A process reads a folder of settings once; tests have different ones under one relative path."""
-    if catalogue._load.cache_info().currsize > 1:
-        catalogue._load.cache_clear()
-        catalogue.load()
-
-
-@pytest.fixture(autouse=True)
 def journals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a run notes for ``fix --undo`` is kept out of the user's own cache."""
     monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))

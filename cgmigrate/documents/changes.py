@@ -77,6 +77,17 @@ def _new_names(before: Settings, after: Settings, catalogue: Catalogue) -> list[
     return [*first, *(name for name in new if name not in first)]
 
 
+def differ(left: Settings, right: Settings) -> bool:
+    """Return whether two mappings of settings differ, in names, values or types of values."""
+    return left.keys() != right.keys() or any(not same(left[name], right[name]) for name in left)
+
+
+def changed_names(left: Settings, right: Settings) -> frozenset[str]:
+    """Return the settings that differ in two mappings, in presence, value or type of value."""
+    names = left.keys() | right.keys()
+    return frozenset(name for name in names if (name in left) != (name in right) or not same(left[name], right[name]))
+
+
 def same(left: object, right: object) -> bool:
     """Whether two values are equal and of one type, so that True is not 1."""
     return type(left) is type(right) and left == right

@@ -108,3 +108,5 @@ def _rewrites(
 def _require_unblocked(variant: Variant, cases: Mapping[int, SiteCase]) -> None:
     if blocked := next((case.blocked for case in cases.values() if case.blocked), None):
         raise CannotMergeError(f"where {variant.conditions}: {blocked.text}")
+    if reason := next((reason for case in cases.values() for reason in case.kept.values()), None):
+        raise CannotMergeError(f"where {variant.conditions}: {reason.text or reason.help}")

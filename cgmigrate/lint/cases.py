@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cgmigrate.documents.changes import differ
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.linking.surroundings import SiteSurroundings
-from cgmigrate.lint.diagnostics import Context, SiteCase
+from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
+from cgmigrate.lint.rule_application import with_rules_applied
 from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
+from cgmigrate.lint.soundness import refused_before
 from cgmigrate.lint.unknown_values import unknown_value_diagnostics
+from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import (
     ENABLE,
@@ -24,7 +28,7 @@ from cgmigrate.megatron.settings import (
     Undecided,
     names_in,
 )
-from cgmigrate.megatron.types import Reader
+from cgmigrate.megatron.types import Reader, Rejected
 
 
 def case_of(site: Site, owner: Owner, before: Settings, document: Document, context: Context) -> SiteCase:
@@ -41,14 +45,37 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))
     if any(isinstance(before.get(name), Undecided) for name in FIELDS):
-        case = case.block("another setting of the same configuration is computed when the file is used")
-        return replace(case, matches=_matches_of_names(case, context))
+        reason = "another setting of the same configuration is computed when the file is used"
+        return _without_captures(case, Reason(reason), context) or replace(
+            case.block(reason), matches=_matches_of_names(case, context)
+        )
+    if not before.keys() <= document.catalogue.captures:
+        was = capture_of(before, case.source, reader)
+        refusal = refused_before(was, case, context) if isinstance(was, Rejected) else None
+        if refusal and (partial := _without_captures(case, refusal, context)):
+            return partial
     return _migrated(case, context)
+
+
+def _without_captures(case: SiteCase, reason: Reason, context: Context) -> SiteCase | None:
+    """Return a site whose other settings are rewritten than those on which captures depend; None if none is."""
+    captures = case.document.catalogue.captures
+    if case.before.keys() <= captures:
+        return None
+    applied = with_rules_applied(case.keep(captures, reason), context)
+    if applied.final is None or not differ(applied.final, applied.before):
+        return None
+    known = {rule.id for rule, _ in applied.matches}
+    deprecated = (match for match in _matches_of_names(case, context) if match[0].id not in known)
+    return replace(applied, matches=(*applied.matches, *deprecated))
 
 
 def _migrated(case: SiteCase, context: Context) -> SiteCase:
     """Return a site with the rules applied to it."""
-    case = _name_none(_with_rules_applied(case, context))
+    case = with_rules_applied(case, context)
+    if case.keeps_captures:
+        return case
+    case = _name_none(case)
     return _keep_overriding(case, context) if case.site.overrides else case
 
 
@@ -101,29 +128,3 @@ def _matches_of_names(case: SiteCase, context: Context) -> tuple[tuple[Rule, Cas
         (rule, matching_case(rule, state)) for rule in context.rules.values() if rule.kind is RuleKind.DEPRECATED
     ]
     return tuple((rule, match) for rule, match in matches if match is not None)
-
-
-def _with_rules_applied(case: SiteCase, context: Context) -> SiteCase:
-    """Let each migrating rule rewrite the settings once, in order, until none matches any more."""
-    current, done = dict(case.before), set[tuple[str, int]]()
-    rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
-    state = case.state(current, context.target)
-    matches = list(case.matches)
-    progress = True
-    while progress:
-        progress = False
-        for rule in rules:
-            match = matching_case(rule, state)
-            if match is None or (rule.id, id(match)) in done:
-                continue
-            done.add((rule.id, id(match)))
-            matches.append((rule, match))
-            if (choice := match.choice(current)) or match.fix is None:
-                case = case.block(choice, rule.id)
-                continue
-            current = match.fix.apply(current)
-            state = case.state(current, context.target)
-            if match.fix.unsafe:
-                case = case.risk(match.fix.unsafe, rule.id)
-            progress = True
-    return replace(case, matches=tuple(matches), final=current)

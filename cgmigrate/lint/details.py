@@ -28,7 +28,7 @@ from cgmigrate.megatron.types import Rejected
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
-_BLOCKED_BY = re.compile(r"(CG\d+) on line (\d+)$")
+_BLOCKED_BY = re.compile(r"([A-Z]{2,5}\d+) on line (\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ class Details:
         if case is None:
             return Explanation(edits=edits)
         own = next((written for written in case.site.written if written.span == diagnostic.span), None)
-        labels = {label.span: label for label in self._labels(case, own)} if own else {}
+        about_captures = own is not None and own.setting in self.document.catalogue.captures
+        labels = {label.span: label for label in self._labels(case, own)} if own and about_captures else {}
         labels |= {label.span: label for label in self._blockers(diagnostic)}
         labels.pop(diagnostic.span, None)
         # What is captured says nothing of other settings.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -148,6 +148,8 @@ class SiteCase:
     """The settings in effect once the fixes of its group are written."""
     blocked: Reason | None = None
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
+    kept: Mapping[str, Reason] = field(default_factory=dict)
+    """Settings that stay as they are while the others are rewritten, each with the reason."""
     risks: tuple[Reason, ...] = ()
     """Why it is rewritten only with --unsafe-fixes."""
     notes: tuple[str, ...] = ()
@@ -164,6 +166,19 @@ class SiteCase:
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""
         return self if self.blocked else replace(self, blocked=Reason(text, rule, help))
+
+    def keep(self, names: Iterable[str], reason: Reason) -> SiteCase:
+        """Return the site with settings that stay as they are; the first reason for each stays."""
+        return replace(self, kept={**dict.fromkeys(names, reason), **self.kept})
+
+    def reason_to_keep(self, rule: Rule) -> Reason | None:
+        """Return why the settings of a rule stay as they are, None if they are rewritten."""
+        return next((self.kept[name] for name in self.kept if name in rule.names), None) if self.kept else None
+
+    @property
+    def keeps_captures(self) -> bool:
+        """Whether the settings on which captures depend stay as they are."""
+        return bool(self.kept) and not self.document.catalogue.captures.isdisjoint(self.kept)
 
     def risk(self, text: str, rule: str = "") -> SiteCase:
         """Return the site with one more reason why its fix is unsafe."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
+from cgmigrate.documents.changes import changed_names, differ
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.inheritance import components, effective, effective_in, wrote
 from cgmigrate.linking.merged_files import MergedSites
@@ -14,7 +15,7 @@ from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.problems import risk_of
 from cgmigrate.lint.relations import with_relations
-from cgmigrate.lint.soundness import differ, order_dependence, proposed_rewrites, replaced_risk
+from cgmigrate.lint.soundness import order_dependence, proposed_rewrites, replaced_risk
 from cgmigrate.megatron.settings import Settings
 
 ABSENT = object()
@@ -219,7 +220,16 @@ def _block_of(group: Group, component: Sequence[int], cases: Mapping[int, SiteCa
         return f"it shares settings with the mapping {group.name(index)}, which cannot be rewritten"
     if len({case.reader for case in cases.values()}) > 1:
         return "it shares settings with a file that another program reads"
-    return order_dependence(list(cases.values()))
+    return order_dependence(list(cases.values())) or _disagreement(group, cases)
+
+
+def _disagreement(group: Group, cases: Mapping[int, SiteCase]) -> str:
+    """Return why sites cannot be rewritten if one keeps a setting that another one changes, empty if none does."""
+    for index, case in cases.items():
+        for other in cases.values():
+            if case.kept and (case.kept.keys() & changed_names(other.before, other.final or other.before)):
+                return f"it shares settings with the mapping {group.name(index)}, which cannot be rewritten"
+    return ""
 
 
 def _with_risks(case: SiteCase, risks: Sequence[Reason]) -> SiteCase:

@@ -14,7 +14,7 @@ from cgmigrate.megatron.settings import Undecided, without_name
 class Rename:
     """A setting that takes the place of another, and its value for each value of the old one.
 
-    Without ``values`` the value stays.
+    Without ``values`` the value stays. Values of a list are those of its items, unless they name the whole list.
     """
 
     to: str
@@ -28,6 +28,8 @@ class Rename:
             # True is not 1.
             if type(value) is type(old) and value == old:
                 return new
+        if old and isinstance(old, (list, tuple)):
+            return type(old)(new for item in old if (new := self.value(item)) != ABSENT)
         raise KeyError(old)
 
 

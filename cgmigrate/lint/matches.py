@@ -28,8 +28,16 @@ class Match:
 def place_of(fields: Sequence[str], case: SiteCase) -> Use | None:
     """Return the first of some settings that the site itself writes, or an older one, where a diagnostic points."""
     by_name = {written.setting: written for written in case.site.written}
-    older = [old for name in fields for old in case.document.catalogue.older_names(name)[:1]]
+    older = [old for name in fields for old in _older(name, case)]
     return next((by_name[name] for name in (*fields, *older) if name in by_name), None)
+
+
+def _older(name: str, case: SiteCase) -> list[str]:
+    """Return the first of the settings that a setting replaces, and the first of those that this one replaced."""
+    names = [name]
+    for newer in names:
+        names += (old for old in case.document.catalogue.older_names(newer)[:1] if old not in names)
+    return names[1:]
 
 
 def migrating_matches(case: SiteCase, changes: Sequence[Change]) -> list[Match]:
@@ -51,7 +59,9 @@ def remarks_of(case: SiteCase, applicability: Applicability | None, context: Con
 
     They are evaluated on the settings after a safe fix, or on the current ones if there is none.
     """
-    settings = case.final if applicability is Applicability.SAFE and case.final is not None else case.before
+    settings = case.before
+    if applicability is Applicability.SAFE and case.final is not None and not case.keeps_captures:
+        settings = case.final
     if not _complete(case, settings):
         return []
     refusal = _refusal_at_run_time(case, context) if settings is case.before else None

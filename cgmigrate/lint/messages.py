@@ -46,7 +46,8 @@ def notes_of(case: SiteCase, applicability: Applicability | None, context: Conte
     if case.site.overrides and SCOPE in case.site.own and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
         late = "since megatron-core 0.18 an assignment to `cuda_graph_scope` is silently ignored"
         return (late if case.site.built else f"where the configuration is built already, {late}",)
-    if applicability is not Applicability.SAFE or not context.assumed_source or case.source > LAST_OLD:
+    known = applicability is Applicability.SAFE and not case.keeps_captures
+    if not known or not context.assumed_source or case.source > LAST_OLD:
         return ()
     now = capture_of(case.before, case.source, case.reader)
     for minor in (16, 15, 14):

@@ -5,7 +5,7 @@ The catalogue has the replacement, the values and the releases, so such a rule n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cgmigrate.megatron.catalogue import Catalogue, Setting
@@ -27,15 +27,28 @@ def expanded(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mappin
         "fields": [old.name],
         "since": str(old.deprecated_in),
         "replacement-available-in": str(new.since),
-        "cases": _cases(_with_rename(data, catalogue, path), old, new),
+        "cases": _cases(_with_rename(data, catalogue, path), old, new, catalogue.older_names(new.name)),
     }
     return {**whole, **{key: value for key, value in data.items() if key != "fix"}}
 
 
-def _cases(data: Mapping[str, Any], old: Setting, new: Setting) -> list[Mapping[str, Any]]:
-    """Return the cases of a rule that migrates a setting: beside its replacement, and without it."""
+def _cases(data: Mapping[str, Any], old: Setting, new: Setting, replaced: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return the cases of a rule that migrates a setting: beside its replacement or another old name, and alone.
+
+    ``replaced`` are all settings that have the same replacement.
+    """
     since = f"`{{{old.name}}}` is deprecated since megatron-core {old.deprecated_in}"
+    beside_other = [
+        {
+            "when": {old.name: {"written": True}, other: {"written": True}},
+            "message": f"{since}, and `{{{new.name}}}` replaces both it and `{{{other}}}`",
+            "decide": f"write the value that is meant as `{{{new.name}}}`, and delete the others",
+        }
+        for other in replaced
+        if other != old.name
+    ]
     return [
+        *beside_other,
         {
             "when": {old.name: {"written": True}, new.name: {"written": True}},
             "message": f"{since}, and `{{{new.name}}}` that replaces it is written as well",

@@ -6,11 +6,42 @@ accept the result, and it is unsafe unless its rule names the source that proves
 
 from __future__ import annotations
 
-from cgmigrate.documents.changes import same
-from cgmigrate.lint.diagnostics import Context, SiteCase
+from cgmigrate.documents.changes import changed_names
+from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
+from cgmigrate.lint.fixes import Fix, Rename
 from cgmigrate.megatron.acceptance import refusal_of_setting
+from cgmigrate.megatron.catalogue import ABSENT
+from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
+
+
+def refused(fix: Fix, before: Settings, after: Settings, case: SiteCase, target: Release) -> Reason | None:
+    """Return why a fix cannot be made at a site, None if it can; ``after`` are the settings after it."""
+    catalogue, as_flag = case.document.catalogue, _is_command_line(case)
+    for name in sorted((after.keys() & changed_names(before, after)) - catalogue.captures):
+        if reason := refusal_of_setting(catalogue[name], after[name], target, as_flag=as_flag):
+            return Reason(reason)
+    for old in sorted(fix.rename.keys() & before.keys() - catalogue.captures):
+        if advice := _lost(old, fix.rename[old], before[old], case):
+            return Reason("", help=advice)
+    return None
+
+
+def _lost(old: str, rename: Rename, value: object, case: SiteCase) -> str:
+    """Return what to write by hand where the text cannot say the new value of a setting, empty if it can."""
+    new, setting = rename.value(value), case.document.catalogue[rename.to]
+    if new == ABSENT and case.site.overrides:
+        return f"`{{{old}}}` may be set elsewhere: write the `{{{rename.to}}}` that is meant, and delete `{{{old}}}`"
+    turned_off = setting.is_flag and new is False and value is not False and setting.default is not False
+    if turned_off and _is_command_line(case):
+        instead = f"write `{setting.no_flag}`" if setting.no_flag else "write the flag that does"
+        return f"`{setting.flag}` turns the setting on, and not off: {instead} in place of `{{{old}}}`"
+    return ""
+
+
+def _is_command_line(case: SiteCase) -> bool:
+    return case.reader is Reader.COMMAND_LINE
 
 
 def checked_others(case: SiteCase, after: Settings, context: Context) -> SiteCase:
@@ -18,16 +49,14 @@ def checked_others(case: SiteCase, after: Settings, context: Context) -> SiteCas
 
     ``after`` are its settings in effect afterwards.
     """
-    changed = _changed(case, after)
+    changed = changed_names(case.before, after) - case.document.catalogue.captures
     if not changed:
         return case
-    catalogue, as_flag = case.document.catalogue, case.reader is Reader.COMMAND_LINE
-    for name in changed:
-        if name in after and name not in (case.final or {}) and not catalogue[name].can_unset:
+    catalogue = case.document.catalogue
+    for name in sorted(changed & after.keys()):
+        if name not in (case.final or {}) and not catalogue[name].can_unset:
             return case.block(f"`{name}` is inherited, and the catalogue has no value that unsets it")
-        if name not in after:
-            continue
-        if refusal := refusal_of_setting(catalogue[name], after[name], context.target, as_flag=as_flag):
+        if refusal := refusal_of_setting(catalogue[name], after[name], context.target, as_flag=_is_command_line(case)):
             return case.block(refusal)
     for rule, match in case.matches:
         if match.fix and match.fix.names & changed and not (match.fix.proved_by or match.fix.unsafe):
@@ -36,11 +65,3 @@ def checked_others(case: SiteCase, after: Settings, context: Context) -> SiteCas
                 rule.id,
             )
     return case
-
-
-def _changed(case: SiteCase, after: Settings) -> frozenset[str]:
-    """Return the settings that differ afterwards, without those of the capture model."""
-    names = (case.before.keys() | after.keys()) - case.document.catalogue.captures
-    return frozenset(
-        name for name in names if (name in case.before) != (name in after) or not same(case.before[name], after[name])
-    )

@@ -29,9 +29,9 @@ class SiteReasons:
     cause: Diagnostic | None = None
     """The diagnostic that explains a block that no rule gave: a refusal, or a value that is not known."""
 
-    def explain(self, diagnostic: Diagnostic) -> Diagnostic:
-        """Return a diagnostic with the reasons why its fix is unsafe or missing."""
-        blocked = self.case.blocked
+    def explain(self, diagnostic: Diagnostic, kept: Reason | None = None) -> Diagnostic:
+        """Return a diagnostic with the reasons why its fix is unsafe or missing; ``kept`` is that of its settings."""
+        blocked = self.case.blocked or kept
         return self._with_risks(diagnostic) if blocked is None else self._with_block(diagnostic, blocked)
 
     def _with_risks(self, diagnostic: Diagnostic) -> Diagnostic:

@@ -11,7 +11,6 @@ from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.reasons import OR_UNSAFE
 from cgmigrate.lint.rules import Rule
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL
 
 if TYPE_CHECKING:
     from cgmigrate.linking.key_readers import KeyReader
@@ -33,15 +32,24 @@ def with_relations(case: SiteCase, relations: Relations, context: Context) -> Si
     """Return a site with the risks and diagnostics that related files give it."""
     if any(match.fix for _, match in case.matches) and case.final is not None:
         case = _with_merged_files(_with_readers(case, relations), relations, context)
-    if case.overrides_parent and _unsets(case):
-        return case.risk("it overrides settings of another file, and a false may turn one of them off")
+    if case.overrides_parent and (reason := _unsets(case)):
+        return case.risk(f"it overrides settings of another file, and {reason}")
     return case
 
 
-def _unsets(case: SiteCase) -> bool:
-    """Return whether a boolean that is false would be deleted, so that an overridden setting takes effect."""
-    final = case.final or case.before
-    return any(case.before.get(name) is False and name not in final for name in (ENABLE, EXTERNAL))
+def _unsets(case: SiteCase) -> str:
+    """Return what happens if a setting is deleted, and one that it overrides takes effect; empty if that cannot be."""
+    final, catalogue = case.final or case.before, case.document.catalogue
+    for name, value in case.before.items():
+        setting = catalogue.get(name)
+        if name in final or setting is None or not setting.replaced_by:
+            continue
+        if setting.captures:
+            if setting.is_flag and value is False:
+                return "a false may turn one of them off"
+        elif final.keys().isdisjoint(setting.replaced_by):
+            return f"where `{name}` is deleted, a value that is set there takes effect"
+    return ""
 
 
 def _with_merged_files(case: SiteCase, relations: Relations, context: Context) -> SiteCase:

@@ -101,6 +101,11 @@ class Rule:
         return self.since <= target and (self.until is None or target <= self.until)
 
     @property
+    def names(self) -> frozenset[str]:
+        """The settings that its diagnostics point at, and those that its fixes write, change or delete."""
+        return frozenset(self.fields).union(*(case.fix.names for case in self.cases if case.fix))
+
+    @property
     def migrates(self) -> bool:
         """Whether the rule takes part in rewriting a site; if not, it only remarks on it."""
         return any(case.fix or case.decide for case in self.cases)

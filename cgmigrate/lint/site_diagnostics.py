@@ -64,9 +64,9 @@ class SiteReport:
         matches = migrating_matches(case, fix)
         applicability = outcome.fix.applicability if outcome.fix else None
         # A fix is not made unless all its rules are enabled.
-        is_made = all(enabled(match.rule.id) for match in matches)
+        is_made = all(enabled(match.rule.id) for match in matches if not case.reason_to_keep(match.rule))
         remarks = remarks_of(case, applicability if is_made else None, context)
-        if applicability is not Applicability.SAFE:
+        if applicability is not Applicability.SAFE or case.keeps_captures:
             # Only what is reported takes precedence over the rest.
             reported = [match for match in matches if enabled(match.rule.id)]
             kept, remarks = without_repetition(reported, [match for match in remarks if enabled(match.rule.id)])
@@ -80,7 +80,8 @@ class SiteReport:
         """
         risks = {risk.rule for risk in self.case.risks}
         yield from ((item.rule, item.span, False) for item in self.case.diagnostics if item.rule in risks)
-        yield from ((match.rule.id, match.written.span, True) for match in self.matches)
+        rewritten = (match for match in self.matches if not self.case.reason_to_keep(match.rule))
+        yield from ((match.rule.id, match.written.span, True) for match in rewritten)
 
     def diagnostics(self) -> list[Diagnostic]:
         """Return the diagnostics of the site."""
@@ -104,17 +105,22 @@ class SiteReport:
 
     def _migration(self, match: Match, reasons: SiteReasons, is_main: bool) -> Diagnostic:
         """Return the diagnostic of a rule that rewrites the site; the main one carries the notes of the site."""
-        case, fix = self.case, self.outcome.fix
+        case, kept = self.case, self.case.reason_to_keep(match.rule)
+        fix = None if kept else self.outcome.fix
         applicability = fix.applicability if fix else None
         diagnostic = self._diagnostic(match)
         diagnostic = replace(
             diagnostic,
             fix=fix,
-            fix_text=fix_text(case.document, case.site, match.written, self.changes, self.outcome.quotes),
+            fix_text=""
+            if kept
+            else fix_text(case.document, case.site, match.written, self.changes, self.outcome.quotes),
             notes=(*diagnostic.notes, *(self._notes(applicability) if is_main else ())),
         )
         if applicability is not Applicability.SAFE:
-            diagnostic = reasons.explain(diagnostic)
+            about_captures = not match.rule.names.isdisjoint(case.document.catalogue.captures)
+            reasons = reasons if about_captures or not kept else replace(reasons, cause=None)
+            diagnostic = reasons.explain(diagnostic, kept)
         if not fix and not diagnostic.help:
             return replace(diagnostic, help=self._by_hand(match))
         return diagnostic
@@ -146,7 +152,7 @@ class SiteReport:
 
     def _main_rule(self) -> str:
         """Return the rule that carries the notes: the first that gives a reason, else the first."""
-        case, ids = self.case, [match.rule.id for match in self.matches]
+        case, ids = self.case, [rule for rule, _, is_of_fix in self.places_of_fix() if is_of_fix]
         reasons = {reason.rule for reason in ([case.blocked] if case.blocked else case.risks)}
         return next((rule for rule in ids if rule in reasons), ids[0] if ids else "")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cgmigrate.documents.changes import same
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.inheritance import effective_in, own_after
-from cgmigrate.lint.diagnostics import Context, SiteCase
+from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.other_settings import checked_others
 from cgmigrate.lint.refusals import help_for
 from cgmigrate.megatron.capture import capture_of
@@ -45,6 +44,8 @@ def replaced_risk(case: SiteCase, before: Settings, after: Settings, context: Co
 
     ``before`` and ``after`` are its settings without those of other files.
     """
+    if case.keeps_captures:
+        return ""
     was, will = capture_of(before, case.source, case.reader), capture_of(after, context.target, case.reader)
     if was == will or isinstance(was, Rejected):
         return ""
@@ -74,25 +75,28 @@ def order_dependence(cases: Sequence[SiteCase]) -> str:
     return "" if all({IMPL, SCOPE} <= set(case.site.own) for case in uncertain) else reason
 
 
-def differ(left: Settings, right: Settings) -> bool:
-    """Return whether two mappings of settings differ, in names, values or types of values."""
-    return left.keys() != right.keys() or any(not same(left[name], right[name]) for name in left)
-
-
 def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
     """Compare the captures before and after; return the site with the reason if they differ."""
+    if case.keeps_captures:
+        # What is captured is as unclear afterwards as before; the fix is about other settings.
+        return checked_others(case, after, context)
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(after, context.target, case.reader)
-    reader = case.reader.value
     if isinstance(was, Rejected):
-        text = f"{reader} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?"
-        return case.block(text, help=help_for(was, case.before, case, context))
+        reason = refused_before(was, case, context)
+        return case.block(reason.text, help=reason.help)
     if isinstance(will, Rejected):
-        text = f"{reader} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
+        text = f"{case.reader.value} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
         return case.block(text, help=help_for(will, after, case, context))
     if risk := _risk_of(case, was, will, context):
         case = case.risk(risk)
     return checked_others(case, after, context)
+
+
+def refused_before(was: Rejected, case: SiteCase, context: Context) -> Reason:
+    """Return that a site is not rewritten, since its source release refuses it."""
+    text = f"{case.reader.value} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?"
+    return Reason(text, help=help_for(was, case.before, case, context))
 
 
 def _risk_of(case: SiteCase, was: Capture, will: Capture, context: Context) -> str:

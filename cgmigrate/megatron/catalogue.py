@@ -7,13 +7,14 @@ beside others: it selects no file. A team's folder of rules may have a ``setting
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from cgmigrate.megatron.releases import OLDEST, SPLIT_IN, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
@@ -85,15 +86,6 @@ class Setting:
     def is_flag(self) -> bool:
         """Whether it is a boolean, and a flag without a value on a command line."""
         return self.kind is SettingKind.FLAG
-
-    def new_value(self, value: object) -> object:
-        """Return the value of the replacement for one of this setting. Raises KeyError for one without."""
-        if not self.values:
-            return value
-        for old, new in self.values:
-            if type(old) is type(value) and old == value:
-                return new
-        raise KeyError(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,19 +171,47 @@ class Catalogue:
         """Return the settings that a setting replaces."""
         return tuple(old.name for old in self.settings.values() if name in old.replaced_by)
 
+    def all_older_names(self, name: str) -> tuple[str, ...]:
+        """Return the settings that a setting replaces, and those that these replaced, nearest first."""
+        names = list(self.older_names(name))
+        for old in names:
+            names += (older for older in self.older_names(old) if older not in names)
+        return tuple(names)
+
     def lines_for(self, name: str) -> tuple[str, ...]:
         """Return the settings whose line a new one may take, best first."""
         others = tuple(old.name for old in self.settings.values() if name in old.line_for)
-        return (*self.older_names(name), *others)
+        return (*self.all_older_names(name), *others)
 
 
 def load(folders: Sequence[str] = ()) -> Catalogue:
     """Return the catalogue that ships, with the settings of a team's own folders of rules. Raises RuleError."""
-    return _load(tuple(folders))
+    return _load_with(tuple(folders), tuple(map(_state, folders))) if folders else _load()
+
+
+_FileState: TypeAlias = "tuple[str, int, int, int]"
+"""The name of a file, its inode, size in bytes, and time of its last change in nanoseconds."""
+
+
+def _state(folder: str) -> tuple[str, tuple[_FileState, ...]]:
+    """Return the absolute path of a folder of rules, and what shows that its settings are those that were read."""
+    path = os.path.abspath(folder)
+    states = ((file, os.stat(file)) for file in (str(file) for file, _ in _files(Path(path))))
+    return path, tuple((file, state.st_ino, state.st_size, state.st_mtime_ns) for file, state in states)
 
 
 @cache
-def _load(folders: tuple[str, ...]) -> Catalogue:
+def _load() -> Catalogue:
+    return _read_all(())
+
+
+@lru_cache(maxsize=16)
+def _load_with(folders: tuple[str, ...], states: tuple[object, ...]) -> Catalogue:  # noqa: ARG001
+    """Read the settings that ship, and those of folders; ``states`` says that they are as when they were read."""
+    return _read_all(folders)
+
+
+def _read_all(folders: tuple[str, ...]) -> Catalogue:
     settings: dict[str, Setting] = {}
     for folder in (rules_folder(), *map(Path, folders)):
         own = folder != rules_folder()
@@ -213,8 +233,7 @@ def _order(setting: Setting) -> tuple[int, str]:
 def _files(folder: Path) -> Iterator[tuple[Path, bool]]:
     """Yield the files of entries in a folder of rules, each with whether it is a subject."""
     for name, subject in ((SETTINGS, True), (SURROUNDINGS, False)):
-        for path in sorted((folder / name).glob("*.yaml")):
-            yield path, subject
+        yield from ((path, subject) for path in sorted((folder / name).glob("*.yaml")))
 
 
 def _replacement(name: str, old: Setting) -> Setting:

@@ -8,31 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from tests.support.teams import write_team
+
 Run = Callable[..., Result]
-
-PROOF = '  proved-by: "our loader, read_settings: the old name is an alias of the new one"\n'
-
-
-def team(folder: Path, name: str, entry: str, fix: str = PROOF) -> None:
-    """Write the entry of a setting and the rule that migrates it, and configure them."""
-    rules = folder / "team"
-    (rules / "settings").mkdir(parents=True, exist_ok=True)
-    (rules / f"settings/{name}.yaml").write_text(f"{entry}sources: [our changelog]\n")
-    (rules / f"TEAM001-{name.replace('_', '-')}.yaml").write_text(
-        f"""\
-id: TEAM001
-name: {name.replace("_", "-").lower()}
-kind: deprecated
-summary: "`{name}` has a new name, and the old one will go"
-fix:
-  migrate: {name}
-{fix}explanation: |
-  The setting has a new name since a release of ours. The old one is read until it is removed.
-sources: [our changelog]
-"""
-    )
-    (folder / "pyproject.toml").write_text('[tool.cgmigrate]\nextend-rules = ["team"]\n')
-
 
 FLAG = """\
 summary: Sends tokens to experts one by one
@@ -96,7 +74,7 @@ replaced-by: traced_parts
 def test_a_value_is_mapped_or_stays(
     project: Path, cgmigrate: Run, name: str, entry: str, before: str, after: str
 ) -> None:
-    team(project, name, entry)
+    write_team(project, {name: entry})
     path = project / "a.yaml"
     path.write_text(f"model:\n  {before}\n")
     assert "TEAM001" in cgmigrate("check", "--output-format", "concise", ".").stdout
@@ -127,7 +105,7 @@ flow: {shuffle_kernels: fast, a: 1}
 
 
 def test_yaml_in_every_form(project: Path, cgmigrate: Run) -> None:
-    team(project, "shuffle_kernels", CHOICE)
+    write_team(project, {"shuffle_kernels": CHOICE})
     path = project / "a.yaml"
     path.write_text(YAML)
     cgmigrate("fix", ".")
@@ -154,7 +132,7 @@ def recipe(cfg):
 
 
 def test_python_in_every_form(project: Path, cgmigrate: Run) -> None:
-    team(project, "shuffle_kernels", CHOICE)
+    write_team(project, {"shuffle_kernels": CHOICE})
     path = project / "a.py"
     path.write_text(PYTHON)
     cgmigrate("fix", "--unsafe-fixes", ".")
@@ -184,7 +162,7 @@ def options(parser):
 
 
 def test_reads_and_definitions_are_reported_and_not_changed(project: Path, cgmigrate: Run) -> None:
-    team(project, "shuffle_kernels", CHOICE)
+    write_team(project, {"shuffle_kernels": CHOICE})
     path = project / "a.py"
     path.write_text(READS)
     reported = cgmigrate("check", "--output-format", "concise", ".").stdout
@@ -196,7 +174,7 @@ def test_reads_and_definitions_are_reported_and_not_changed(project: Path, cgmig
 
 
 def test_a_fix_without_proof_is_unsafe(project: Path, cgmigrate: Run) -> None:
-    team(project, "shuffle_kernels", CHOICE, fix="")
+    write_team(project, {"shuffle_kernels": CHOICE}, fix="")
     path = project / "a.yaml"
     path.write_text("model:\n  shuffle_kernels: fast\n")
     assert (
@@ -229,7 +207,7 @@ replaced-by: {new}
 def test_the_target_has_the_new_setting(
     project: Path, cgmigrate: Run, new: str, deprecated: str, words: tuple[str, ...], reason: str
 ) -> None:
-    team(project, "moe_deepep_num_sms", REAL.format(new=new, deprecated=deprecated))
+    write_team(project, {"moe_deepep_num_sms": REAL.format(new=new, deprecated=deprecated)})
     path = project / "a.yaml"
     path.write_text("model:\n  moe_deepep_num_sms: 20\n")
     assert reason in cgmigrate("check", *words, ".").stdout
@@ -238,7 +216,7 @@ def test_the_target_has_the_new_setting(
 
 
 def test_a_value_without_a_new_one_is_a_choice(project: Path, cgmigrate: Run) -> None:
-    team(project, "shuffle_kernels", CHOICE)
+    write_team(project, {"shuffle_kernels": CHOICE})
     path = project / "a.yaml"
     path.write_text("model:\n  shuffle_kernels: ${env:K}\n  cuda_graph_impl: local\n")
     stdout = cgmigrate("check", ".").stdout
@@ -248,7 +226,7 @@ def test_a_value_without_a_new_one_is_a_choice(project: Path, cgmigrate: Run) ->
 
 
 def test_both_names_are_a_choice(project: Path, cgmigrate: Run) -> None:
-    team(project, "shuffle_kernels", CHOICE)
+    write_team(project, {"shuffle_kernels": CHOICE})
     path = project / "a.yaml"
     path.write_text("model:\n  shuffle_kernels: fast\n  shuffle_backend: plain\n")
     assert "`shuffle_backend` that replaces it is written as well" in cgmigrate("check", ".").stdout
@@ -257,7 +235,7 @@ def test_both_names_are_a_choice(project: Path, cgmigrate: Run) -> None:
 
 
 def test_it_does_not_keep_the_capture_settings_beside_it_from_their_fix(project: Path, cgmigrate: Run) -> None:
-    team(project, "num_buckets", NUMBER)
+    write_team(project, {"num_buckets": NUMBER})
     path = project / "a.yaml"
     path.write_text(
         "megatron_cfg:\n  num_buckets: 3\n  cuda_graph_impl: transformer_engine\n  cuda_graph_scope: [attn]\n"
@@ -269,7 +247,7 @@ def test_it_does_not_keep_the_capture_settings_beside_it_from_their_fix(project:
 
 
 def test_it_is_explained(project: Path, cgmigrate: Run) -> None:
-    team(project, "num_buckets", NUMBER)
+    write_team(project, {"num_buckets": NUMBER})
     assert "`num_buckets` has a new name" in cgmigrate("explain", "TEAM001").stdout
     result = cgmigrate("explain", "num_buckets")
     assert result.exit_code == 0
@@ -279,7 +257,7 @@ def test_it_is_explained(project: Path, cgmigrate: Run) -> None:
 
 
 def test_its_examples_are_tested(project: Path, cgmigrate: Run) -> None:
-    team(project, "num_buckets", NUMBER)
+    write_team(project, {"num_buckets": NUMBER})
     rule = project / "team/TEAM001-num-buckets.yaml"
     rule.write_text(
         rule.read_text()
@@ -301,3 +279,162 @@ examples:
     )
     result = cgmigrate("rules", "test", "team")
     assert result.exit_code == 0, result.stdout + result.stderr
+
+
+# --- several settings of one site -----------------------------------------------------------------
+
+OTHER = NUMBER.replace("How many buckets tokens are sorted into", "How many buckets experts are sorted into")
+SECTIONS = (
+    ("a", "shuffle_kernels: medium"),
+    ("b", "shuffle_kernels: ${env:K}"),
+    ("c", "enable_cuda_graph: ${oc.env:G}"),
+    ("d", "enable_cuda_graph: true\n  external_cuda_graph: true"),
+)
+
+
+@pytest.mark.parametrize(("name", "line"), SECTIONS)
+def test_a_setting_that_cannot_be_rewritten_keeps_no_other_from_its_fix(
+    project: Path, cgmigrate: Run, name: str, line: str
+) -> None:
+    write_team(project, {"shuffle_kernels": CHOICE, "num_buckets": NUMBER})
+    path = project / "a.yaml"
+    path.write_text(f"{name}:\n  hidden_size: 1\n  {line}\n  num_buckets: 3\n")
+    cgmigrate("fix", ".")
+    assert path.read_text() == f"{name}:\n  hidden_size: 1\n  {line}\n  bucket_count: 3\n"
+    again = cgmigrate("check", ".")
+    assert again.exit_code == 1 and "help: " in again.stdout and "num_buckets" not in again.stdout
+
+
+def test_the_value_without_a_new_one_has_help_and_no_fix(project: Path, cgmigrate: Run) -> None:
+    write_team(project, {"shuffle_kernels": CHOICE, "num_buckets": NUMBER})
+    (project / "a.yaml").write_text("model:\n  shuffle_kernels: medium\n  num_buckets: 3\n  enable_cuda_graph: true\n")
+    stdout = cgmigrate("check", ".").stdout
+    assert "`shuffle_backend` has no value that corresponds to medium: choose fused or plain" in stdout
+    assert "blocked by" not in stdout and stdout.count("(safe") == 2
+
+
+def test_two_settings_that_one_replaces_are_a_choice(project: Path, cgmigrate: Run) -> None:
+    write_team(project, {"num_buckets": NUMBER, "expert_buckets": OTHER, "shuffle_kernels": CHOICE})
+    path = project / "a.yaml"
+    path.write_text("model:\n  num_buckets: 3\n  expert_buckets: 4\n  shuffle_kernels: fast\n")
+    assert "`bucket_count` replaces both it and `expert_buckets`" in cgmigrate("check", ".").stdout
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == "model:\n  num_buckets: 3\n  expert_buckets: 4\n  shuffle_backend: fused\n"
+
+
+def test_a_chain_of_names_ends_in_the_newest(project: Path, cgmigrate: Run) -> None:
+    first = 'summary: What it is first\nkind: choice\nowner: TransformerConfig\ndeprecated-in: "0.15"\n'
+    second = first.replace("first", "second").replace("0.15", "0.18")
+    entries = {
+        "stage_a": first + "replaced-by: stage_b\nvalues: [{old: x, new: y}]\n",
+        "stage_b": second + "replaced-by: stage_c\nvalues: [{old: y, new: z}]\n",
+    }
+    write_team(project, entries)
+    path = project / "a.yaml"
+    path.write_text("a:\n  hidden_size: 1\n  stage_a: x  # why\n  z: 1\nb:\n  hidden_size: 1\n  stage_b: y\n")
+    cgmigrate("fix", "--to", "0.17", ".")
+    assert "stage_b: y  # why" in path.read_text()
+    cgmigrate("fix", ".")
+    assert path.read_text() == "a:\n  hidden_size: 1\n  stage_c: z  # why\n  z: 1\nb:\n  hidden_size: 1\n  stage_c: z\n"
+    path.write_text("a:\n  hidden_size: 1\n  stage_a: x\n  stage_c: w\n")
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == "a:\n  hidden_size: 1\n  stage_a: x\n  stage_c: w\n"
+    assert "stage_a" in cgmigrate("check", ".").stdout
+
+
+def test_mappings_that_are_merged_agree_about_a_setting(project: Path, cgmigrate: Run) -> None:
+    write_team(project, {"shuffle_kernels": CHOICE})
+    path = project / "a.yaml"
+    text = "a: &a\n  hidden_size: 1\n  shuffle_kernels: medium\nb:\n  <<: *a\n  shuffle_kernels: slow\n"
+    path.write_text(text)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == text
+
+
+SWITCH = """\
+summary: Whether the tokenizer is the fast one
+kind: flag
+owner: TransformerConfig
+deprecated-in: "0.18"
+replaced-by: use_slow
+values:
+  - {old: true, new: absent}
+  - {old: false, new: true}
+"""
+
+
+def test_null_is_a_value_of_its_own(project: Path, cgmigrate: Run) -> None:
+    write_team(project, {"use_fast": SWITCH})
+    files = {
+        "a.yaml": "a:\n  hidden_size: 1\n  use_fast: null\n",
+        "a.py": "from megatron.core.transformer import TransformerConfig\n\nTransformerConfig(use_fast=None)\n",
+    }
+    for name, text in files.items():
+        (project / name).write_text(text)
+    assert cgmigrate("check", ".").stdout.count("no value that corresponds to null") == 2
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert {name: (project / name).read_text() for name in files} == files
+
+
+def test_a_flag_that_would_have_to_be_false_is_not_written(project: Path, cgmigrate: Run) -> None:
+    entry = SWITCH.replace("use_slow", "use_quick").replace("absent", "false")
+    new = "summary: Whether it is quick\nkind: flag\nowner: TransformerConfig\nno-flag: --no-use-quick\n"
+    write_team(project, {"use_fast": entry, "use_quick": new})
+    path = project / "a.yaml"
+    path.write_text("MODEL_ARGS:\n  --hidden-size: 3\n  --use-fast: true\n")
+    assert "write `--no-use-quick` in place of `--use-fast`" in cgmigrate("check", ".").stdout
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == "MODEL_ARGS:\n  --hidden-size: 3\n  --use-fast: true\n"
+
+
+ITEMS = LIST + "values:\n  - {old: attn, new: attention}\n  - {old: mlp, new: absent}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("a.yaml", "a:\n  hidden_size: 1\n  trace_parts: [mlp, attn]\n", "[attention]"),
+        ("a.yaml", "a:\n  hidden_size: 1\n  trace_parts: attn\n", "attention"),
+        ("a.py", 'TransformerConfig(trace_parts=["attn", "mlp"])\n', '["attention"]'),
+        ("a.py", 'TransformerConfig(trace_parts=("attn",))\n', '("attention",)'),
+        ("a.yaml", "a:\n  hidden_size: 1\n  trace_parts: [attn, other]\n", ""),
+    ],
+)
+def test_the_values_of_a_list_are_those_of_its_items(
+    project: Path, cgmigrate: Run, name: str, before: str, after: str
+) -> None:
+    write_team(project, {"trace_parts": ITEMS})
+    head = "from megatron.core.transformer import TransformerConfig\n\n" if name == "a.py" else ""
+    (project / name).write_text(head + before)
+    cgmigrate("fix", ".")
+    text = (project / name).read_text()
+    assert ("traced_parts" in text and after in text) if after else text == before
+
+
+@pytest.mark.parametrize(
+    ("rest", "reason"),
+    [
+        ("    cfg.num_buckets = 4\n", "line 6 may set `num_buckets` of the object again"),
+        ('    setattr(cfg, "num_buckets", 4)\n', "line 6 may set `num_buckets` of the object again"),
+        ("    print(cfg.num_buckets)\n", "line 6 may read `num_buckets` of the object, which would have its default"),
+        ("    cfg.layers = 4\n", ""),
+    ],
+)
+def test_a_call_is_not_safe_where_its_object_is_read_or_set_again(
+    project: Path, cgmigrate: Run, rest: str, reason: str
+) -> None:
+    write_team(project, {"num_buckets": NUMBER})
+    head = "from megatron.core.transformer import TransformerConfig\n\n\ndef build():\n"
+    (project / "a.py").write_text(f"{head}    cfg = TransformerConfig(num_buckets=3)\n{rest}    return cfg\n")
+    assert reason in cgmigrate("check", ".").stdout
+    cgmigrate("fix", ".")
+    assert ("bucket_count=3" in (project / "a.py").read_text()) is not bool(reason)
+
+
+@pytest.mark.parametrize("line", ["    cfg.single_dispatch = False\n", '    run(["model.single_dispatch=false"])\n'])
+def test_a_value_that_is_set_elsewhere_is_not_deleted(project: Path, cgmigrate: Run, line: str) -> None:
+    write_team(project, {"single_dispatch": FLAG})
+    text = f"from megatron.core import run\n\n\ndef build(cfg):\n    cfg.cuda_graph_impl\n{line}    return cfg\n"
+    (project / "a.py").write_text(text)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert (project / "a.py").read_text() == text

@@ -14,6 +14,7 @@ from cgmigrate.lint.rules import RuleKind, load
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError
 from tests.support.plans import examine
+from tests.support.teams import write_entries
 
 PAIRS = ((True, "local"), (1, "one"), (False, "absent"), ("8", 8))
 VALUES = Fix(rename={"old": Rename("new", PAIRS)})
@@ -103,8 +104,7 @@ sources: [a test]
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
-    (tmp_path / "settings").mkdir()
-    (tmp_path / "settings/moe_old_way.yaml").write_text(ENTRY)
+    write_entries(tmp_path, moe_old_way=ENTRY)
     (tmp_path / "rule.yaml").write_text(f"{HEAD}fix: {{migrate: moe_old_way}}\n")
     return tmp_path
 

@@ -17,6 +17,7 @@ from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.tables import Accepted
 from cgmigrate.megatron.tables import load as load_tables
 from tests.megatron.test_tables import CLASSES, installed
+from tests.support.teams import ENTRY, write_entries
 
 CATALOGUE = load()
 TABLES = load_tables()
@@ -97,45 +98,26 @@ def test_a_replacement_exists_in_the_release_that_deprecates() -> None:
             assert TABLES.field(new.owner, name, NEWEST) is not None
 
 
-ENTRY = """\
-summary: The kernels that shuffle tokens
-kind: choice
-owner: our_package.OurConfig
-deprecated-in: "0.18"
-replaced-by: shuffle_backend
-values:
-  - {old: fast, new: fused}
-  - {old: off, new: absent}
-sources: [our changelog]
-"""
-
-
-def team(folder: Path, **entries: str) -> str:
-    (folder / "settings").mkdir(exist_ok=True)
-    for name, text in entries.items():
-        (folder / f"settings/{name}.yaml").write_text(text)
-    return str(folder)
-
-
 def test_a_team_adds_a_setting_and_its_replacement(tmp_path: Path) -> None:
-    catalogue = load([team(tmp_path, shuffle_kernels=ENTRY)])
+    catalogue = load([write_entries(tmp_path, shuffle_kernels=ENTRY)])
     old, new = catalogue["shuffle_kernels"], catalogue["shuffle_backend"]
     assert (old.flag, old.subject, old.deprecated) == ("--shuffle-kernels", True, True)
     assert (new.flag, new.subject, new.kind) == ("--shuffle-backend", False, SettingKind.TEXT)
-    assert (old.new_value("fast"), old.new_value(False)) == ("fused", "absent")
+    assert old.values == (("fast", "fused"), ("slow", "plain"))
     assert catalogue.older_names("shuffle_backend") == ("shuffle_kernels",)
     assert catalogue.names[: len(model.FIELDS)] == model.FIELDS
     assert {"shuffle_kernels", "shuffle_backend"} <= catalogue.name_set
     assert "shuffle_kernels" in catalogue.deprecated and "shuffle_backend" not in catalogue.deprecated
 
 
-def test_a_value_without_a_new_one_has_none(tmp_path: Path) -> None:
-    old = load([team(tmp_path, shuffle_kernels=ENTRY)])["shuffle_kernels"]
-    with pytest.raises(KeyError):
-        old.new_value("slow")
-    # True is not 1, and a value that is not mapped does not stay as it is by accident.
-    with pytest.raises(KeyError):
-        old.new_value(0)
+def test_a_folder_is_read_again_where_it_is_another_or_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, kind in (("one", "choice"), ("two", "text")):
+        write_entries(tmp_path / name / "rules", shuffle_kernels=ENTRY.replace("kind: choice", f"kind: {kind}"))
+        monkeypatch.chdir(tmp_path / name)
+        assert load(["rules"])["shuffle_kernels"].kind == kind
+    write_entries(Path("rules"), shuffle_kernels=ENTRY.replace("kind: choice", "kind: list"))
+    assert load(["rules"])["shuffle_kernels"].kind is SettingKind.LIST
+    assert load(["rules"]) is load(["rules"])
 
 
 @pytest.mark.parametrize(
@@ -151,7 +133,7 @@ def test_a_value_without_a_new_one_has_none(tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_that_is_wrong_is_reported_with_its_line(tmp_path: Path, change: tuple[str, str], error: str) -> None:
-    folder = team(tmp_path, shuffle_kernels=ENTRY.replace(*change))
+    folder = write_entries(tmp_path, shuffle_kernels=ENTRY.replace(*change))
     with pytest.raises(RuleError) as caught:
         load([folder])
     assert f"shuffle_kernels.yaml{error}" in str(caught.value)
@@ -159,9 +141,9 @@ def test_an_entry_that_is_wrong_is_reported_with_its_line(tmp_path: Path, change
 
 def test_an_entry_that_exists_already_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="cuda_graph_impl is already defined in"):
-        load([team(tmp_path, cuda_graph_impl=ENTRY)])
+        load([write_entries(tmp_path, cuda_graph_impl=ENTRY)])
 
 
 def test_an_entry_is_named_by_its_file(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="the name of the file is the name of the setting"):
-        load([team(tmp_path, **{"shuffle-kernels": ENTRY})])
+        load([write_entries(tmp_path, **{"shuffle-kernels": ENTRY})])

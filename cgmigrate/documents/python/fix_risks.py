@@ -9,7 +9,7 @@ from bisect import bisect_left
 from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
-from cgmigrate.documents.python.later_reads import read_of_switch
+from cgmigrate.documents.python.later_reads import read_of_setting
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.scopes import function_around
@@ -42,9 +42,9 @@ class FixRisks:
             case Form.ASSIGNMENTS:
                 return self.of_object(dotted(_base(node)), node) or guard
             case Form.CALL:
-                return self._call(self._source.parent(node)) or guard or read_of_switch(place, self._source)
+                return self._call(self._source.parent(node)) or guard or read_of_setting(place, self._source)
             case Form.DICT:
-                return self._dict(place, self._source.parent(node)) or guard or read_of_switch(place, self._source)
+                return self._dict(place, self._source.parent(node)) or guard or read_of_setting(place, self._source)
             case Form.FLAGS:
                 return self._flags(self._source.parent(node)) or guard
         return f"`{place.prefix or place.items[0].field}` overrides a configuration that this file does not show"

@@ -1,26 +1,45 @@
-"""Code that reads a boolean which a constructor gets: after a fix of the call, such code reads the default."""
+"""Code that sees a setting which a constructor gets: after a fix of the call, it sees the default instead."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from cgmigrate.documents.python.site_nodes import Place
+from cgmigrate.documents.python.scopes import function_around
+from cgmigrate.documents.python.site_nodes import Item, Place
 from cgmigrate.documents.python.source import Source, dotted
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL
 
 
-def read_of_switch(place: Place, source: Source) -> str:
-    """Return which line of the file may read a boolean that a call turns on, empty if none does."""
-    names = {item.field for item in place.items if item.field in (ENABLE, EXTERNAL) and item.value is not False}
+def read_of_setting(place: Place, source: Source) -> str:
+    """Return which line of the file may read a setting of a call, or set it again; empty if none does."""
+    names = {item.field for item in place.items if _is_read_as_written(item, source)}
     if not names:
         return ""
     own = {id(part) for item in place.items for value in item.values for part in ast.walk(value)}
-    reads = ((node, _name_read(node, source, names)) for node in source.walk() if id(node) not in own)
-    node, name = min(((n, m) for n, m in reads if m), key=lambda read: source.span(read[0]).start, default=(None, ""))
+    others = names - source.catalogue.captures
+    nodes = [node for node in source.walk() if id(node) not in own]
+    reads = [(node, name) for node in nodes if (name := _name_read(node, source, names))]
+    writes = [(node, name) for node in nodes if (name := _name_set(node, source, others))] if others else []
+    node, name = min(
+        (*reads, *_in_function(place, writes, source)),
+        key=lambda named: source.span(named[0]).start,
+        default=(None, ""),
+    )
     if node is None:
         return ""
-    return f"line {getattr(node, 'lineno', 0)} may read `{name}` of the object, which would be false then"
+    line = getattr(node, "lineno", 0)
+    if (node, name) in writes:
+        return f"line {line} may set `{name}` of the object again"
+    default = "have its default" if name in others else "be false"
+    return f"line {line} may read `{name}` of the object, which would {default} then"
+
+
+def _is_read_as_written(item: Item, source: Source) -> bool:
+    """Return whether the object of a constructor keeps what it gets: the capture model has the other settings."""
+    setting = source.catalogue[item.field]
+    if not setting.deprecated:
+        return False
+    return not setting.captures or (setting.is_flag and item.value is not False)
 
 
 def _name_read(node: ast.AST, source: Source, names: Collection[str]) -> str:
@@ -44,3 +63,24 @@ def _may_be_read(above: ast.AST | None) -> bool:
             return isinstance(context, ast.Load)
     # A key of a dict sets, a statement of its own is a docstring.
     return not isinstance(above, (ast.Dict, ast.Expr, ast.JoinedStr))
+
+
+def _name_set(node: ast.AST, source: Source, names: Collection[str]) -> str:
+    """Return which of some names a node sets or deletes."""
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()) if name in names:
+            return name
+        case ast.Constant(value=str() as name) if name in names:
+            above = source.parent(node)
+            is_set = isinstance(above, ast.Call) and dotted(above.func) in ("setattr", "delattr")
+            return name if is_set else ""
+    return ""
+
+
+_Named = tuple[ast.AST, str]
+
+
+def _in_function(place: Place, nodes: list[_Named], source: Source) -> Iterator[_Named]:
+    """Yield the nodes in the function of a call."""
+    function = function_around(source.ancestors(place.items[0].node))
+    yield from (named for named in nodes if function_around(source.ancestors(named[0])) is function)

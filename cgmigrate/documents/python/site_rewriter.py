@@ -88,12 +88,16 @@ class SiteRewriter:
         return edits
 
     def _new_expression(self, node: ast.expr, value: object, old: object) -> list[Edit]:
-        span = self.source.span(node)
         if type(value) is type(old) and value == old:
             return self._with_new_class(node)
-        if isinstance(value, list) and isinstance(node, ast.List) and value:
-            return self._without_items(node, value)
-        return [Edit(span.start, span.end, rendered(value, self._quote_near(node)))]
+        if isinstance(value, list) and value and isinstance(old, list) and isinstance(node, ast.List):
+            fewer = all(item in old for item in value)
+            return self._without_items(node, value) if fewer else [self._rendered(node, value)]
+        return [self._rendered(node, value)]
+
+    def _rendered(self, node: ast.expr, value: object) -> Edit:
+        span = self.source.span(node)
+        return Edit(span.start, span.end, rendered(value, self._quote_near(node)))
 
     def _with_new_class(self, node: ast.expr) -> list[Edit]:
         """Return edits that write ``CudaGraphModule.attn`` for each ``CudaGraphScope.attn`` in a value."""

@@ -41,7 +41,8 @@ def value_of(setting: Setting, node: ast.expr, names: Names) -> object:
     """Return the value of a setting: text, boolean, None, a list of names, a tuple, a ``Choice``, or ``Undecided``."""
     match node:
         case ast.Constant(value=bool() | str() | None as plain):
-            return _boolean(plain) if setting.is_flag else plain
+            is_truth = setting.is_flag and (plain is not None or setting.captures)
+            return _boolean(plain) if is_truth else plain
         case ast.Attribute() if member := enum_member(node, names):
             return member
         case ast.List() | ast.Tuple():

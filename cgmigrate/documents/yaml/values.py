@@ -86,7 +86,7 @@ def _scalar_setting(setting: Setting, node: Node, flag: bool) -> object:
     if _INTERPOLATION.search(node.value):
         return Undecided(node.value, "a value that is computed when the file is used")
     value = scalar_value(node)
-    if setting.is_flag:
+    if setting.is_flag and (value is not None or flag or setting.captures):
         return _boolean(value, flag)
     if setting.captures and isinstance(value, (int, float)) and not isinstance(value, bool):
         return Undecided(node.value, "a number where a name is expected")
