@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -41,6 +41,8 @@ from cgmigrate.text.failures import TOO_DEEP, too_deep
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
+    from cgmigrate.documents.python.key_copies import KeyCopier
+    from cgmigrate.documents.python.key_copy_edits import KeyCopyText
     from cgmigrate.documents.python.surroundings import Surroundings
     from cgmigrate.documents.uses import Appearances
 
@@ -75,6 +77,9 @@ class PythonDocument:
         self._fixes: dict[int, list[Edit]] = {}
         self._risks: FixRisks | None = None
         self.path = path
+        self._copied: frozenset[int] = frozenset()
+        """The indices of the problems about copied keys."""
+        self._copies: dict[KeyCopier, frozenset[str]] = {}
         self._checked = ""
         self._again: PythonDocument | None = None
         self._qualified_names = QualifiedNames()
@@ -201,6 +206,64 @@ class PythonDocument:
 
         return comments_of(self.text, self.comment_form)
 
+    @cached_property
+    def key_copiers(self) -> Sequence[KeyCopier]:
+        """The code that copies keys of a mapping by their names."""
+        from cgmigrate.documents.python.key_copies import copiers_in
+
+        return copiers_in(self._source)
+
+    def copy_keys(self, names: Mapping[int, Collection[str]], text: KeyCopyText, *, keep: bool) -> list[Problem]:
+        """Add a problem for each name that copiers copy under its deprecated name, and return the problems.
+
+        Their fixes copy ``names``, by the position of the copier. ``keep`` says that the deprecated names are
+        copied as well. Raises CannotEditError.
+        """
+        from cgmigrate.documents.python.key_copy_edits import edits_of
+
+        edits = edits_of(names, self.key_copiers, self._source, keep=keep)
+        first = len(self.sites) + len(self.problems)
+        places = {
+            id(node): (name, node)
+            for at in names
+            for name, node in self.key_copiers[at].places()
+            if name in self.catalogue.deprecated
+        }
+        added: list[Problem] = []
+        for name, node in places.values():
+            index, message = first + len(added), text.message.replace("{name}", name)
+            added.append(
+                Problem(ProblemKind.NAME_IN_TEXT, self._source.span(node), message, index, text.fix, fix=text.fix)
+            )
+            self._fixes[index] = [] if len(added) > 1 else edits
+        self.problems += added
+        self._copied = frozenset(problem.index for problem in added)
+        self._copies = {self.key_copiers[at]: frozenset(of_copier) for at, of_copier in names.items()}
+        return added
+
+    def _copies_of(self, again: PythonDocument) -> bool:
+        """Return whether an edited file copies all names that it should."""
+        return all(
+            any(
+                (one.keys, one.target) == (copier.keys, copier.target) and one.names >= names
+                for one in again.key_copiers
+            )
+            for copier, names in self._copies.items()
+        )
+
+    def sites_outside_copiers(self) -> list[Site]:
+        """Return the sites that are no part of code that copies keys."""
+        spans = self.spans_of_copiers()
+        return [site for site in self.sites if not any(one.start <= site.span.start < one.end for one in spans)]
+
+    def spans_of_copiers(self) -> list[Span]:
+        """Return the spans of the code that copies keys."""
+        return [span for copier in self.key_copiers for span in self.spans_of(copier)]
+
+    def spans_of(self, copier: KeyCopier) -> list[Span]:
+        """Return the spans of the lists and statements of a copier."""
+        return [self._source.span(node) for node in copier.roots()]
+
     def risk(self, index: int) -> str:
         """Return why the fix of a site or problem is not safe; see ``sites.Document``."""
         if self._risks is None:
@@ -238,8 +301,13 @@ class PythonDocument:
         again = PythonDocument(edited, self.path, self.catalogue, sites_only=True)
         if again.problems and again.problems[0].kind in UNREADABLE:
             return f"it would no longer be read: {again.problems[0].message}"
-        expected = ((site.path, rewrites.get(site.index, site.own)) for site in self.sites)
-        if _by_path(expected) != _by_path((site.path, site.own) for site in again.sites):
+        sites, sites_again = self.sites, again.sites
+        if self._copied.intersection(rewrites):
+            sites, sites_again = self.sites_outside_copiers(), again.sites_outside_copiers()
+            if not self._copies_of(again):
+                return "the code would not copy the keys that it should"
+        expected = ((site.path, rewrites.get(site.index, site.own)) for site in sites)
+        if _by_path(expected) != _by_path((site.path, site.own) for site in sites_again):
             return "a site would not have the settings that it should"
         fixes = [edit for index in rewrites if index >= len(self.sites) for edit in self._fixes[index]]
         before = Source(apply(self.text, fixes), self.catalogue) if fixes else self._source

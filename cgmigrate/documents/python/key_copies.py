@@ -1,0 +1,454 @@
+"""Code that copies keys of a mapping by their names: the names, the last keys of the mapping, and what gets the values.
+
+Known are loops and dict comprehensions over a list of names, and statements that copy one key. Each copies a key only
+if the mapping has it, under the same name and with its value unchanged. All other code is not read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from cgmigrate.documents.python.source import Source, dotted
+
+Literal = ast.Tuple | ast.List | ast.Set
+_WRAPPERS = ("frozenset", "set", "tuple", "list", "sorted")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NameList:
+    """A list, tuple or set of names that code copies; ``constant`` is its name if it is assigned to one."""
+
+    node: Literal
+    constant: str = ""
+
+    @property
+    def names(self) -> list[ast.Constant]:
+        """The elements."""
+        return [element for element in self.node.elts if isinstance(element, ast.Constant)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopyStatement:
+    """Statements, one below the other, that copy one key if the mapping has it; ``key`` is a string that names it."""
+
+    name: str
+    nodes: tuple[ast.stmt, ...]
+    suite: Sequence[ast.stmt]
+    key: ast.Constant
+    is_item: bool
+    """Whether the value becomes an item of the target, not an attribute."""
+
+
+@dataclass(slots=True, eq=False)
+class KeyCopier:
+    """All code of one block that copies keys of one mapping to one target."""
+
+    keys: tuple[str, ...]
+    """The last keys that lead to the mapping, as far as the code shows them."""
+    mapping: str
+    target: str
+    lists: list[NameList] = field(default_factory=list)
+    statements: list[CopyStatement] = field(default_factory=list)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that are copied."""
+        of_lists = (str(element.value) for one in self.lists for element in one.names)
+        return frozenset((*of_lists, *(one.name for one in self.statements)))
+
+    def places(self) -> Iterator[tuple[str, ast.Constant]]:
+        """Yield the strings that name what is copied, each with the name."""
+        yield from ((str(element.value), element) for one in self.lists for element in one.names)
+        yield from ((one.name, one.key) for one in self.statements)
+
+    def roots(self) -> Iterator[ast.AST]:
+        """Yield the lists and the statements of the copying code."""
+        yield from (of_list.node for of_list in self.lists)
+        for statement in self.statements:
+            yield from statement.nodes
+
+    def nodes(self) -> Iterator[ast.AST]:
+        """Yield every node of the copying code that may name a key."""
+        for root in self.roots():
+            yield from ast.walk(root)
+
+
+class _Copy(NamedTuple):
+    mapping: ast.expr
+    target: str
+    is_item: bool = False
+
+
+def copiers_in(source: Source) -> list[KeyCopier]:
+    """Return the code of a file that copies captured settings by their names."""
+    return _Copiers(source).found()
+
+
+class _Copiers:
+    """Reads one file; parents are those of every node."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.tree = source, source.tree
+        self.names = source.catalogue.captures
+        self.parents = {id(child): node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        self.copiers: dict[tuple[int, str, str], KeyCopier] = {}
+
+    def found(self) -> list[KeyCopier]:
+        """Return the copiers, each with all its lists and statements."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.Tuple, ast.List, ast.Set)) and self._lists_names(node):
+                self._add_list(node)
+            for name in ("body", "orelse", "finalbody"):
+                suite = getattr(node, name, None)
+                if isinstance(suite, list):
+                    self._add_statements(suite)
+        return list(self.copiers.values())
+
+    def _lists_names(self, node: Literal) -> bool:
+        values = [element.value for element in node.elts if isinstance(element, ast.Constant)]
+        return (
+            len(values) == len(node.elts)
+            and not self.names.isdisjoint(values)
+            and all(isinstance(value, str) for value in values)
+        )
+
+    # --- lists of names ---------------------------------------------------------------------------
+
+    def _add_list(self, node: Literal) -> None:
+        expression: ast.AST = node
+        above = self.parents.get(id(node))
+        while isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in _WRAPPERS:
+            expression, above = above, self.parents.get(id(above))
+        constant = _name_assigned(above)
+        uses = self._loads(constant, above) if constant else [expression]
+        copies = [(use, self._unbuilt(self._copy_of(use), use)) for use in uses]
+        if not copies or any(copy is None for _, copy in copies):
+            return
+        at_top = constant if isinstance(self.parents.get(id(above)), ast.Module) else ""
+        for use, copy in copies:
+            assert copy is not None
+            self._copier(self._suite_of(use), use, copy).lists.append(NameList(node, at_top))
+
+    def _loads(self, name: str, assignment: ast.AST | None) -> list[ast.AST]:
+        """Return where a name is read; nothing if the file does anything else with a name like it."""
+        around = self._function_of(assignment)
+        scope = self.tree if around is None else around
+        loads: list[ast.AST] = []
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Name(id=other, ctx=context) if other == name:
+                    if isinstance(context, ast.Load):
+                        loads.append(node)
+                    elif self.parents.get(id(node)) is not assignment:
+                        return []
+                case ast.arg(arg=other) | ast.alias(asname=other) if other == name:
+                    return []
+                case ast.Global(names=others) | ast.Nonlocal(names=others) if name in others:
+                    return []
+                case ast.Constant(value=str() as text) if text == name:
+                    # It may be exported, or read by its name.
+                    return []
+        inside = {id(node) for node in ast.walk(scope)}
+        return loads if all(id(load) in inside for load in loads) else []
+
+    def _copy_of(self, use: ast.AST) -> _Copy | None:
+        """Return what a loop, comprehension or test does with a list of names, None if that is not known."""
+        above = self.parents.get(id(use))
+        match above:
+            case ast.For(target=ast.Name(id=key), iter=iterated, body=body, orelse=[]) if iterated is use:
+                return _copy_in_loop(body, key)
+            case ast.comprehension(target=ast.Name(id=key), iter=iterated, ifs=tests) if iterated is use:
+                return self._copy_in_comprehension(above, key, tests)
+            case ast.Compare(left=ast.Name(id=key), ops=[ast.In()], comparators=[members]) if members is use:
+                return self._copy_of_items(above, key)
+        return None
+
+    def _copy_in_comprehension(self, loop: ast.comprehension, key: str, tests: Sequence[ast.expr]) -> _Copy | None:
+        match self.parents.get(id(loop)):
+            case ast.DictComp(key=ast.Name(id=made), value=value, generators=[_]) if made == key and len(tests) == 1:
+                mapping = _guarded(tests[0], key)
+                if mapping is not None and _is_item(value, mapping, key):
+                    return _Copy(mapping, "a dict", True)
+        return None
+
+    def _copy_of_items(self, test: ast.Compare, key: str) -> _Copy | None:
+        """Return the copy of the items of a mapping whose key is in a list, None if it does anything else."""
+        above = self.parents.get(id(test))
+        match above:
+            case ast.comprehension(target=target, iter=iterated, ifs=[only]) if only is test:
+                names, mapping = _pair(target), _items_of(iterated)
+                match self.parents.get(id(above)):
+                    case ast.DictComp(key=ast.Name(id=made), value=ast.Name(id=value), generators=[_]):
+                        if mapping is not None and names == (key, value) and made == key:
+                            return _Copy(mapping, "a dict", True)
+            case ast.If(test=only, body=[stored], orelse=[]) if only is test:
+                match self.parents.get(id(above)):
+                    case ast.For(target=target, iter=iterated, body=[_], orelse=[]):
+                        names, mapping = _pair(target), _items_of(iterated)
+                        if mapping is not None and names and names[0] == key:
+                            return _stored(stored, mapping, key, names[1])
+        return None
+
+    # --- statements for one key -------------------------------------------------------------------
+
+    def _add_statements(self, suite: list[ast.stmt]) -> None:
+        for at, statement in enumerate(suite):
+            match statement:
+                case ast.If(test=test, body=[stored], orelse=[]):
+                    if constant := self._constant_in(test):
+                        copy = _copy_if(test, stored, repr(constant.value))
+                        self._add_statement(copy, constant, (statement,), suite)
+                case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as value) if at + 1 < len(suite):
+                    constant = self._constant_in(value)
+                    key = repr(constant.value) if constant else ""
+                    mapping = _get_of(value, key) if constant else None
+                    copy = self._copy_of_local(suite[at + 1], local, key, mapping)
+                    if constant and self._used_once(local, statement, suite[at + 1]):
+                        self._add_statement(copy, constant, (statement, suite[at + 1]), suite)
+
+    def _copy_of_local(self, following: ast.stmt, local: str, key: str, mapping: ast.expr | None) -> _Copy | None:
+        match following:
+            case ast.If(test=test, body=[stored], orelse=[]) if mapping is not None and _is_not_none(test, local):
+                return _stored(stored, mapping, key, local)
+        return None
+
+    def _used_once(self, local: str, first: ast.stmt, second: ast.stmt) -> bool:
+        """Return whether a function uses a variable in two statements only."""
+        scope = self._function_of(first) or self.tree
+        inside = {id(node) for one in (first, second) for node in ast.walk(one)}
+        return all(id(node) in inside for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == local)
+
+    def _constant_in(self, test: ast.expr) -> ast.Constant | None:
+        """Return the first string of an expression that is a captured setting."""
+        strings = (node for node in ast.walk(test) if isinstance(node, ast.Constant) and node.value in self.names)
+        return next(strings, None) if isinstance(test, (ast.Compare, ast.BoolOp, ast.Call)) else None
+
+    def _add_statement(
+        self, copy: _Copy | None, key: ast.Constant, nodes: tuple[ast.stmt, ...], suite: list[ast.stmt]
+    ) -> None:
+        if self._unbuilt(copy, nodes[0]) is not None and copy is not None:
+            statement = CopyStatement(str(key.value), nodes, suite, key, copy.is_item)
+            self._copier(suite, nodes[0], copy).statements.append(statement)
+
+    # --- what they have in common -----------------------------------------------------------------
+
+    def _copier(self, suite: Sequence[ast.stmt], node: ast.AST, copy: _Copy) -> KeyCopier:
+        key = (id(suite), ast.unparse(copy.mapping), copy.target)
+        if key not in self.copiers:
+            function = self._function_of(node)
+            keys = self._keys_of(copy.mapping, function)
+            self.copiers[key] = KeyCopier(keys, self.source.of(copy.mapping), copy.target)
+        return self.copiers[key]
+
+    def _suite_of(self, node: ast.AST) -> Sequence[ast.stmt]:
+        """Return the statements among which the statement of a node is."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[id(node)]
+        above = self.parents[id(node)]
+        suites = (getattr(above, name, None) for name in ("body", "orelse", "finalbody"))
+        return next((suite for suite in suites if isinstance(suite, list) and node in suite), [node])
+
+    def _unbuilt(self, copy: _Copy | None, node: ast.AST) -> _Copy | None:
+        """Return a copy, None if its target is a configuration that was validated already, and is not again."""
+        if copy is None or copy.target.endswith(".config"):
+            return None
+        for assignment in ast.walk(self._function_of(node) or self.tree):
+            match assignment:
+                case ast.Assign(targets=[target], value=ast.Call(func=made)) if ast.unparse(target) == copy.target:
+                    if dotted(made).endswith(("Config", "get_model_config")):
+                        return None
+        return copy
+
+    def _function_of(self, node: ast.AST | None) -> ast.AST | None:
+        while node is not None and not isinstance(node, _FUNCTIONS):
+            node = self.parents.get(id(node))
+        return node
+
+    def _keys_of(self, mapping: ast.expr, function: ast.AST | None) -> tuple[str, ...]:
+        """Return the last keys that lead to a mapping, through variables that are assigned once."""
+        keys: list[str] = []
+        node: ast.expr | None = mapping
+        while node is not None:
+            key, inner = _last_key(node)
+            if inner is not None:
+                keys.insert(0, key)
+                node = inner
+            elif isinstance(node, ast.Name) and function is not None:
+                node = _assigned_once(node.id, function)
+            else:
+                break
+        if not keys and isinstance(mapping, ast.Attribute):
+            return (mapping.attr,)
+        return tuple(keys)
+
+
+# --- parts of the copying code --------------------------------------------------------------------
+
+
+def _name_assigned(statement: ast.AST | None) -> str:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+    return ""
+
+
+def _copy_in_loop(body: Sequence[ast.stmt], key: str) -> _Copy | None:
+    """Return what the body of a loop over names copies, None if it does anything else."""
+    match body:
+        case [ast.If(test=test, body=[stored, *more], orelse=[])] if all(map(_prints, more)):
+            return _copy_if(test, stored, key)
+        case [ast.If(test=test, body=[ast.Continue()], orelse=[]), stored]:
+            mapping = _absent(test, key)
+            return _stored(stored, mapping, key) if mapping is not None else None
+        case [
+            ast.Assign(targets=[ast.Name(id=local)], value=value),
+            ast.If(test=test, body=[stored], orelse=[]),
+        ]:
+            mapping = _get_of(value, key)
+            if mapping is not None and _is_not_none(test, local):
+                return _stored(stored, mapping, key, local)
+    return None
+
+
+def _copy_if(test: ast.expr, stored: ast.stmt, key: str) -> _Copy | None:
+    """Return what a statement copies if a test is true, None if it does anything else."""
+    match test:
+        # The attributes of the new names exist in the release that reads them.
+        case ast.BoolOp(op=ast.And(), values=[first, ast.Call(func=ast.Name(id="hasattr"), args=[target, name])]):
+            copy = _copy_if(first, stored, key)
+            is_same = ast.unparse(name) == key and copy is not None and ast.unparse(target) == copy.target
+            return copy if is_same else None
+    mapping = _guarded(test, key)
+    return _stored(stored, mapping, key) if mapping is not None else None
+
+
+def _prints(statement: ast.stmt) -> bool:
+    """Return whether a statement only prints or logs."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method))):
+            return name in ("log", "logger", "logging") and method in ("debug", "info", "warning")
+    return False
+
+
+def _guarded(test: ast.expr, key: str) -> ast.expr | None:
+    """Return the mapping that a test looks a key up in, if it is true only where the mapping has the key."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.In()], comparators=[mapping]) if ast.unparse(left) == key:
+            return mapping if _is_simple(mapping) else None
+        case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return _get_of(left, key)
+        case ast.BoolOp(op=ast.And(), values=[first, ast.Compare(left=left, ops=[ast.IsNot()]) as second]):
+            has_key = _guarded(first, key)
+            is_none = isinstance(second.comparators[0], ast.Constant) and second.comparators[0].value is None
+            return has_key if has_key is not None and is_none and _is_item(left, has_key, key) else None
+    return None
+
+
+def _absent(test: ast.expr, key: str) -> ast.expr | None:
+    """Return the mapping that does not have a key if a test is true."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.NotIn()], comparators=[mapping]) if ast.unparse(left) == key:
+            return mapping if _is_simple(mapping) else None
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Compare(ops=[ast.In()]) as inner):
+            return _guarded(inner, key)
+    return None
+
+
+def _is_not_none(test: ast.expr, name: str) -> bool:
+    match test:
+        case ast.Compare(left=ast.Name(id=left), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return left == name
+    return False
+
+
+def _get_of(node: ast.expr, key: str) -> ast.expr | None:
+    """Return the mapping of ``mapping.get(key)``, whose result is None if there is no such key."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=mapping, attr="get"), args=[first, *more], keywords=[]):
+            default = [ast.unparse(one) for one in more]
+            if ast.unparse(first) == key and default in ([], ["None"]) and _is_simple(mapping):
+                return mapping
+    return None
+
+
+def _is_item(node: ast.expr, mapping: ast.expr, key: str) -> bool:
+    """Return whether an expression is the value of a key that the mapping has."""
+    match node:
+        case ast.Subscript(value=base, slice=index):
+            return ast.unparse(base) == ast.unparse(mapping) and ast.unparse(index) == key
+    of_get = _get_of(node, key)
+    return of_get is not None and ast.unparse(of_get) == ast.unparse(mapping)
+
+
+def _stored(statement: ast.stmt, mapping: ast.expr, key: str, local: str = "") -> _Copy | None:
+    """Return the copy that a statement makes of a key under its own name, None if it does anything else.
+
+    ``local`` is a variable that has the value.
+    """
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[target, name, value], keywords=[])):
+            is_item, is_named = False, ast.unparse(name) == key
+        case ast.Assign(targets=[ast.Subscript(value=target, slice=name)], value=value):
+            is_item, is_named = True, ast.unparse(name) == key
+        case ast.Assign(targets=[ast.Attribute(value=target, attr=attribute)], value=value):
+            is_item, is_named = False, repr(attribute) == key
+        case _:
+            return None
+    is_value = (isinstance(value, ast.Name) and value.id == local) or _is_item(value, mapping, key)
+    if not is_named or not is_value or not _is_simple(target) or ast.unparse(target) == ast.unparse(mapping):
+        return None
+    return _Copy(mapping, ast.unparse(target), is_item)
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Return whether an expression is a name, or attributes and items with constant keys of one."""
+    match node:
+        case ast.Name():
+            return True
+        case ast.Attribute(value=base) | ast.Subscript(value=base, slice=ast.Constant()):
+            return _is_simple(base)
+    return False
+
+
+def _pair(target: ast.expr) -> tuple[str, str] | None:
+    match target:
+        case ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]):
+            return key, value
+    return None
+
+
+def _items_of(node: ast.expr) -> ast.expr | None:
+    match node:
+        case ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[], keywords=[]) if _is_simple(mapping):
+            return mapping
+    return None
+
+
+def _last_key(node: ast.expr) -> tuple[str, ast.expr | None]:
+    """Return the key of an item, and the mapping that it is an item of; None if the expression is no item."""
+    match node:
+        case ast.Subscript(value=base, slice=ast.Constant(value=str() as key)):
+            return key, base
+        case ast.Call(func=ast.Attribute(value=base, attr="get"), args=[ast.Constant(value=str() as key), *_]):
+            return key, base
+    return "", None
+
+
+def _assigned_once(name: str, function: ast.AST) -> ast.expr | None:
+    """Return what a variable of a function is assigned, None if that is not once or it is a parameter."""
+    values: list[ast.expr | None] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=other)], value=value) if other == name:
+                values.append(value)
+            case ast.Name(id=other, ctx=ast.Store() | ast.Del()) | ast.arg(arg=other) if other == name:
+                values.append(None)
+    # The target of an assignment is a name that is stored, too.
+    stored = [value for value in values if value is not None]
+    return stored[0] if len(stored) == 1 and len(values) == 2 else None

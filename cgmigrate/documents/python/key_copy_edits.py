@@ -1,0 +1,114 @@
+"""Edits of code that copies keys of a mapping by their names, so that it copies further names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from cgmigrate.documents.python.element_removal import remove_elements
+from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, NameList
+from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
+from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.sites import CannotEditError
+from cgmigrate.text.edits import Edit
+
+
+class KeyCopyText(NamedTuple):
+    """What to report about a copied key: ``message`` with ``{name}`` for the key, and what the fix does."""
+
+    message: str
+    fix: str
+
+
+def edits_of(
+    copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier], source: Source, *, keep: bool
+) -> list[Edit]:
+    """Return the edits with which copiers copy further names, by their positions in ``every``.
+
+    ``keep`` says that the deprecated names are copied as well. Raises CannotEditError.
+    """
+    edits: list[Edit] = []
+    lists: dict[int, tuple[NameList, dict[str, None]]] = {}
+    for at, names in copiers.items():
+        copier = every[at]
+        for of_list in copier.lists:
+            lists.setdefault(id(of_list.node), (of_list, {}))[1].update(dict.fromkeys(names))
+        if not copier.lists and names:
+            edits += _statement_edits(copier, list(names), source, keep)
+    for of_list, wanted in lists.values():
+        present = {str(element.value) for element in of_list.names}
+        edits += _list_edits(of_list, [name for name in wanted if name not in present], source, keep)
+    return edits
+
+
+def _list_edits(of_list: NameList, names: Sequence[str], source: Source, keep: bool) -> Iterator[Edit]:
+    if not names:
+        return
+    elements = of_list.names
+    spans = [source.span(element) for element in elements]
+    old = [at for at, element in enumerate(elements) if element.value in source.catalogue.deprecated]
+    last = spans[old[-1] if old else -1]
+    quote = source.text[last.start]
+    if quote not in "\"'" or any(source.text[span.start] not in "\"'" for span in spans):
+        raise CannotEditError(-1, "a name is written in an unusual way")
+    first = line_start(source.text, last.start)
+    indent = source.text[first : last.start]
+    own_line = not indent.strip() and len(elements) > 1
+    between = f",{newline_near(source.text, first)}{indent}" if own_line else ", "
+    text = between.join(f"{quote}{name}{quote}" for name in names)
+    if keep or not old:
+        yield Edit(last.end, last.end, between + text)
+        return
+    if isinstance(of_list.node, ast.Tuple) and len(old) == len(elements) and len(names) == 1:
+        # One element needs a comma; the last one may have one.
+        text += "" if _has_comma(source.text, spans[-1].end, source.span(of_list.node).end) else ","
+    yield Edit(spans[old[0]].start, spans[old[0]].end, text)
+    yield from remove_elements(source.text, old[1:], spans)
+
+
+def _has_comma(text: str, start: int, end: int) -> bool:
+    """Return whether a comma follows the last element of a tuple; comments may be between."""
+    return any("," in line.partition("#")[0] for line in text[start:end].split("\n"))
+
+
+def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Source, keep: bool) -> Iterator[Edit]:
+    """Yield the edits that copy further names with statements; the deprecated ones go unless they are kept."""
+    text = source.text
+    old = [one for one in copier.statements if one.name in source.catalogue.deprecated]
+    starts = [line_start(text, source.span(one.nodes[0]).start) for one in old]
+    for statement, start in zip(old, starts, strict=True):
+        span = source.span(statement.nodes[0])
+        if text[start : span.start].strip() or rest_of_line(text, source.span(statement.nodes[-1]).end):
+            raise CannotEditError(-1, "the statement shares its line with another one")
+    indent = text[starts[0] : source.span(old[0].nodes[0]).start]
+    newline = newline_near(text, starts[0])
+    copies = "".join(_copy(name, copier, old[0], source, (indent, newline)) for name in names)
+    ends = [line_end(text, source.span(one.nodes[-1]).end) for one in old]
+    if keep:
+        before = "" if text[: ends[-1]].endswith("\n") else newline
+        yield Edit(ends[-1], ends[-1], before + copies)
+        return
+    yield Edit(starts[0], ends[0], copies)
+    yield from (Edit(start, end, "") for start, end in list(zip(starts, ends, strict=True))[1:])
+
+
+def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: Source, layout: tuple[str, str]) -> str:
+    """Return the statement that copies a key if the mapping has it, in the style of another one."""
+    indent, newline = layout
+    quote = source.text[source.span(like.key).start]
+    if quote not in "\"'" or "\n" in copier.mapping:
+        raise CannotEditError(-1, "a name is written in an unusual way")
+    key = f"{quote}{name}{quote}"
+    target = f"{copier.target}[{key}]" if like.is_item else f"{copier.target}.{name}"
+    step = _step(like, source, indent)
+    return f"{indent}if {key} in {copier.mapping}:{newline}{indent}{step}{target} = {copier.mapping}[{key}]{newline}"
+
+
+def _step(like: CopyStatement, source: Source, indent: str) -> str:
+    """Return by how much the body of the statement is indented."""
+    last = like.nodes[-1]
+    assert isinstance(last, ast.If)
+    inner = source.span(last.body[0]).start
+    column = source.text[line_start(source.text, inner) : inner]
+    return column[len(indent) :] if column.startswith(indent) and not column.strip() and column != indent else "    "
