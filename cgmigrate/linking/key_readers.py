@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,6 +29,8 @@ _FOR_GIT = (
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"\w+")
 _MOST_BYTES = 1024 * 1024
+Followed = Callable[[Source], Collection[int]]
+"""Returns the ids of the nodes of a file that are known to copy keys."""
 _SETTERS = frozenset(("setattr", "delattr"))
 
 
@@ -62,21 +64,31 @@ def readers_of_keys(
 
     ``top`` is the checkout to search, None where there is none; ``sources`` are Python files that the run has read.
     """
-    from cgmigrate.project.checkout import tracked_python
-
-    pattern = _FOR_GIT.replace("NAME", f"({catalogue.alternatives(deprecated=True)})")
     texts = dict(sources)
-    paths = {*texts, *(tracked_python(top, pattern) if top else ())}
     readers: dict[str, KeyReader] = {}
-    # A test that reads a name shows less than the code under test.
-    for path in sorted(paths, key=lambda path: ("test" in path, path)):
-        if not is_part_of_megatron(os.path.abspath(path)):
-            for name, reader in _readers(path, texts.get(path), catalogue):
-                if name not in readers or (readers[name].unread and not reader.unread):
-                    readers[name] = reader
+    for path in files_that_may_read(top, texts, catalogue):
+        for name, reader in readers_in(path, texts.get(path), catalogue):
+            if name not in readers or (readers[name].unread and not reader.unread):
+                readers[name] = reader
         if len(readers) == len(catalogue.deprecated) and not any(reader.unread for reader in readers.values()):
             break
     return readers
+
+
+def files_that_may_read(top: str | None, paths: Iterable[str], catalogue: Catalogue) -> list[str]:
+    """Return the Python files among ``paths``, and those of a checkout, that may read a setting by its name."""
+    from cgmigrate.project.checkout import tracked_python
+
+    pattern = _FOR_GIT.replace("NAME", f"({catalogue.alternatives(deprecated=True)})")
+    every = {*paths, *(tracked_python(top, pattern) if top else ())}
+    # A test that reads a name shows less than the code under test.
+    ordered = sorted(every, key=lambda path: ("test" in path, path))
+    return [path for path in ordered if not is_part_of_megatron(os.path.abspath(path))]
+
+
+def may_read_keys(text: str, catalogue: Catalogue) -> bool:
+    """Return whether Python text may read a deprecated setting by its name."""
+    return _candidate(catalogue).search(text) is not None
 
 
 def interpolations_of(path: str, text: str, catalogue: Catalogue) -> dict[str, KeyReader]:
@@ -88,8 +100,13 @@ def interpolations_of(path: str, text: str, catalogue: Catalogue) -> dict[str, K
     return readers
 
 
-def _readers(path: str, data: bytes | None, catalogue: Catalogue) -> Iterator[tuple[str, KeyReader]]:
-    """Return the old names that a file reads by name; of a file that is not read, those in its text."""
+def readers_in(
+    path: str, data: bytes | None, catalogue: Catalogue, followed: Followed = lambda _: frozenset()
+) -> Iterator[tuple[str, KeyReader]]:
+    """Return the old names that a file reads by name; of a file that is not read, those in its text.
+
+    ``followed`` returns the ids of nodes that do not count, since it is known what they do.
+    """
     limit = _MOST_BYTES if data is None else len(data)
     try:
         data = read_bytes(path, MAX_GENERATED) if data is None else data
@@ -100,7 +117,7 @@ def _readers(path: str, data: bytes | None, catalogue: Catalogue) -> Iterator[tu
     try:
         if len(data) > limit:
             raise _UnreadError(f"is larger than {limit:,} bytes")
-        for name, line in _reads(data, catalogue):
+        for name, line in _reads(data, catalogue, followed):
             yield name, KeyReader(f"{path}:{line}")
     except _UnreadError as error:
         text = data.decode("utf-8", "replace")
@@ -110,7 +127,7 @@ def _readers(path: str, data: bytes | None, catalogue: Catalogue) -> Iterator[tu
             yield name, KeyReader(f"{path}:{line}", str(error))
 
 
-def _reads(data: bytes, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
+def _reads(data: bytes, catalogue: Catalogue, followed: Followed) -> Iterator[tuple[str, int]]:
     """Return the old names that a file reads by name, each with its line. Raises _UnreadError."""
     try:
         text, _ = decode(data)
@@ -123,8 +140,9 @@ def _reads(data: bytes, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
         raise _UnreadError("is not valid Python") from error
     except (RecursionError, MemoryError) as error:
         raise _UnreadError("is nested too deeply to be read") from error
+    known = followed(source)
     for node in source.walk():
-        if (name := _name_read(node, source)) in catalogue.deprecated:
+        if id(node) not in known and (name := _name_read(node, source)) in catalogue.deprecated:
             yield name, getattr(node, "lineno", 0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
@@ -243,17 +243,18 @@ def edit_sets_of(
     cases = {place: _with_relations(group, place, case) for place, case in proposed.items()}
     sets = []
     for proposal in proposals:
-        for place in proposal.members:
+        sites = [place for place in proposal.members if place in cases]
+        for place in sites:
             # A rewrite is safe only if no other code sets or reads the same object.
             if risk := group.files[place[0]].document.risk(place[1]):
                 cases[place] = cases[place].risk(risk)
-        because = [reason.text for place in proposal.members for reason in cases[place].risks]
-        for place in proposal.members if because else ():
+        because = [reason.text for place in sites for reason in cases[place].risks]
+        for place in sites if because else ():
             if not cases[place].risks:
                 cases[place] = cases[place].risk("it shares settings with a mapping whose rewrite is not safe")
         applicability = Applicability.UNSAFE if because else Applicability.SAFE
         sets.append(EditSet(proposal.rewrites, proposal.members, applicability, tuple(dict.fromkeys(because))))
-    return [*sets, *_sets_of_problems(group)], cases
+    return [*sets, *_sets_of_problems(group, {place for one in proposals for place in one.members})], cases
 
 
 def _with_relations(group: Group, place: Place, proposed: SiteCase) -> SiteCase:
@@ -265,12 +266,12 @@ def _with_relations(group: Group, place: Place, proposed: SiteCase) -> SiteCase:
     return replace(proposed, risks=risks, diagnostics=related.diagnostics)
 
 
-def _sets_of_problems(group: Group) -> list[EditSet]:
-    """Return an edit set for each problem that has a replacement."""
+def _sets_of_problems(group: Group, settled: Collection[Place]) -> list[EditSet]:
+    """Return an edit set for each problem that has a replacement and is not settled by another set."""
     sets = []
     for number, file in enumerate(group.files):
         for problem, _ in file.problems:
-            if problem.replacement:
+            if problem.replacement and (number, problem.index) not in settled:
                 risk = risk_of(problem, file.document, file.context)
                 applicability = Applicability.UNSAFE if risk else Applicability.SAFE
                 place = (number, problem.index)

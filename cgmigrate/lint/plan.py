@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Use
 from cgmigrate.linking.merged_files import MergedSites
@@ -20,6 +21,9 @@ from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.validation import EditedGroup, EditedText, UnwritableError, edited, validated, with_edits
 from cgmigrate.lint.withholding import Limits
 from cgmigrate.megatron.settings import Settings
+
+if TYPE_CHECKING:
+    from cgmigrate.linking.key_interfaces import KeyInterface
 
 __all__ = ["Plan", "PlannedFile", "UnwritableError", "has_proposals", "make_plan", "plan_alone"]
 
@@ -82,8 +86,10 @@ def make_plan(
     limits: Sequence[Limits] = (),
     one_by_one: bool = False,
     merge: MergedSites | None = None,
+    interface: KeyInterface | None = None,
 ) -> Plan:
-    """Return the plan of files that belong together; ``merge`` says how several files are merged.
+    """Return the plan of files that belong together; ``merge`` says how several files are merged, and
+    ``interface`` which code copies keys of them by name.
 
     Candidates for fixes are made of all sites and problems; some are withheld, by the ``limits`` of each file; what
     remains is validated as text. ``one_by_one`` says that the edits of each fix alone are needed as well.
@@ -91,6 +97,10 @@ def make_plan(
     group = Group.of(files, merge)
     limits = limits or [Limits() for _ in files]
     proposals, proposed = proposals_of(group)
+    if interface is not None:
+        from cgmigrate.lint.key_interfaces import with_copiers
+
+        group, proposals, proposed = with_copiers(group, proposals, proposed, interface)
     sets, cases = edit_sets_of(group, proposals, proposed)
     candidates, together = validated(group, cases, candidates_of(group, sets, cases, limits))
     if one_by_one:

@@ -20,6 +20,7 @@ from cgmigrate.project.options import Options
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.merged_files import MergedSites
     from cgmigrate.lint.suppressions import SuppressionComments
 
@@ -81,8 +82,10 @@ class Planner:
     def plan(self, file: OpenedFile) -> Planned:
         """Return the plan of a file and of those that are merged with it."""
         examined = examine(file.path, file.document, self.contexts.context(file.path))
+        if (planned := self._with_interface(file, examined)) is not None:
+            return planned
         if file.source.syntax is not Syntax.YAML:
-            return self._plan([file], [examined])
+            return self._plan([file], [self._without_accepted(file, examined)])
         if self._may_be_merged(file, examined) and (group := self._merged(file, examined)) is not None:
             return group
         if has_proposals(examined):
@@ -90,10 +93,14 @@ class Planner:
         return self._plan([file], [examined])
 
     def _plan(
-        self, files: Sequence[OpenedFile], examined: Sequence[ExaminedFile], merge: MergedSites | None = None
+        self,
+        files: Sequence[OpenedFile],
+        examined: Sequence[ExaminedFile],
+        merge: MergedSites | None = None,
+        interface: KeyInterface | None = None,
     ) -> Planned:
         limits = [self._limits(file) for file in files]
-        return Planned(files, make_plan(examined, limits, self.one_by_one, merge))
+        return Planned(files, make_plan(examined, limits, self.one_by_one, merge, interface))
 
     def _limits(self, file: OpenedFile) -> Limits:
         return Limits(
@@ -155,13 +162,93 @@ class Planner:
         readers = [replace(one, relations=self.related.readers(one.path)) for one in every]
         return self._plan(files, readers, members.merge)
 
+    # --- key interfaces ---------------------------------------------------------------------------
+
+    def _with_interface(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
+        """Return the plan of the files of a key interface; None if a file is no part of one that is known."""
+        if not self._may_share_keys(file, examined):
+            return None
+        interface = self.related.key_interface(file.path)
+        if interface is None:
+            return None
+        merged = self._merged_fillers(interface)
+        if merged is None:
+            self.related.no_interface(file.path)
+            return None
+        paths, merge, alone = merged
+        files = [file if path == os.path.realpath(file.path) else self._member(path) for path in paths]
+        every = [examined if one is file else self._examined(one) for one in files]
+        if any(one.context != examined.context for one in every):
+            self.related.no_interface(file.path)
+            return None
+        related = [self._related(one, path in alone) for one, path in zip(every, paths, strict=True)]
+        return self._plan(files, related, merge, interface)
+
+    def _without_accepted(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
+        """Return a file without diagnostics about code that copies keys under deprecated names and under new ones."""
+        if file.source.syntax is not Syntax.PYTHON or not self._may_share_keys(file, examined):
+            return examined
+        from cgmigrate.lint.key_interfaces import without_accepted
+
+        return without_accepted(examined)
+
+    def _may_share_keys(self, file: OpenedFile, examined: ExaminedFile) -> bool:
+        """Return whether a file has settings whose keys code may copy, or code that may copy them."""
+        if file.source.syntax is Syntax.PYTHON:
+            from cgmigrate.linking.key_readers import may_read_keys
+
+            return may_read_keys(file.document.text, file.document.catalogue)
+        deprecated = file.document.catalogue.deprecated
+        return file.source.syntax is Syntax.YAML and any(deprecated & site.own.keys() for site in examined.sites)
+
+    def _merged_fillers(self, interface: KeyInterface) -> tuple[list[str], MergedSites, frozenset[str]] | None:
+        """Return the files of an interface with those that they are merged with, and which are merged with none.
+
+        None if a merge is not known.
+        """
+        from cgmigrate.linking.merged_files import CannotLinkError, MergedSites
+
+        paths: list[str] = []
+        parents: list[Sequence[int]] = []
+        deep, alone = True, set[str]()
+        for path in interface.yaml:
+            if path in paths:
+                continue
+            document = self.related.yaml.document(path)
+            try:
+                members = self.related.members(path, document) if document else None
+            except CannotLinkError:
+                return None
+            if members is None or len(members.paths) == 1:
+                paths.append(path)
+                parents.append(())
+                alone.add(path)
+                continue
+            offset = len(paths)
+            paths += members.paths
+            parents += [[offset + number for number in of_file] for of_file in members.merge.parents]
+            deep = deep and members.merge.deep
+        paths += interface.python
+        parents += [()] * len(interface.python)
+        return paths, MergedSites(parents, deep), frozenset(alone)
+
+    def _related(self, file: ExaminedFile, is_alone: bool) -> ExaminedFile:
+        """Return a file of an interface with its other relations."""
+        from cgmigrate.documents.yaml import YamlDocument
+
+        if not isinstance(file.document, YamlDocument):
+            return file
+        relations = self.related.of(file.path, file.document) if is_alone else self.related.readers(file.path)
+        return replace(file, relations=relations)
+
     def _member(self, path: str) -> OpenedFile:
         from cgmigrate.project.paths import openable_path
         from cgmigrate.text.files import read_bytes
 
         source = self._sources.get(path)
         if source is None:
-            source = Source(openable_path(path, os.getcwd()), Syntax.YAML, read_bytes(path))
+            syntax = Syntax.PYTHON if path.endswith(".py") else Syntax.YAML
+            source = Source(openable_path(path, os.getcwd()), syntax, read_bytes(path))
         return self.open(source)
 
     def _examined(self, file: OpenedFile) -> ExaminedFile:

@@ -13,6 +13,7 @@ from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import KeyReader
     from cgmigrate.linking.merged_files import Members, YamlFiles
     from cgmigrate.lint.relations import Relations
@@ -32,6 +33,9 @@ class RelatedFiles:
     """Returns the settings that a file may have."""
     _yaml: YamlFiles | None = None
     _merged_into: dict[str, str] | None = None
+    _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
+    _projects: dict[str, str | None] = field(default_factory=dict)
+    """By folder."""
     _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
@@ -92,6 +96,23 @@ class RelatedFiles:
         self.yaml.add(real, document)
         return inherits_settings(real, self.yaml)
 
+    def key_interface(self, path: str) -> KeyInterface | None:
+        """Return the key interface that a file belongs to, None if there is none."""
+        catalogue = self.catalogue_of(path)
+        top = self._project_of(path)
+        if (top, catalogue) not in self._interfaces:
+            from cgmigrate.linking.key_interfaces import Project, key_interface_of
+
+            yaml = [path for path in self.yaml.data if top is None or path.startswith(top + os.sep)]
+            project = Project(top, dict(self._python_below(top)), yaml, catalogue)
+            self._interfaces[top, catalogue] = key_interface_of(project, self.yaml)
+        interface, real = self._interfaces[top, catalogue], os.path.realpath(path)
+        return interface if interface and real in (*interface.python, *interface.yaml) else None
+
+    def no_interface(self, path: str) -> None:
+        """Record that it is not known how the files of a key interface change together."""
+        self._interfaces[self._project_of(path), self.catalogue_of(path)] = None
+
     def not_known(self, path: str) -> None:
         """Record that it is not known how the files that a file is merged with change together."""
         self.yaml.forget_group(os.path.realpath(path))
@@ -143,17 +164,27 @@ class RelatedFiles:
         That is the folder that pins megatron-core for the file, or else the checkout: a folder with a pin of its own
         (one benchmark of many, a set of examples) runs apart from the rest of the checkout.
         """
+        from cgmigrate.linking.key_readers import readers_of_keys
+
+        top = self._project_of(path)
+        if (top, catalogue) not in self._key_readers:
+            self._key_readers[top, catalogue] = readers_of_keys(top, self._python_below(top), catalogue)
+        return self._key_readers[top, catalogue]
+
+    def _project_of(self, path: str) -> str | None:
+        """Return the folder of the project around a file, None if nothing shows it."""
         from pathlib import Path
 
-        from cgmigrate.linking.key_readers import readers_of_keys
         from cgmigrate.project.checkout import checkout_of
         from cgmigrate.project.pins.search import pinned_folder
 
         folder = os.path.realpath(os.path.dirname(path))
-        pinned = pinned_folder(Path(folder))
-        top = str(pinned) if pinned else checkout_of(folder)
-        if (top, catalogue) not in self._key_readers:
-            sources = [(item.path, item.data) for item in self.sources if item.syntax is Syntax.PYTHON]
-            below = [item for item in sources if top is None or os.path.realpath(item[0]).startswith(top + os.sep)]
-            self._key_readers[top, catalogue] = readers_of_keys(top, below, catalogue)
-        return self._key_readers[top, catalogue]
+        if folder not in self._projects:
+            pinned = pinned_folder(Path(folder))
+            self._projects[folder] = str(pinned) if pinned else checkout_of(folder)
+        return self._projects[folder]
+
+    def _python_below(self, top: str | None) -> list[tuple[str, bytes]]:
+        """Return the Python files of the run in a project, each with its bytes."""
+        sources = [(item.path, item.data) for item in self.sources if item.syntax is Syntax.PYTHON]
+        return [item for item in sources if top is None or os.path.realpath(item[0]).startswith(top + os.sep)]

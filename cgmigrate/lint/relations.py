@@ -26,6 +26,8 @@ class Relations:
     """A file with settings of its own that is merged over this one."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → code that reads it by name from a mapping."""
+    followed: frozenset[int] = frozenset()
+    """The sites whose readers change together with them, by index."""
 
 
 def with_relations(case: SiteCase, relations: Relations, context: Context) -> SiteCase:
@@ -72,7 +74,7 @@ def _with_merged_files(case: SiteCase, relations: Relations, context: Context) -
 
 def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
     """Add a risk for each YAML key that code reads by its name, since the code has to change together with it."""
-    if case.site.origin is not None:
+    if case.site.origin is not None or case.site.index in relations.followed:
         return case
     for written in case.site.written:
         reader = relations.key_readers.get(written.setting)

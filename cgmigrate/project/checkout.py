@@ -38,3 +38,13 @@ def tracked_python(top: str, pattern: str) -> list[str]:
     listed = run_git(top, "grep", "-lzE", "-e", pattern, "--", "*.py")
     names = listed[0].split(b"\0") if listed else []
     return [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
+
+
+def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
+    """Return the tracked files of a checkout that contain one of the words, as they are named in it.
+
+    ``paths`` are patterns of the files to search. If git fails, the list is empty.
+    """
+    patterns = [part for word in words for part in ("-e", word)]
+    listed = run_git(top, "grep", "-lzF", *patterns, "--", *paths)
+    return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []

@@ -1,0 +1,174 @@
+"""Key interfaces: mappings whose keys the project's code copies by name, with the YAML files that fill them.
+
+The code is that of ``documents.python.key_copies``. A setting is *followed* if every place of the project that reads
+it by name is such code; other code that reads it prevents that the files change together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.python.key_copies import copiers_in
+from cgmigrate.documents.python.source import Source
+from cgmigrate.linking.key_readers import files_that_may_read, readers_in
+from cgmigrate.text.files import MAX_GENERATED
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.python.key_copies import KeyCopier
+    from cgmigrate.documents.sites import Site
+    from cgmigrate.linking.merged_files import YamlFiles
+    from cgmigrate.megatron.catalogue import Catalogue
+
+MOST_FILES = 2_000
+"""YAML files that one interface may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The files of a project: ``top`` is its folder, None without a checkout; sources are those of the run."""
+
+    top: str | None
+    python: Mapping[str, bytes]
+    yaml: Sequence[str]
+    """The YAML files of the run, by their real paths."""
+    catalogue: Catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInterface:
+    """The files of a key interface, by their real paths."""
+
+    python: tuple[str, ...]
+    yaml: tuple[str, ...]
+    """The files that set a deprecated name."""
+    followed: frozenset[str]
+    """The deprecated names that no other code reads."""
+    others: Mapping[str, str] = field(default_factory=dict)
+    """New name → the place of a mapping in a file that sets no deprecated one; the code does not copy it yet."""
+    is_private: bool = False
+    """Whether nothing but the files of the interface names a deprecated setting or can set one."""
+
+
+def key_interface_of(project: Project, files: YamlFiles) -> KeyInterface | None:
+    """Return the key interface of a project, None if it has none that is followed."""
+    copiers: dict[str, Sequence[KeyCopier]] = {}
+    not_followed: set[str] = set()
+    catalogue = project.catalogue
+    for path in files_that_may_read(project.top, project.python, catalogue):
+
+        def known(source: Source, path: str = path) -> set[int]:
+            copiers[path] = copiers_in(source)
+            return {id(node) for one in copiers[path] for node in one.nodes()}
+
+        not_followed.update(name for name, _ in readers_in(path, project.python.get(path), catalogue, known))
+        if not_followed >= catalogue.deprecated:
+            return None
+    every = [one for of_file in copiers.values() for one in of_file]
+    followed = catalogue.deprecated - not_followed
+    return _with_yaml(project, files, copiers, followed) if any(followed & one.names for one in every) else None
+
+
+def _with_yaml(
+    project: Project, files: YamlFiles, copiers: Mapping[str, Sequence[KeyCopier]], followed: frozenset[str]
+) -> KeyInterface | None:
+    every = [one for of_file in copiers.values() for one in of_file]
+    fillers: list[str] = []
+    others: dict[str, str] = {}
+    for path in sorted({*project.yaml, *_tracked_yaml(project)}):
+        if (document := files.document(path)) is None:
+            continue
+        sites = [site for site in document.sites if any(fills(site, one) for one in every)]
+        if any(project.catalogue.deprecated & site.own.keys() for site in sites):
+            fillers.append(path)
+            continue
+        for site in sites:
+            line = document.text.count("\n", 0, site.span.start) + 1
+            for name in site.own:
+                others.setdefault(name, f"{os.path.relpath(path)}:{line}")
+    if not fillers or len(fillers) > MOST_FILES:
+        return None
+    python = tuple(sorted(os.path.realpath(path) for path, of_file in copiers.items() if of_file))
+    return KeyInterface(python, tuple(fillers), followed, others, _is_private(project, {*python, *fillers}))
+
+
+def fills(site: Site, copier: KeyCopier) -> bool:
+    """Return whether the mapping of a site may be the one whose keys are copied."""
+    if site.flags or any("." in written.key for written in site.written):
+        return False
+    count = len(copier.keys)
+    paths = (site.path, *site.alias_paths)
+    return not count or any(path[-count:] == copier.keys for path in paths)
+
+
+def _tracked_yaml(project: Project) -> Iterable[str]:
+    from cgmigrate.project.checkout import names_any
+
+    if project.top is None:
+        return ()
+    names = names_any(project.top, sorted(project.catalogue.captures), "*.yaml", "*.yml")
+    return (os.path.realpath(os.path.join(project.top, name)) for name in names)
+
+
+# --- who can set a name ---------------------------------------------------------------------------
+
+_TABLES = (b"[project]", b"[build-system]", b"[tool.poetry")
+_OUTSIDE = (
+    "argparse",
+    "sys.argv",
+    "environ",
+    "getenv",
+    "hydra",
+    "import click",
+    "typer",
+    "import fire",
+    "absl",
+    "input(",
+    "dump(",
+    ".save(",
+)
+"""Words of code whose configurations users write, or that writes them where other programs read them."""
+_PROSE = (":(exclude)*.md", ":(exclude)*.rst", ":(exclude)*.txt")
+
+
+def _is_private(project: Project, members: set[str]) -> bool:
+    """Return whether nothing outside of some files can set a deprecated setting of an interface."""
+    from cgmigrate.project.checkout import names_any
+
+    words = sorted(project.catalogue.deprecated)
+    folders = {os.path.dirname(path) for path in members}
+    top = project.top or os.path.commonpath(folders)
+    if any(_is_installable(folder, top) for folder in folders) or not members.issuperset(project.yaml):
+        return False
+    named = {os.path.realpath(path) for path, data in project.python.items() if _has(data, words)}
+    outside = any(_has(data, _OUTSIDE) for data in project.python.values())
+    if project.top:
+        named |= {os.path.realpath(os.path.join(top, name)) for name in names_any(top, words, *_PROSE)}
+        outside = outside or bool(names_any(top, _OUTSIDE, "*.py"))
+    return named <= members and not outside
+
+
+def _has(data: bytes, words: Iterable[str]) -> bool:
+    return any(word.encode() in data for word in words)
+
+
+def _is_installable(folder: str, top: str) -> bool:
+    """Return whether a folder, or one above it in the project, is that of a package that can be installed."""
+    while True:
+        if any(table in _read(folder, "pyproject.toml") for table in _TABLES) or _read(folder, "setup.cfg"):
+            return True
+        if _has(_read(folder, "setup.py"), ("setuptools", "distutils")):
+            return True
+        if folder == top or os.path.dirname(folder) == folder:
+            return False
+        folder = os.path.dirname(folder)
+
+
+def _read(folder: str, name: str) -> bytes:
+    try:
+        with open(os.path.join(folder, name), "rb") as file:
+            return file.read(MAX_GENERATED)
+    except OSError:
+        return b""

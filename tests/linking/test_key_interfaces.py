@@ -1,0 +1,278 @@
+"""Key interfaces: code that copies YAML keys by name is run before and after a fix, and has to build the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.megatron.types import Reader, Rejected
+from tests.support.files import write
+
+HEAD = "policy:\n  transformer_config:\n    num_layers: 2\n"
+RECIPES = {
+    "external": HEAD + "    external_cuda_graph: true\n",
+    "enabled": HEAD + "    enable_cuda_graph: true\n",
+    "off": HEAD + "    enable_cuda_graph: false\n",
+    "external with modules": HEAD + "    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n",
+    "inference": HEAD + "    enable_cuda_graph: true\n    cuda_graph_scope: full_iteration_inference\n",
+    "full iteration": HEAD + "    enable_cuda_graph: true\n    cuda_graph_scope: full_iteration\n",
+}
+"""What a recipe sets under ``policy.transformer_config``."""
+NAMES = '("num_layers", "enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope")'
+COPIES = {
+    "a loop": f"""
+def apply(config, model_cfg):
+    for k in {NAMES}:
+        if k in config["transformer_config"]:
+            setattr(model_cfg, k, config["transformer_config"][k])
+""",
+    "a loop over a constant": f"""
+KEYS = frozenset({NAMES})
+def apply(config, model_cfg):
+    mcfg = config["transformer_config"]
+    for key in KEYS:
+        value = mcfg.get(key)
+        if value is not None:
+            setattr(model_cfg, key, value)
+""",
+    "NeMo-RL's knobs": """
+def apply(config, model_cfg):
+    _opt_knobs = [
+        "num_layers",
+        "enable_cuda_graph",  # with a comment
+        "external_cuda_graph",
+        # a line of its own
+        "cuda_graph_scope",
+    ]
+    for _k in _opt_knobs:
+        if _k in config["transformer_config"] and hasattr(model_cfg, _k):
+            setattr(model_cfg, _k, config["transformer_config"][_k])
+            print(f"applied {_k}={config['transformer_config'][_k]}")
+""",
+    "continue": f"""
+def apply(config, model_cfg):
+    for k in set({NAMES}):
+        if k not in config["transformer_config"]:
+            continue
+        setattr(model_cfg, k, config["transformer_config"][k])
+""",
+    "items": f"""
+KEYS = {NAMES}
+def apply(config, model_cfg):
+    for k, v in config["transformer_config"].items():
+        if k in KEYS:
+            setattr(model_cfg, k, v)
+""",
+    "a dict comprehension": f"""
+KEYS = list({NAMES})
+def apply(config, model_cfg):
+    mcfg = config["transformer_config"]
+    vars(model_cfg).update({{k: mcfg[k] for k in KEYS if k in mcfg}})
+""",
+    "items in a comprehension": f"""
+def apply(config, model_cfg):
+    mcfg = config["transformer_config"]
+    vars(model_cfg).update(**{{k: v for k, v in mcfg.items() if k in {NAMES}}})
+""",
+    "statements": """
+def apply(config, model_cfg):
+    mcfg = config["transformer_config"]
+    if 'external_cuda_graph' in mcfg:
+        model_cfg.external_cuda_graph = mcfg['external_cuda_graph']
+    if "enable_cuda_graph" in mcfg:
+        # It is on for all layers.
+        setattr(model_cfg, "enable_cuda_graph", mcfg["enable_cuda_graph"])
+    model_cfg.num_layers = mcfg["num_layers"]
+    if mcfg.get("cuda_graph_scope") is not None:
+        model_cfg.cuda_graph_scope = mcfg["cuda_graph_scope"]
+""",
+    "statements with variables": """
+def apply(config, model_cfg):
+    external = config["transformer_config"].get("external_cuda_graph", None)
+    if external is not None:
+        model_cfg.external_cuda_graph = external
+    enabled = config["transformer_config"].get("enable_cuda_graph")
+    if enabled is not None:
+        model_cfg.enable_cuda_graph = enabled
+    cuda_graph_scope = config["transformer_config"].get("cuda_graph_scope", None)
+    if cuda_graph_scope is not None:
+        model_cfg.cuda_graph_scope = cuda_graph_scope
+""",
+}
+"""Code that copies the settings of a mapping to an object."""
+
+
+EXAMPLE = """
+def apply(config, model_cfg):
+    for k in ("enable_cuda_graph", "external_cuda_graph"):
+        if k in config["megatron_cfg"]:
+            setattr(model_cfg, k, config["megatron_cfg"][k])
+"""
+
+
+def applied(project: Path) -> dict[str, Any]:
+    """Run the code of a project on its recipe; return the settings that reach the model."""
+    for name in [name for name in sys.modules if name == "pkg" or name.startswith("pkg.")]:
+        del sys.modules[name]
+    code = (project / "pkg/setup.py").read_text()
+    scope: dict[str, Any] = {}
+    exec(compile(code, "setup.py", "exec"), scope)
+    model = SimpleNamespace(**dict.fromkeys((*FIELDS, "num_layers"), "unset"))
+    scope["apply"](yaml.safe_load((project / "conf/recipe.yaml").read_text())["policy"], model)
+    return {name: value for name, value in vars(model).items() if value != "unset" and name in FIELDS}
+
+
+def checkout(top: Path) -> None:
+    subprocess.run(["git", "init", "-q"], check=True, cwd=top)
+    subprocess.run(["git", "add", "."], check=True, cwd=top)
+
+
+def built(settings: dict[str, Any]) -> tuple[Any, ...]:
+    """Build the real configuration; return what decides about graphs."""
+    transformer_config = pytest.importorskip("megatron.core.transformer.transformer_config")
+    config = transformer_config.TransformerConfig(num_layers=2, num_attention_heads=4, hidden_size=64, **settings)
+    return config.cuda_graph_impl, config.cuda_graph_modules, config.inference_cuda_graph_scope
+
+
+def test_the_real_configuration_is_built_alike_before_and_after(project: Path, cgmigrate) -> None:
+    setup = write(project / "pkg/setup.py", EXAMPLE)
+    filled = write(project / "conf/recipe.yaml", "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n")
+    checkout(project)
+    before = applied(project)
+    assert cgmigrate("fix", ".").exit_code == 0
+    after = applied(project)
+    assert (before, after) == ({"external_cuda_graph": True}, {"cuda_graph_impl": "transformer_engine"})
+    assert 'for k in ("cuda_graph_impl",):' in setup.read_text()
+    assert built(before) == built(after)
+    assert cgmigrate("undo").exit_code == 0
+    assert setup.read_text() == EXAMPLE and "external_cuda_graph: true" in filled.read_text()
+
+
+@pytest.mark.parametrize("public", [False, True], ids=["private", "installable"])
+@pytest.mark.parametrize("code", COPIES.values(), ids=COPIES)
+def test_code_that_copies_keys_changes_with_the_files_that_fill_them(
+    project: Path, cgmigrate, code: str, public: bool
+) -> None:
+    if public:
+        write(project / "pyproject.toml", '[project]\nname = "pkg"\n')
+    for name, recipe in RECIPES.items():
+        setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", recipe)
+        checkout(project)
+        before = applied(project)
+        result = cgmigrate("fix", ".")
+        # Code that copies no name of the new recipe stays as it is.
+        assert (result.exit_code, setup.read_text() == code) == ((1, True) if name == "off" else (0, False))
+        assert not any(f" {name}:" in filled.read_text() for name in ("enable_cuda_graph", "cuda_graph_scope"))
+        after = applied(project)
+        old = capture_of(before, LAST_OLD, Reader.CONFIG)
+        assert not isinstance(old, Rejected) and old == capture_of(after, NEWEST, Reader.CONFIG)
+        again = setup.read_text()
+        assert cgmigrate("check", ".").exit_code == (1 if name == "off" else 0)
+        assert ("external_cuda_graph" in again) == (public or name == "off")
+        # An old recipe of a user reaches the model as before.
+        filled.write_text(recipe)
+        assert not public or applied(project) == before
+
+
+CAPTURED = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n"
+
+
+def test_a_set_with_a_member_that_is_not_staged_is_withheld_with_the_command(project: Path, cgmigrate) -> None:
+    setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
+    checkout(project)
+    for given in ("conf/recipe.yaml", "pkg/setup.py"):
+        stdout = cgmigrate("fix", given).stdout
+        assert "run `cgmigrate fix conf/recipe.yaml pkg/setup.py`" in " ".join(stdout.split())
+    assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
+    shown = cgmigrate("fix", "--diff", "conf/recipe.yaml", "pkg/setup.py").stdout
+    assert "+++ b/conf/recipe.yaml" in shown and "+++ b/pkg/setup.py" in shown
+
+
+def test_the_diagnostics_of_both_files_name_the_other(project: Path, cgmigrate) -> None:
+    write(project / "pkg/setup.py", EXAMPLE)
+    write(project / "conf/recipe.yaml", CAPTURED)
+    checkout(project)
+    stdout = " ".join(cgmigrate("check", ".").stdout.split())
+    assert "code copies the key `external_cuda_graph` of conf/recipe.yaml:3 by its name" in stdout
+    assert "written together with pkg/setup.py" in stdout and "written together with conf/recipe.yaml" in stdout
+
+
+NOT_COPIED = {
+    "a setting that the code does not copy": (
+        EXAMPLE,
+        CAPTURED + "    cuda_graph_scope: [attn]\n",
+        "code copies its keys by name, but not `cuda_graph_scope` (pkg/setup.py:3)",
+    ),
+    "other code that reads the key": (
+        EXAMPLE + "\ndef uses_graphs(config):\n    return config['megatron_cfg']['external_cuda_graph']\n",
+        CAPTURED,
+        "code reads or sets `external_cuda_graph` by its name",
+    ),
+    "a loop that does more": (
+        EXAMPLE.replace("            setattr", "            k = k.lower()\n            setattr"),
+        CAPTURED,
+        "code reads or sets `external_cuda_graph` by its name",
+    ),
+    "a value that changes": (
+        EXAMPLE.replace('config["megatron_cfg"][k])', 'not config["megatron_cfg"][k])'),
+        CAPTURED,
+        "code reads or sets `external_cuda_graph` by its name",
+    ),
+    "a loop without a test": (
+        EXAMPLE.replace('        if k in config["megatron_cfg"]:\n    ', ""),
+        CAPTURED,
+        "code reads or sets `external_cuda_graph` by its name",
+    ),
+    "a built configuration": (
+        EXAMPLE.replace("    for k", "    model_cfg = TransformerConfig()\n    for k", 1),
+        CAPTURED,
+        "code reads or sets `external_cuda_graph` by its name",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "recipe", "reason"), NOT_COPIED.values(), ids=NOT_COPIED)
+def test_code_that_is_not_followed_leaves_both_files_as_they_are(
+    project: Path, cgmigrate, code: str, recipe: str, reason: str
+) -> None:
+    setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", recipe)
+    checkout(project)
+    result = cgmigrate("fix", ".")
+    assert (result.exit_code, setup.read_text(), filled.read_text()) == (1, code, recipe)
+    assert reason in " ".join(result.stdout.split())
+
+
+def test_a_name_that_another_file_has_and_the_code_does_not_copy_prevents_the_fix(project: Path, cgmigrate) -> None:
+    setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
+    write(project / "conf/b.yaml", "policy:\n  megatron_cfg:\n    cuda_graph_impl: full_iteration\n")
+    checkout(project)
+    result = cgmigrate("fix", ".")
+    assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
+    assert "conf/b.yaml:3 has `cuda_graph_impl`, which the code does not copy yet" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("docs/launch.sh", "python train.py ++policy.megatron_cfg.external_cuda_graph=true\n"),
+        ("pkg/train.py", "import argparse\n"),
+        ("conf/b.yaml", "policy:\n  megatron_cfg:\n    external_cuda_graph: ${oc.env:GRAPHS}\n"),
+        ("setup.cfg", "[metadata]\nname = pkg\n"),
+    ],
+)
+def test_a_name_that_something_else_may_set_is_still_copied(project: Path, cgmigrate, name: str, text: str) -> None:
+    setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
+    write(project / name, text)
+    checkout(project)
+    cgmigrate("fix", ".")
+    assert '("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl")' in setup.read_text()
+    assert "cuda_graph_impl: transformer_engine" in filled.read_text()
