@@ -55,7 +55,7 @@ class Checked:
     @property
     def light(self) -> Checked:
         """The file without what keeps documents and other files in memory."""
-        return replace(self, details=None, together=()) if self.details or self.together else self
+        return replace(self, details=None, together=())
 
     @property
     def remaining(self) -> tuple[Diagnostic, ...]:

@@ -176,4 +176,4 @@ def _selects(options: Options, rule: str, known: Rule | None) -> bool:
     # A file that cannot be read may have what is selected; only --ignore CG0 accepts that.
     selected = not options.select or rule.startswith(options.select)
     selected = selected or (known is not None and known.reports in UNREADABLE)
-    return selected and not (options.ignore and rule.startswith(options.ignore))
+    return selected and not rule.startswith(options.ignore)

@@ -17,7 +17,6 @@ from cgmigrate.megatron.settings import (
     EXTERNAL,
     IMPL,
     INFERENCE,
-    MODULES,
     SCOPE,
     Settings,
     names_in,
@@ -130,8 +129,6 @@ def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
 
 
 def _older_meaning(case: SiteCase) -> Capture | None:
-    """Return what 0.17 captures with settings whose names it has and that it accepts; None for other settings."""
-    if MODULES in case.before or INFERENCE in case.before or case.before.get(IMPL) == "full_iteration":
-        return None
+    """Return what 0.17 captures with settings that it accepts; None for others, such as those with newer names."""
     old = capture_of(case.before, LAST_OLD, case.reader)
     return old if isinstance(old, Capture) else None
