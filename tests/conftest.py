@@ -10,14 +10,11 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 
 from cgmigrate.cli.commands import main
-from cgmigrate.megatron import catalogue
 from tests.support.paths import CORPUS
 
 # Two workers on two cores, and whatever else runs there, make one example slow now and then.
 settings.register_profile("shared-machine", deadline=None)
 settings.load_profile("shared-machine")
-
-catalogue.load()  # tests share the settings that ship: to read them takes longer than most tests
 
 
 @pytest.fixture

@@ -369,7 +369,7 @@ def distance(left: Result, right: Result) -> float:
 def _noise(roles: Mapping[str, Result]) -> float | None:
     """How far two eager runs of one release are apart; None when that was not measured."""
     first, second = roles.get(EAGER), roles.get(EAGER_AGAIN)
-    if first is None or second is None or DONE not in (first.outcome,) or second.outcome != DONE:
+    if first is None or second is None or first.outcome != DONE or second.outcome != DONE:
         return None
     return distance(first, second)
 

@@ -145,6 +145,7 @@ def test_a_team_adds_its_own_rules(tmp_path: Path) -> None:
         ("when:\n  inf", "when: [\n  inf", 7, "not valid YAML"),
         ("message: our servers", "message: our {machine}", 7, "nothing fills in `{machine}`"),
         ("message: our servers", "message: as {reason} says, our", 7, "`{reason}` quotes a refusal"),
+        ("message: our servers", "message: as {refuser} says, our", 7, "`{refuser}` quotes a refusal"),
         ("sources: [the team's runbook]", "sources: []", 9, "where the facts come from"),
         ("message: our", "severity: fatal\nmessage: our", 7, "'fatal' is not one of error, warning"),
     ],

@@ -269,3 +269,18 @@ def test_a_command_line_refuses_values_that_are_no_choice(name: str, code: str) 
     verdict = capture_of({name: "bogus"}, NEWEST, Reader.COMMAND_LINE)
     assert isinstance(verdict, Rejected)
     assert (verdict.code, verdict.fields) == (code, (name,))
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [("cuda_graph_scope", Release(0, 17)), ("cuda_graph_scope", NEWEST), ("cuda_graph_modules", NEWEST)],
+)
+@pytest.mark.parametrize(
+    ("parts", "code"), [(["moe", "moe_router"], "moe-with-router"), (["moe_preprocess"], "preprocess-without-router")]
+)
+def test_parts_of_experts_that_exclude_or_need_each_other_are_refused(
+    name: str, release: Release, parts: list[str], code: str
+) -> None:
+    verdict = capture_of({"cuda_graph_impl": "transformer_engine", name: parts}, release, Reader.CONFIG)
+    assert isinstance(verdict, Rejected)
+    assert (verdict.code, verdict.fields) == (code, (name,))

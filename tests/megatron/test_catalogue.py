@@ -120,6 +120,15 @@ def test_a_folder_is_read_again_where_it_is_another_or_changed(tmp_path: Path, m
     assert load(["rules"]) is load(["rules"])
 
 
+@pytest.mark.parametrize(("new", "kind"), [("4", SettingKind.NUMBER), ("true", SettingKind.FLAG)])
+@pytest.mark.parametrize("other", ["absent", "null"])
+def test_a_replacement_is_of_the_kind_of_its_values(tmp_path: Path, new: str, kind: SettingKind, other: str) -> None:
+    """A value whose replacement is not written says nothing of its kind, nor does null."""
+    entry = ENTRY.replace("new: fused", f"new: {new}").replace("new: plain", f"new: {other}")
+    folder = write_entries(tmp_path, shuffle_kernels=entry)
+    assert load([folder])["shuffle_backend"].kind is kind
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [

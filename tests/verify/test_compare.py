@@ -135,6 +135,11 @@ def test_settings_that_ask_for_something_else_are_different_even_where_the_proxy
     assert "whole layers (local) in inference against whole layers (local) in training, nothing in inference" in reason
 
 
+def test_settings_of_an_arm_that_are_not_known_are_not_compared() -> None:
+    unknown = replace(arms()[MIGRATED], effective={})
+    assert judge(arms(migrated=unknown))[0] == EQUIVALENT
+
+
 def test_other_numbers_on_one_release_are_different() -> None:
     verdict, reason, _ = judge(arms(migrated=result(NEW, layers(), losses=(6.5, 6.25, 6.0, 5.50001))))
     assert verdict == DIFFERENT
@@ -230,6 +235,7 @@ def test_numbers_that_change_with_the_release_are_placed() -> None:
         ({"legacy_target": failed(NEW), "legacy_source": None}, INCONCLUSIVE, "the old text ran on no release"),
         ({"migrated": failed(NEW)}, DIFFERENT, "the migrated text crashed on 0.19.2: AssertionError: no"),
         ({"migrated": failed(NEW)}, DIFFERENT, "; the old text ran on 0.17.1 and 0.19.2"),
+        ({"migrated": failed(NEW), "legacy_target": None}, DIFFERENT, "no; the old text ran on 0.17.1"),
         (
             {"migrated": failed(NEW), "legacy_target": failed(NEW)},
             DIFFERENT,
@@ -358,7 +364,9 @@ def test_what_runs_outside_graphs_is_compared() -> None:
     more = replace(right, ranks=(replace(right.ranks[0], eager=({"TransformerLayer": 0, "SelfAttention": 4},) * 4),))
     verdict, reason, _ = judge(arms(migrated=more))
     assert verdict == DIFFERENT
-    assert "outside graphs run " in reason
+    assert reason.endswith("outside graphs run 0 TransformerLayer against 0 TransformerLayer, 4 SelfAttention a step")
+    nothing = replace(right, ranks=(replace(right.ranks[0], eager=({},) * 4),))
+    assert judge(arms(migrated=nothing))[1].endswith("outside graphs run 0 TransformerLayer against none a step")
     unseen = replace(right, ranks=(replace(right.ranks[0], eager=()),))
     assert judge(arms(migrated=unseen))[0] == EQUIVALENT
 
@@ -395,6 +403,11 @@ def test_a_release_that_computes_otherwise_is_placed_without_its_generators() ->
     assert verdict == EQUIVALENT_BUT
     assert reason.endswith("by at most 1.8e-04 (graphs of 0.19.2 equal eager)")
     assert "an eager arm did not run: out of memory" in notes
+
+
+def test_verdicts_are_words_that_scripts_can_compare() -> None:
+    words = ("equivalent", "equivalent, but", "different", "inconclusive")
+    assert words == (EQUIVALENT, EQUIVALENT_BUT, DIFFERENT, INCONCLUSIVE)
 
 
 def test_exit_status() -> None:

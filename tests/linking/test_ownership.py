@@ -1,0 +1,50 @@
+"""Whose settings a text is, where aliases use it at several places."""
+
+from __future__ import annotations
+
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking import ecosystems
+from cgmigrate.linking.ownership import Owner, owned_sites
+
+SETTINGS = "&m\n    enable_cuda_graph: true\n"
+
+
+def owner_of(text: str) -> Owner:
+    """The owner of the first site of a text."""
+    document = YamlDocument(text)
+    return owned_sites(document.sites, document.top_level, ecosystems.load())[1][0]
+
+
+def name_of(owner: Owner) -> str:
+    return owner.ecosystem.name if owner.ecosystem else ""
+
+
+def test_a_text_at_two_places_of_one_owner_has_that_owner() -> None:
+    owner = owner_of(f"policy:\n  megatron_cfg: {SETTINGS}teacher:\n  megatron_cfg: *m\n")
+    assert (name_of(owner), owner.conflict) == ("NeMo-RL", "")
+
+
+def test_a_text_at_places_of_two_owners_has_a_conflict() -> None:
+    owner = owner_of(f"policy:\n  megatron_cfg: {SETTINGS}actor:\n  override_transformer_config: *m\n")
+    assert name_of(owner) == "NeMo-RL"
+    assert owner.conflict == (
+        "its text is also used at actor.override_transformer_config, which belongs to "
+        "an override of TransformerConfig (verl, slime)"
+    )
+
+
+def test_a_place_with_an_owner_decides_for_one_where_only_names_do() -> None:
+    template = "template: &m\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n"
+    assert name_of(owner_of(template)) == "megatron-core's TransformerConfig"
+    assert name_of(owner_of(f"{template}policy:\n  megatron_cfg: *m\n")) == "NeMo-RL"
+
+
+def test_a_place_with_an_owner_decides_for_one_without() -> None:
+    template = "template: &m\n  enable_cuda_graph: true\n"
+    assert name_of(owner_of(template)) == ""
+    assert name_of(owner_of(f"{template}policy:\n  megatron_cfg: *m\n")) == "NeMo-RL"
+
+
+def test_a_place_without_an_owner_decides_nothing() -> None:
+    owner = owner_of(f"policy:\n  megatron_cfg: {SETTINGS}notes:\n  copy: *m\n")
+    assert (name_of(owner), owner.conflict) == ("NeMo-RL", "")
