@@ -23,6 +23,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from cgmigrate.cli.commands import main
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 
 # As a script, the tests are not on the path.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -78,8 +79,10 @@ def _hash(text: str) -> str:
 
 def package_summary(folder: Path) -> dict[str, Any]:
     """The counts by rule of a package, and the two hashes of each file that has diagnostics or is rewritten."""
-    report = json.loads(output_of(folder, "check", "--format", "json", ".").rpartition("exit status")[0])
-    diff = output_of(folder, "fix", "--diff", ".")
+    # Their own pins are not in the package, and those of the folder around it are another project's.
+    releases = ("--from", str(LAST_OLD), "--to", str(NEWEST))
+    report = json.loads(output_of(folder, "check", *releases, "--format", "json", ".").rpartition("exit status")[0])
+    diff = output_of(folder, "fix", *releases, "--diff", ".")
     diagnostics = report["findings"]
     places: dict[str, list[str]] = {}
     for one in diagnostics:

@@ -13,6 +13,7 @@ from cgmigrate.documents.sites import Document
 from cgmigrate.lint.diagnostics import Fix, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place
 from cgmigrate.lint.site_diagnostics import Outcome, SiteReport
+from cgmigrate.lint.supported_releases import unsupported
 from cgmigrate.lint.withholding import Limits, PlaceOfFix, Withheld, withheld
 from cgmigrate.text.spans import Span
 
@@ -51,7 +52,8 @@ def candidates_of(
         fix = Fix(_id(f"{name}\0{seen[name]}"), edit_set.applicability, paths, edit_set.because)
         candidate = Candidate(edit_set, fix)
         places = [(place, limits[number]) for number, place in _settled_by(candidate, group, cases, limits)]
-        candidates.append(replace(candidate, withheld=withheld(places)))
+        withheld_by = withheld(places) or unsupported(edit_set, group, cases, limits)
+        candidates.append(replace(candidate, withheld=withheld_by))
     return candidates
 
 

@@ -105,11 +105,15 @@ class FileContexts:
     def context(self, path: str) -> Context:
         """Return the releases, rules and ecosystems for a file; the pins of the nearest project apply."""
         file = self.options_of(path)
-        resolution = self._with_origin(path, self._resolution(os.path.dirname(path), file.options))
+        resolution = self.resolution(path)
         if (resolution, file) not in self._contexts:
             self.notes += [note for note in resolution.notes if note not in self.notes]
             self._contexts[resolution, file] = self._context(file, resolution)
         return self._contexts[resolution, file]
+
+    def resolution(self, path: str) -> Resolution:
+        """Return the source and target release for a file, with their origins."""
+        return self._with_origin(path, self._resolution(os.path.dirname(path), self.options_of(path).options))
 
     def catalogue_of(self, path: str) -> Catalogue:
         """Return the settings that files like one may have."""

@@ -14,7 +14,8 @@ from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
 from cgmigrate.lint.related_files import RelatedFiles
-from cgmigrate.lint.withholding import Limits
+from cgmigrate.lint.withholding import Limits, Support
+from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
 
@@ -109,7 +110,19 @@ class Planner:
             self.outside(file.path),
             is_in_run=self.is_in_run(file.path),
             command=self._command,
+            support=partial(self._support, file.path),
         )
+
+    def _support(self, path: str) -> Support | None:
+        """Return the older releases that the project of a file has to run on, None if there are none."""
+        resolution = self.contexts.resolution(path)
+        releases = tuple(release for release in resolution.may_run_on if release < SPLIT_IN)
+        if not releases or resolution.target < SPLIT_IN:
+            return None
+        if resolution.declared:
+            return Support(releases, resolution.declared)
+        shim = self.related.release_shim(path)
+        return Support(releases, f"{shim} is written for several releases") if shim else None
 
     def is_in_run(self, path: str) -> bool:
         """Return whether a file is one of the run."""

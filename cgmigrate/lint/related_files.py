@@ -36,6 +36,7 @@ class RelatedFiles:
     _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
     _projects: dict[str, str | None] = field(default_factory=dict)
     """By folder."""
+    _shims: dict[str | None, str] = field(default_factory=dict)
     _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
@@ -157,6 +158,15 @@ class RelatedFiles:
             with_parents = {path: names for path, names in children.items() if names}
             self._merged_into = merged_into(with_parents, [source.path for source in self.sources], builds_on)
         return self._merged_into
+
+    def release_shim(self, path: str) -> str:
+        """Return the place of code, in the project around a file, that is written for several releases."""
+        from cgmigrate.linking.release_shims import release_shim
+
+        top = self._project_of(path)
+        if top not in self._shims:
+            self._shims[top] = release_shim(top, self._python_below(top), self.catalogue_of(path))
+        return self._shims[top]
 
     def _readers_of_keys(self, path: str, catalogue: Catalogue) -> Mapping[str, KeyReader]:
         """Return old name → code that reads it by name, in the project around a file.

@@ -11,10 +11,23 @@ from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.lint.suppressions import SuppressionComments
+    from cgmigrate.megatron.releases import Release
 
 
 def _all_rules(_code: str) -> bool:
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The releases that a project supports, and what shows it: a requirement or code, with its place."""
+
+    releases: tuple[Release, ...]
+    origin: str
+
+
+def _no_support() -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,8 @@ class Limits:
     """Whether the file is among the paths. No other file is written."""
     command: Callable[[Iterable[str]], str] = "cgmigrate fix {}".format
     """Returns the command that fixes some files."""
+    support: Callable[[], Support | None] = _no_support
+    """Returns the older releases that the project has to run on, None if there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ def test_requirements_that_disagree_leave_the_first_and_a_note(project: Path) ->
 def test_every_requirements_file_counts(project: Path, name: str) -> None:
     path = write(project / name, "megatron-core==0.17.1\n")
     assert find_pin(project) == (
-        Pin(path.resolve(), 1, "megatron-core==0.17.1", Release(0, 17), Release(0, 17)),
+        Pin(path.resolve(), 1, "megatron-core==0.17.1", Release(0, 17), Release(0, 17), frozenset({Release(0, 17)})),
         (),
     )
 
@@ -660,7 +660,8 @@ def test_resolve(
 
 
 def test_resolve_with_nothing_to_go_by(project: Path) -> None:
-    assert resolve(project, None, None) == Resolution(Release(0, 17), NEWEST, "the default", "the default", ())
+    nothing = Resolution(Release(0, 17), NEWEST, "the default", "the default", (), may_run_on=(Release(0, 17),))
+    assert resolve(project, None, None) == nothing
 
 
 def test_resolve_refuses_a_source_newer_than_the_target(project: Path) -> None:

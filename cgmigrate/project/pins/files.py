@@ -22,7 +22,7 @@ class Pin:
     """A requirement on megatron-core, with the oldest and the newest known release that it admits.
 
     ``line`` is 1-based. ``text`` is the requirement as written, or ``megatron-core==VERSION`` for a lock file or a
-    source tree.
+    source tree. ``admitted`` are all releases that it admits.
     """
 
     path: Path
@@ -30,6 +30,7 @@ class Pin:
     text: str
     oldest: Release
     newest: Release
+    admitted: frozenset[Release] = frozenset()
 
 
 class Problem(NamedTuple):
@@ -160,4 +161,4 @@ def _is_usable(path: Path, requirement: Requirement, report: PinReport) -> bool:
 def _pin(path: Path, line: int, text: str, admitted: frozenset[Release]) -> Pin:
     # An open range installs a published release; the main branch counts only if nothing else is admitted.
     releases = admitted.intersection(KNOWN) or admitted
-    return Pin(path, line, text, min(releases), max(releases))
+    return Pin(path, line, text, min(releases), max(releases), releases)

@@ -18,6 +18,7 @@ from cgmigrate.project.pins.package_info import FILE_NAME
 from cgmigrate.project.pins.pyproject import read_pyproject
 from cgmigrate.project.pins.requirement_files import read_requirement_file
 from cgmigrate.project.pins.setup_cfg import read_setup_cfg
+from cgmigrate.project.pins.setup_py import read_setup_py
 from cgmigrate.project.pins.submodules import read_gitmodules
 
 _LOCK_FILES = ("uv.lock", "poetry.lock")
@@ -28,6 +29,7 @@ _PROJECT_FILES = {
     ".gitmodules": PinFormat(read_gitmodules),
     "pyproject.toml": PinFormat(read_pyproject),
     "setup.cfg": PinFormat(read_setup_cfg),
+    "setup.py": PinFormat(read_setup_py),
 }
 _REQUIREMENTS = PinFormat(read_requirement_file)
 _CONDA = PinFormat(read_conda_environment)

@@ -9,7 +9,8 @@ from pathlib import Path
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, SPLIT_IN, Release
 from cgmigrate.megatron.versions import ReleaseError
 from cgmigrate.project.pins.files import OpaquePin, Pin
-from cgmigrate.project.pins.search import find_pin, place_of
+from cgmigrate.project.pins.packages import is_declared_to_users
+from cgmigrate.project.pins.search import ProjectPin, find_pin, place_of
 
 DEFAULT = "the default"
 
@@ -23,6 +24,10 @@ class Resolution:
     source_from: str
     target_from: str
     notes: tuple[str, ...]
+    may_run_on: tuple[Release, ...] = ()
+    """The releases that the project may run on, empty if options, an exact pin or a lock file decide."""
+    declared: str = ""
+    """The requirement that declares these releases to the users of a package, with its place."""
 
     def __str__(self) -> str:
         return f"from {self.source} ({self.source_from}) to {self.target} ({self.target_from})"
@@ -53,13 +58,28 @@ def resolve(directory: Path, source: Release | None, target: Release | None) -> 
             last, last_from = NEWEST, DEFAULT
 
     notes = list(project.notes)
+    may_run_on, declared = _supported(project, first, place) if target is None else ((), "")
     if project.opaque and (pin is None or pin.oldest < pin.newest):
         assumed = {} if source is not None else {"--from": first}
         assumed |= {} if target is not None else {"--to": last}
         notes.append(_note_on_opaque_pin(project.opaque, directory, assumed))
-    if pin and target is None:
+    if pin and target is None and not declared:
         notes += _notes_on_target(pin, place, last)
-    return Resolution(first, last, first_from, last_from, tuple(notes))
+    return Resolution(first, last, first_from, last_from, tuple(notes), may_run_on, declared)
+
+
+def _supported(project: ProjectPin, source: Release, place: str) -> tuple[tuple[Release, ...], str]:
+    """Return the releases that a project may run on, and the requirement that declares them, empty if none does.
+
+    A pin that names no release (a git revision) or a single one decides on what the project runs.
+    """
+    pin = project.pin
+    if project.opaque is not None or (pin is not None and pin.oldest == pin.newest):
+        return (), ""
+    if pin is None:
+        return (source,), ""
+    is_declared = pin.oldest < SPLIT_IN <= pin.newest and is_declared_to_users(pin)
+    return tuple(sorted(pin.admitted)), f"{place}: {pin.text}" if is_declared else ""
 
 
 def _pinned_source(pin: Pin | None, place: str) -> tuple[Release, str]:

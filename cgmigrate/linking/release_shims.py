@@ -1,0 +1,74 @@
+"""Code that is written for several releases of megatron-core: it tests which names of the settings exist.
+
+Such code is a ``try`` that imports a class of the new scopes, or a condition on the release with the new names in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Iterator
+
+from cgmigrate.documents.python.name_resolution import MODULE_CLASS
+from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_in
+from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.values import INFERENCE_CLASS
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.text.encoding import decode
+from cgmigrate.text.files import read_bytes
+
+_NEW_CLASSES = frozenset((MODULE_CLASS, INFERENCE_CLASS))
+
+
+def release_shim(top: str | None, sources: Iterable[tuple[str, bytes]], catalogue: Catalogue) -> str:
+    """Return the place of code that is written for several releases, empty if there is none.
+
+    ``top`` is the folder to search, None where there is none; ``sources`` are Python files that the run has read.
+    """
+    from cgmigrate.project.checkout import tracked_python
+
+    names = sorted((catalogue.newer_names & catalogue.captures) | _NEW_CLASSES)
+    texts = dict(sources)
+    for path in sorted({*texts, *(tracked_python(top, "|".join(names)) if top else ())}):
+        if not is_part_of_megatron(os.path.abspath(path)) and (
+            line := _shim_in(path, texts.get(path), catalogue, names)
+        ):
+            return f"{path}:{line}"
+    return ""
+
+
+def _shim_in(path: str, data: bytes | None, catalogue: Catalogue, names: list[str]) -> int:
+    """Return the first line of a file that is written for several releases, 0 if there is none."""
+    try:
+        text, _ = decode(read_bytes(path) if data is None else data)
+        if not any(name in text for name in names):
+            return 0
+        source = Source(text, catalogue)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    return min(_shims(source, frozenset(names)), default=0)
+
+
+def _shims(source: Source, names: frozenset[str]) -> Iterator[int]:
+    for node in source.walk():
+        match node:
+            case ast.Try(body=body):
+                is_shim = _names_one(names, body) and bool(caught_for_releases(node, source.catalogue))
+            case ast.If(test=test) | ast.IfExp(test=test):
+                is_shim = bool(release_check_in(test, source.catalogue)) and _names_one(names, [node])
+            case _:
+                continue
+        if is_shim:
+            yield node.lineno
+
+
+def _names_one(names: frozenset[str], nodes: Iterable[ast.AST]) -> bool:
+    """Return whether code has one of some names: of a setting, an attribute, an import, or a text."""
+    words = (
+        getattr(part, word, None)
+        for node in nodes
+        for part in ast.walk(node)
+        for word in ("attr", "id", "arg", "name", "value")
+    )
+    return any(isinstance(word, str) and word in names for word in words)

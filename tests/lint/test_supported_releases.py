@@ -1,0 +1,175 @@
+"""Projects that support releases of megatron-core before 0.18 as well are not moved to the new names alone."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from cgmigrate.linking.release_shims import release_shim
+from cgmigrate.megatron.catalogue import load
+from cgmigrate.megatron.releases import NEWEST
+from tests.support.files import write
+
+Command = Callable[..., Result]
+
+SCOPE = "model:\n  megatron:\n    cuda_graph_impl: local\n    cuda_graph_scope: attn\n"
+ENABLE = "model:\n  megatron:\n    enable_cuda_graph: true\n"
+CODE = "from megatron.core.transformer import TransformerConfig\n\n\ndef config():\n    return TransformerConfig({})\n"
+LIBRARY = '[build-system]\nrequires = ["hatchling"]\n\n[project]\nname = "library"\ndependencies = ["{}"]\n'
+SETUP = 'from setuptools import setup\n\nsetup(name="library", install_requires=["{}"])\n'
+SETUP_CFG = "[metadata]\nname = library\n[options]\ninstall_requires =\n    {}\n"
+SHIM = """\
+try:
+    from megatron.core.transformer.enums import CudaGraphModule
+except ImportError:
+    CudaGraphModule = None
+"""
+RANGE = "megatron-core>=0.17"
+
+
+def fix(cgmigrate: Command, *words: str) -> tuple[str, str]:
+    """Return the text of a.yaml after a fix, and the report."""
+    result = cgmigrate("fix", *words, ".")
+    return Path("a.yaml").read_text(), result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("pyproject.toml", LIBRARY, "pyproject.toml:6"),
+        ("setup.cfg", SETUP_CFG, "setup.cfg:5"),
+        ("setup.py", SETUP, "setup.py:3"),
+        ("pyproject.toml", '[tool.poetry]\nname = "x"\n[tool.poetry.dependencies]\nmegatron-core = ">=0.17"\n', ""),
+    ],
+    ids=["pyproject", "setup.cfg", "setup.py", "poetry"],
+)
+def test_a_range_of_a_package_withholds_the_fix(
+    project: Path, cgmigrate: Command, name: str, text: str, place: str
+) -> None:
+    write(name, text.replace("{}", RANGE))
+    write("a.yaml", SCOPE)
+    after, report = fix(cgmigrate)
+    assert after == SCOPE
+    assert "blocked by: the project supports megatron-core 0.17 as well (" in report
+    assert f"({place}: {RANGE})" in report or not place
+    assert f"run with `--from 0.17 --to {NEWEST}` and raise the requirement to >=0.18" in report
+    assert "the rewritten files need megatron-core" not in report
+
+
+def test_the_requirements_of_a_package_are_its_own(project: Path, cgmigrate: Command) -> None:
+    write("requirements.txt", RANGE + "\n")
+    write("setup.py", "from setuptools import setup\n\nsetup(install_requires=open('requirements.txt').readlines())\n")
+    write("a.yaml", SCOPE)
+    assert fix(cgmigrate)[0] == SCOPE
+
+
+def application(project: Path, kind: str) -> None:
+    """Write an application whose release is decided."""
+    pyproject = LIBRARY.replace("{}", RANGE)
+    lock = 'version = 1\n\n[[package]]\nname = "megatron-core"\nversion = "0.19.2"\n'
+    files = {
+        "requirements": {"requirements.txt": RANGE + "\n"},
+        "lock": {"pyproject.toml": pyproject, "uv.lock": lock},
+        "not a package": {"pyproject.toml": pyproject + "[tool.uv]\npackage = false\n"},
+        "exact": {"pyproject.toml": LIBRARY.replace("{}", "megatron-core==0.19.2")},
+        "raised": {"pyproject.toml": LIBRARY.replace("{}", "megatron-core>=0.18")},
+        "git revision": {
+            "pyproject.toml": pyproject + '[tool.uv.sources]\nmegatron-core = {git = "https://x/y", rev = "abc"}\n'
+        },
+        "no pin": {},
+    }
+    for name, text in files[kind].items():
+        write(name, text)
+
+
+@pytest.mark.parametrize("kind", ["requirements", "lock", "not a package", "exact", "raised", "git revision", "no pin"])
+def test_an_application_is_migrated(project: Path, cgmigrate: Command, kind: str) -> None:
+    application(project, kind)
+    write("a.yaml", SCOPE)
+    assert fix(cgmigrate)[0] == SCOPE.replace("cuda_graph_scope", "cuda_graph_modules")
+
+
+@pytest.mark.parametrize("words", [("--from", "0.17", "--to", "0.19"), ("--to", "0.19")])
+def test_a_target_on_the_command_line_decides(project: Path, cgmigrate: Command, words: tuple[str, ...]) -> None:
+    write("pyproject.toml", LIBRARY.replace("{}", RANGE))
+    write("lib/compat.py", SHIM)
+    write("a.yaml", SCOPE)
+    assert "cuda_graph_modules" in fix(cgmigrate, *words)[0]
+
+
+def test_a_target_in_the_configuration_decides(project: Path, cgmigrate: Command) -> None:
+    write("pyproject.toml", LIBRARY.replace("{}", RANGE) + '[tool.cgmigrate]\nfrom = "0.17"\nto = "0.19"\n')
+    write("a.yaml", SCOPE)
+    assert "cuda_graph_modules" in fix(cgmigrate)[0]
+
+
+def test_a_fix_that_every_release_reads_is_written(project: Path, cgmigrate: Command) -> None:
+    write("pyproject.toml", LIBRARY.replace("{}", RANGE))
+    write("a.yaml", ENABLE)
+    assert fix(cgmigrate)[0] == "model:\n  megatron:\n    cuda_graph_impl: local\n"
+
+
+def test_a_release_without_the_implementation_withholds_that_fix_too(project: Path, cgmigrate: Command) -> None:
+    write("pyproject.toml", LIBRARY.replace("{}", "megatron-core>=0.14"))
+    write("a.yaml", ENABLE)
+    after, report = fix(cgmigrate)
+    assert after == ENABLE
+    assert "the project supports megatron-core 0.14 as well (pyproject.toml:6: megatron-core>=0.14)" in report
+
+
+def test_a_range_below_the_new_names_needs_no_reason(project: Path, cgmigrate: Command) -> None:
+    write("pyproject.toml", LIBRARY.replace("{}", "megatron-core>=0.15,<0.18"))
+    write("a.yaml", SCOPE)
+    assert "supports megatron-core" not in fix(cgmigrate)[1]
+
+
+def test_code_is_withheld_as_well(project: Path, cgmigrate: Command) -> None:
+    write("pyproject.toml", LIBRARY.replace("{}", RANGE))
+    code = CODE.replace("{}", 'cuda_graph_impl="local", cuda_graph_scope="attn"')
+    code += "\n\ndef scope(config):\n    return getattr(config, 'cuda_graph_scope')\n"
+    write("a.py", code)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert Path("a.py").read_text() == code
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (SHIM, 1),
+        ("import megatron.core as m\n\nNEW = {'cuda_graph_modules': 1} if m.__version__ >= '0.18' else {}\n", 3),
+        ("def f(c):\n    if hasattr(c, 'cuda_graph_modules'):\n        c.cuda_graph_modules = []\n", 2),
+        ("from megatron.core.transformer.enums import CudaGraphModule\n", 0),
+        ("def f(c):\n    if c.cuda_graph_modules:\n        return 1\n", 0),
+        ("try:\n    import apex\nexcept ImportError:\n    apex = None\nx = 'cuda_graph_modules'\n", 0),
+        ("try:\n    from megatron.core import x\nexcept ImportError:\n    x = None\n", 0),
+    ],
+)
+def test_code_for_several_releases_is_recognised(code: str, line: int) -> None:
+    shim = release_shim(None, [("compat.py", code.encode())], load())
+    assert shim == (f"compat.py:{line}" if line else "")
+
+
+@pytest.mark.parametrize("pin", ["", "requirements.txt"])
+def test_code_for_several_releases_withholds_the_fix(project: Path, cgmigrate: Command, pin: str) -> None:
+    (project / ".git/HEAD").unlink()
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    write("lib/compat.py", SHIM)
+    if pin:
+        write(pin, RANGE + "\n")
+    write("conf/a.yaml", SCOPE)
+    subprocess.run(["git", "add", "."], check=True)
+    report = cgmigrate("fix", "conf").stdout
+    assert Path("conf/a.yaml").read_text() == SCOPE
+    assert "supports megatron-core 0.17 as well (lib/compat.py:1 is written for several releases)" in report
+
+
+def test_a_folder_with_a_pin_of_its_own_is_another_project(project: Path, cgmigrate: Command) -> None:
+    write("lib/compat.py", SHIM)
+    write("examples/requirements.txt", RANGE + "\n")
+    write("examples/a.yaml", SCOPE)
+    cgmigrate("fix", ".")
+    assert "cuda_graph_modules" in Path("examples/a.yaml").read_text()
