@@ -13,12 +13,12 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 Config = dict[str, Any]
 
 
-def load_nemo_rl(path: Path, overrides: Sequence[str] = ()) -> Config:
+def load_nemo_rl(path: Path, overrides: Sequence[str] = (), resolve: bool = True) -> Config:
     """Load a file as NeMo-RL's ``load_config`` and ``parse_hydra_overrides`` do (``nemo_rl/utils/config.py``)."""
     config = _nemo_rl(path)
     for override in overrides:
         _apply_override(config, override)
-    return _plain(config)
+    return _plain(config, resolve)
 
 
 def _nemo_rl(path: Path) -> DictConfig:
@@ -98,8 +98,8 @@ def _apply_override(config: DictConfig, override: str) -> None:
     OmegaConf.update(config, name.lstrip("+"), yaml.safe_load(value), merge=True, force_add=True)
 
 
-def _plain(config: DictConfig) -> Config:
-    result = OmegaConf.to_container(config, resolve=True)
+def _plain(config: DictConfig, resolve: bool = True) -> Config:
+    result = OmegaConf.to_container(config, resolve=resolve)
     assert isinstance(result, dict)
     return {str(key): value for key, value in result.items()}
 
