@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import load_yaml, rules_folder
 from cgmigrate.megatron.types import Reader
 
@@ -44,6 +45,10 @@ class Ecosystem:
     id: str = ""
     by_name: bool = False
     """Whether the settings of the catalogue that no other system has are its own, wherever they are."""
+    package: str = ""
+    """The package that reads the settings by their names, empty if that is megatron-core itself."""
+    unread_up_to: Release | None = None
+    """The newest release of the package that does not read the new names, None if every release reads them."""
 
     def conditions(self, in_code: bool) -> Sequence[Mapping[str, Any]]:
         """Return the alternatives of which one identifies the owner; each is test → expected value."""
@@ -91,4 +96,10 @@ def _read(path: Path) -> Ecosystem:
         by_name=data.get("by-name", False),
         section=tuple(filter(None, data.get("section", "").split("."))),
         id=path.stem,
+        package=data.get("package", ""),
+        unread_up_to=_release(data.get("unread-up-to")),
     )
+
+
+def _release(text: str | None) -> Release | None:
+    return Release(*map(int, text.split("."))) if text else None

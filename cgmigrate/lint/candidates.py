@@ -13,7 +13,7 @@ from cgmigrate.documents.sites import Document
 from cgmigrate.lint.diagnostics import Fix, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place
 from cgmigrate.lint.site_diagnostics import Outcome, SiteReport
-from cgmigrate.lint.supported_releases import unsupported
+from cgmigrate.lint.supported_releases import unread, unsupported
 from cgmigrate.lint.withholding import Limits, PlaceOfFix, Withheld, withheld
 from cgmigrate.text.spans import Span
 
@@ -53,6 +53,7 @@ def candidates_of(
         candidate = Candidate(edit_set, fix)
         places = [(place, limits[number]) for number, place in _settled_by(candidate, group, cases, limits)]
         withheld_by = withheld(places) or unsupported(edit_set, group, cases, limits)
+        withheld_by = withheld_by or unread(edit_set, group, limits)
         candidates.append(replace(candidate, withheld=withheld_by))
     return candidates
 

@@ -15,7 +15,7 @@ from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
 from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.lint.withholding import Limits, Support
-from cgmigrate.megatron.releases import SPLIT_IN
+from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
 
@@ -111,6 +111,7 @@ class Planner:
             is_in_run=self.is_in_run(file.path),
             command=self._command,
             support=partial(self._support, file.path),
+            pinned_up_to=partial(_pinned_up_to, file.path),
         )
 
     def _support(self, path: str) -> Support | None:
@@ -266,3 +267,11 @@ class Planner:
 
     def _examined(self, file: OpenedFile) -> ExaminedFile:
         return examine(file.path, file.document, self.contexts.context(file.path))
+
+
+def _pinned_up_to(path: str, package: str, newest: Release) -> str:
+    from pathlib import Path
+
+    from cgmigrate.project.pins.package_pins import pinned_up_to
+
+    return pinned_up_to(Path(path).parent, package, newest)

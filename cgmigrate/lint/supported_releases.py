@@ -1,10 +1,14 @@
-"""Older releases that a project has to run on: a fix must keep what they capture, or it is withheld."""
+"""Releases that a project has to run on: a fix must keep what they capture, or it is withheld.
+
+They are older ones of megatron-core, and the pinned one of a package that reads the settings by their names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from cgmigrate.documents.sites import Document
+from cgmigrate.documents.syntax import Syntax, syntax_of
 from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place
 from cgmigrate.lint.withholding import Limits, Support, Withheld
@@ -23,6 +27,29 @@ def unsupported(
         release = _first_lost(edit_set, number, group, cases, support.releases) if support else None
         if support is not None and release is not None:
             return _withheld(support, release, group.files[number].context.target)
+    return None
+
+
+def unread(edit_set: EditSet, group: Group, limits: Sequence[Limits]) -> Withheld | None:
+    """Return why a set is withheld since the pinned release of a package does not read the names that it writes.
+
+    Where code of the project reads them, it changes with the set, and no pin decides.
+    """
+    if any(syntax_of(group.files[number].path) is Syntax.PYTHON for number in edit_set.files):
+        return None
+    for (number, index), own in edit_set.rewrites.items():
+        file = group.files[number]
+        site = file.document.sites[index] if index < len(file.document.sites) else None
+        owner = file.owners[index].ecosystem if site is not None else None
+        if site is None or owner is None or owner.unread_up_to is None or own.keys() <= site.own.keys():
+            continue
+        if pin := limits[number].pinned_up_to(owner.package, owner.unread_up_to):
+            names = ", ".join(f"`{name}`" for name in own if name not in site.own)
+            return Withheld(
+                f"{owner.package} reads {names} only after its release {owner.unread_up_to}, and this project pins an "
+                f"older one ({pin})",
+                f"raise the pin of {owner.package} first, or keep the settings as they are",
+            )
     return None
 
 

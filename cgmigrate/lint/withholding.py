@@ -30,6 +30,10 @@ def _no_support() -> None:
     return None
 
 
+def _no_pin(_package: str, _newest: Release) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a user allows in one file. ``enabled`` says which rules are reported there.
@@ -47,6 +51,8 @@ class Limits:
     """Returns the command that fixes some files."""
     support: Callable[[], Support | None] = _no_support
     """Returns the older releases that the project has to run on, None if there are none."""
+    pinned_up_to: Callable[[str, Release], str] = _no_pin
+    """Returns the pin of a package that admits nothing newer than a release, with its place; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,22 @@ from cgmigrate.project.pins.toml_tables import load_toml, table
 
 def read_lock_file(text: str) -> Iterator[Requirement]:
     """Yield the locked versions of megatron-core. Raises ValueError."""
+    for line, package in locked_packages(text, NAME):
+        yield from _read_package(package, line)
+
+
+def locked_packages(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the packages with a name, a regular expression, each with the line of its version. Raises ValueError."""
     # Lock files have megabytes, and tomllib parses about one of them a second: only the needed blocks are parsed.
     starts = [match.start() for match in re.finditer(r"^\[\[package\]\]", text, re.MULTILINE)]
     if not starts:
         load_toml(text)
-    name = re.compile(rf"^name\s*=\s*[\"']{NAME}[\"']", re.MULTILINE | re.IGNORECASE)
+    named = re.compile(rf"^name\s*=\s*[\"']{name}[\"']", re.MULTILINE | re.IGNORECASE)
     for (start, end), line in zip(pairwise([*starts, len(text)]), lines_at(text, starts), strict=True):
         block = text[start:end]
-        if (match := name.search(block)) is not None:
+        if (match := named.search(block)) is not None:
             version = re.search(r"^version\s*=", block, re.MULTILINE) or match
-            yield from _read_package(_load_block(block, line), line + block.count("\n", 0, version.start()))
+            yield line + block.count("\n", 0, version.start()), _load_block(block, line)
 
 
 def _load_block(block: str, line: int) -> dict[str, Any]:
