@@ -122,6 +122,8 @@ class Site:
     of_built_model: bool = False
     linked: tuple[int, ...] = ()
     uncertain: bool = False
+    overrides_around: bool = False
+    """Whether the last site that it inherits from is that of the mapping around it, which its owner overrides."""
 
     @property
     def own(self) -> dict[str, object]:

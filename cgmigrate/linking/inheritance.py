@@ -1,13 +1,15 @@
 """Effective settings: what a site has together with the sites it is merged from.
 
-YAML's anchors and merge keys for now. A site's own settings win over what it merges, the nearest
-source over farther ones. Rewriting has to go the other way: what must a site write itself, so that
-together with what its sources will say it has the settings that it should have?
+In one file, YAML's anchors and merge keys: a site's own settings win over what it merges, the nearest
+source over farther ones. Across files, a stack: the sites that are merged before a site, and those after it.
+Rewriting has to go the other way: what must a site write itself, so that together with what its sources will say it
+has the settings that it should have?
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from cgmigrate.documents.changes import same
 from cgmigrate.documents.sites import Site
@@ -15,21 +17,62 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings
 
 
-def effective(sites: Sequence[Site]) -> dict[int, Settings]:
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The sites of other files that are merged with a site, by index, in the order in which they are merged."""
+
+    below: tuple[int, ...] = ()
+    above: tuple[int, ...] = ()
+
+
+Stacks = Mapping[int, Stack]
+"""The stack of each site that is merged with sites of other files, by index."""
+NO_STACKS: Stacks = {}
+_NO_STACK = Stack()
+
+
+def effective(sites: Sequence[Site], stacks: Stacks = NO_STACKS) -> dict[int, Settings]:
     """Return each site's settings after merging, by index."""
-    return effective_in(sites, list(_sources_first(sites)), {})
+    return effective_in(sites, list(_sources_first(sites)), {}, stacks)
 
 
-def effective_in(sites: Sequence[Site], component: Sequence[int], own: Mapping[int, Settings]) -> dict[int, Settings]:
+def effective_in(
+    sites: Sequence[Site], component: Sequence[int], own: Mapping[int, Settings], stacks: Stacks = NO_STACKS
+) -> dict[int, Settings]:
     """Return the settings after merging of one component's sites, with other own settings for some."""
+    done = contributions(sites, component, own)
+    if not stacks:
+        return done
+    return {index: _in_stack(stacks.get(index, _NO_STACK), done[index], done) for index in component}
+
+
+def contributions(sites: Sequence[Site], component: Sequence[int], own: Mapping[int, Settings]) -> dict[int, Settings]:
+    """Return what the sites of one component have in their files, with other own settings for some."""
     done: dict[int, Settings] = {}
     for index in component:
         done[index] = {**_inherited(sites[index], done), **own.get(index, sites[index].own)}
     return done
 
 
-def components(sites: Sequence[Site]) -> list[list[int]]:
-    """Return the sites in groups that share settings, each in order with sources first."""
+def merged(layers: Iterable[int], done: Mapping[int, Settings]) -> Settings:
+    """Return the settings of sites that are merged in order; ``done`` is what each of them has in its file."""
+    settings: dict[str, object] = {}
+    for index in layers:
+        settings.update(done[index])
+    return settings
+
+
+def _in_stack(stack: Stack, own: Settings, done: Mapping[int, Settings]) -> Settings:
+    return {**merged(stack.below, done), **own, **merged(stack.above, done)}
+
+
+def components(
+    sites: Sequence[Site], layers: Iterable[Sequence[int]] = (), stacks: Stacks = NO_STACKS
+) -> list[list[int]]:
+    """Return the sites in groups that share settings, each in order with sources first.
+
+    ``layers`` are sites of several files that are merged into one mapping.
+    """
     group = list(range(len(sites)))
 
     def find(index: int) -> int:
@@ -41,14 +84,21 @@ def components(sites: Sequence[Site]) -> list[list[int]]:
     for site in sites:
         for source in (*site.inherits, *site.linked):
             group[find(site.index)] = find(source)
+    for first, *others in layers:
+        for other in others:
+            group[find(first)] = find(other)
     result: dict[int, list[int]] = {}
-    for index in _sources_first(sites):
+    for index in _sources_first(sites, stacks):
         result.setdefault(find(index), []).append(index)
     return list(result.values())
 
 
 def own_after(
-    sites: Sequence[Site], component: Sequence[int], finals: Mapping[int, Settings], catalogue: Catalogue
+    sites: Sequence[Site],
+    component: Sequence[int],
+    finals: Mapping[int, Settings],
+    catalogue: Catalogue,
+    stacks: Stacks = NO_STACKS,
 ) -> dict[int, Settings]:
     """Return the own settings that give each site of a component its final settings.
 
@@ -58,17 +108,20 @@ def own_after(
     done: dict[int, Settings] = {}
     rewrites: dict[int, Settings] = {}
     for index in component:
-        site = sites[index]
-        inherited = _inherited(site, done)
+        site, stack = sites[index], stacks.get(index, _NO_STACK)
+        in_file = _inherited(site, done)
+        inherited = {**merged(stack.below, done), **in_file}
+        # What is merged over the site has been decided before it, and needs nothing below it.
+        around = {**inherited, **merged(stack.above, done)} if stack.above else inherited
         final = finals[index]
         own = {
             name: value
             for name, value in final.items()
-            if name not in inherited or not same(inherited[name], value) or wrote(site, name, catalogue)
+            if name not in around or not same(around[name], value) or wrote(site, name, catalogue)
         }
         own |= {name: catalogue[name].unset for name in inherited if name not in final and name in catalogue.name_set}
         rewrites[index] = own
-        done[index] = {**inherited, **own}
+        done[index] = {**in_file, **own}
     return rewrites
 
 
@@ -86,8 +139,8 @@ def _inherited(site: Site, done: Mapping[int, Settings]) -> Settings:
     return settings
 
 
-def _sources_first(sites: Sequence[Site]) -> Iterable[int]:
-    """Return the indices of sites, each after those from which it inherits.
+def _sources_first(sites: Sequence[Site], stacks: Stacks = NO_STACKS) -> Iterable[int]:
+    """Return the indices of sites, each after those from which it inherits and those of its stack.
 
     An anchor precedes its aliases in YAML, but a site's own index may be lower than that of a
     mapping inside it.
@@ -102,5 +155,7 @@ def _sources_first(sites: Sequence[Site]) -> Iterable[int]:
         elif index not in seen:
             seen.add(index)
             stack.append((index, True))
-            stack += [(source, False) for source in sites[index].inherits if source not in seen]
+            around = stacks.get(index, _NO_STACK)
+            sources = (*sites[index].inherits, *around.below, *around.above)
+            stack += [(source, False) for source in sources if source not in seen]
     return order

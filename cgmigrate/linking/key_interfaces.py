@@ -19,7 +19,7 @@ from cgmigrate.text.files import MAX_GENERATED
 if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.sites import Site
-    from cgmigrate.linking.merged_files import YamlFiles
+    from cgmigrate.linking.yaml_files import YamlFiles
     from cgmigrate.megatron.catalogue import Catalogue
 
 MOST_FILES = 2_000

@@ -1,369 +1,350 @@
-"""YAML files that a loader merges, where the rule of the merge is known.
+"""Sets of YAML files that loaders merge, and the objects that come of it.
 
-Known are ``defaults:`` with a relative path or a list of them, each merged over the one before, and one key such as
-``extends:`` with a path. The loader merges mappings key by key and replaces everything else, as OmegaConf does. All
-other forms (Hydra's groups, interpolations, ``_override_``) are unknown, and so are files that have them.
+An *object* is one mapping of a composition: the sites of several files at one place, each merged over those before it.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Site
-from cgmigrate.linking.chains import MAY_BUILD, builds_on_of, entries, files_named
-from cgmigrate.text.encoding import decode
-from cgmigrate.text.files import read_bytes
+from cgmigrate.linking.compositions import (
+    Composition,
+    CompositionError,
+    KeyPath,
+    Layer,
+    Unresolved,
+    compositions_of,
+)
+from cgmigrate.linking.inheritance import Stack, Stacks
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.sites import Document
     from cgmigrate.documents.yaml import YamlDocument
     from cgmigrate.documents.yaml.tree import Node
-    from cgmigrate.megatron.catalogue import Catalogue
+    from cgmigrate.linking.yaml_files import YamlFiles
 
-BUILDING_WORDS = ("defaults", "extends", "inherits", "_base_")
-"""Words of a file that may build on others."""
-MOST_FILES = 2_000
-"""Files of one group; beyond this number the group is not known."""
-_EXTENDS = frozenset(("extends", "_extends_", "inherits", "_base_"))
-_PATH = re.compile(r"(?!/)[^${}@\s]+\.ya?ml")
-_INTERPOLATION = re.compile(r"\$\{[^}]*\}")
-_NAME = re.compile(rb"[^\s\"'\[\]{},:]+\.ya?ml\b")
-_ESCAPE = re.compile(rb"\\[xuU]")
-
-KeyPath = tuple[str, ...]
+MOST_FILES = 20_000
+"""Files of one set; beyond this number it is not known what is merged."""
 
 
 @dataclass(frozen=True, slots=True)
-class MayBuild:
-    """A file that may build on others, before it is parsed."""
+class UnknownMerge:
+    """Why it is not known what a file is merged with. ``entry`` is the file that merges, ``named`` what it names."""
+
+    entry: str
+    named: str
+    reason: str
+
+
+class CannotLinkError(Exception):
+    """What a merge does to a setting is not known; ``merge`` says why."""
+
+    def __init__(self, merge: UnknownMerge) -> None:
+        super().__init__(merge.reason)
+        self.merge = merge
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """A file of a composition: its number among the members (-1 for one without settings), and where it goes.
+
+    ``replaces`` are the paths at which it has something else than a mapping: what is below it there is lost.
+    """
+
+    number: int
+    mount: KeyPath
+    replaces: tuple[KeyPath, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergedEntry:
+    """An entry point of a set: a file, and its contributions in the order in which they are merged."""
 
     path: str
-    data: bytes
-    is_unclear: bool
-    """Whether it may name a file in other words than its name: by a link, or with escapes."""
-
-    @classmethod
-    def of(cls, path: str, data: bytes) -> MayBuild:
-        """Return what the bytes of a file show; ``path`` is real."""
-        beside = os.fsencode(os.path.dirname(path))
-        names = set(_NAME.findall(data))
-        links = any(os.path.islink(os.path.join(beside, name)) for name in names if b"\0" not in name)
-        return cls(path, data, links or _ESCAPE.search(data) is not None)
-
-    def may_name(self, stem: bytes, name: re.Pattern[bytes]) -> bool:
-        """Return whether the file may name another one, by the stem of its name and the pattern of that word."""
-        return self.is_unclear or (stem in self.data and name.search(self.data) is not None)
-
-
-@dataclass(slots=True)
-class YamlFiles:
-    """The YAML files that a run may need, each read and parsed once; paths are real."""
-
-    data: dict[str, bytes]
-    """The files of the run that have settings."""
-    others: Callable[[], Iterable[str]]
-    """Lists further files that may build on others, in the run and in its checkouts."""
-    catalogue_of: Callable[[str], Catalogue]
-    """Returns the settings that a file may have."""
-    merged_over: dict[str, str] = field(default_factory=dict)
-    """Path → a file that is merged over it, where more of the merge is not known."""
-    _documents: dict[str, YamlDocument | None] = field(default_factory=dict)
-    _children: list[MayBuild] | None = None
-    _groups: dict[str, MergedFiles | None] = field(default_factory=dict)
-
-    def document(self, path: str) -> YamlDocument | None:
-        """Return the document of a file, None if it cannot be read."""
-        if path not in self._documents:
-            from cgmigrate.documents.syntax import Syntax, document_of
-            from cgmigrate.documents.yaml import YamlDocument
-
-            try:
-                document = document_of(path, decode(self._data(path))[0], Syntax.YAML, self.catalogue_of(path))
-                self._documents[path] = document if isinstance(document, YamlDocument) else None
-            except (OSError, UnicodeDecodeError, RecursionError, MemoryError):
-                self._documents[path] = None
-        return self._documents[path]
-
-    def add(self, path: str, document: Document) -> None:
-        """Add the document of a file that is parsed already."""
-        from cgmigrate.documents.yaml import YamlDocument
-
-        if isinstance(document, YamlDocument):
-            self._documents[path] = document
-
-    def builds_on(self, path: str, data: bytes) -> str:
-        """Return the files that a file builds on, as it names them, empty when there are none."""
-        if not MAY_BUILD.search(data):
-            return ""
-        document = self.document(os.path.realpath(path))
-        return builds_on_of(path, document) if document else ""
-
-    def group_of(self, path: str) -> MergedFiles | None:
-        """Return the files that are merged with one, itself included; None if a rule of a merge is not known."""
-        if path not in self._groups:
-            group = self._find_group(path)
-            self._groups |= dict.fromkeys(group.parents if group else (path,), group)
-        return self._groups[path]
-
-    def known_document(self, path: str) -> YamlDocument | None:
-        """Return the document of a file if it is parsed already."""
-        return self._documents.get(path)
-
-    def forget_group(self, path: str) -> None:
-        """Record that the rules of the merges of a file and its group are not known."""
-        if (group := self._groups.get(path)) is not None:
-            for child, parents in group.parents.items():
-                self.merged_over |= dict.fromkeys(parents, child)
-            self._groups |= dict.fromkeys(group.parents)
-
-    def _data(self, path: str) -> bytes:
-        return self.data[path] if path in self.data else read_bytes(path)
-
-    def _find_group(self, path: str) -> MergedFiles | None:
-        members: dict[str, tuple[str, ...]] = {}
-        waiting = [path]
-        while waiting:
-            at = waiting.pop()
-            if at in members:
-                continue
-            document = self.document(at)
-            parents = parents_of(at, document) if document else None
-            children = None if parents is None else self._children_of(at)
-            if parents is None or children is None or len(members) >= MOST_FILES:
-                return None
-            members[at] = parents
-            waiting += [*parents, *children]
-        return None if _has_cycle(members) else MergedFiles(members)
-
-    def _children_of(self, path: str) -> list[str] | None:
-        """Return the files that are merged over one, None if the rule of such a merge is not known."""
-        stem = os.fsencode(os.path.basename(path).rpartition(".")[0])
-        # A parse takes longer than all of these searches: `model` is in most files, but few name model.yaml.
-        name = re.compile(rb"(?<![\w.-])" + re.escape(stem) + rb"(?![\w-]|\.(?!ya?ml))")
-        result = []
-        for other in self._may_build():
-            child = other.path
-            if child == path or not other.may_name(stem, name) or (document := self.document(child)) is None:
-                continue
-            parents = parents_of(child, document)
-            if parents is not None and path in parents:
-                result.append(child)
-            elif parents is None and _may_name(child, document, path):
-                return None
-        return result
-
-    def _may_build(self) -> Sequence[MayBuild]:
-        if self._children is None:
-            self._children = []
-            for path in sorted({*self.data, *map(os.path.realpath, self.others())}):
-                try:
-                    data = self._data(path)
-                except OSError:
-                    continue
-                if MAY_BUILD.search(data):
-                    self._children.append(MayBuild.of(path, data))
-        return self._children
-
-
-def _may_name(child: str, document: YamlDocument, path: str) -> bool:
-    """Return whether a file may name another one in a form that is not known."""
-    named = entries(builds_on_of(child, document))
-    tails = ["/" + "/".join(part for part in name.split("/") if part not in ("", ".", "..")) for name in named]
-    return any(path.rpartition(".")[0].endswith(tail) for tail in tails)
-
-
-def _has_cycle(members: Mapping[str, Sequence[str]]) -> bool:
-    done: set[str] = set()
-    while True:
-        new = {path for path, parents in members.items() if path not in done and done.issuperset(parents)}
-        if not new:
-            return len(done) < len(members)
-        done |= new
-
-
-def _is_special(document: YamlDocument) -> bool:
-    """Whether a loader does something else than merge, or an interpolation names a setting."""
-    if "_override_" in document.text:
-        return True
-    return any(document.catalogue.is_in(match.group()) for match in _INTERPOLATION.finditer(document.text))
-
-
-def parents_of(path: str, document: YamlDocument) -> tuple[str, ...] | None:
-    """Return the real paths of the files that one is merged over, the last one nearest; None in an unknown form."""
-    if len(document.roots) != 1 or document.roots[0].kind != "map" or _is_special(document):
-        return None if document.builds_on or files_named(path, document.top_level_words) else ()
-    named = [(key.value, value) for key, value in document.roots[0].pairs() if _is_reference(key, value, path)]
-    if not named:
-        return () if not document.builds_on and not files_named(path, document.top_level_words) else None
-    others = [key for key, _ in files_named(path, document.top_level_words) if key != named[0][0]]
-    names = _names(named[0][1])
-    if len(named) > 1 or others or names is None or (named[0][0] != "defaults" and len(names) != 1):
-        return None
-    parents = [os.path.realpath(os.path.join(os.path.dirname(path), name)) for name in names]
-    return tuple(parents) if all(map(os.path.isfile, parents)) and len(set(parents)) == len(parents) else None
-
-
-def _is_reference(key: Node, value: Node, path: str) -> bool:
-    if key.kind != "scalar":
-        return False
-    return key.value == "defaults" or (key.value in _EXTENDS and _names(value) is not None and bool(path))
-
-
-def _names(value: Node) -> list[str] | None:
-    """Return the paths that a value lists, None if it is something else than plain paths."""
-    items = value.items if value.kind == "seq" else [value]
-    plain = all(item.kind == "scalar" and item.alias_of is None and item.tag is None for item in items)
-    names = [item.value for item in items] if plain and value.alias_of is None else []
-    return names if names and all(_PATH.fullmatch(name) for name in names) else None
+    contributions: tuple[Contribution, ...]
+    number: int
+    """The number of its own file among the members, -1 for one without settings."""
+    is_own: bool = True
+    """Whether it is what its file is, and not another reading of it or one with a choice of the command line."""
+    choice: str = ""
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class MergedFiles:
-    """Files that are merged: the parents of each, the last one nearest. Paths are real."""
+class MergedObject:
+    """A mapping of an entry point: the sites that are merged into it, by index, and the one of the entry's own file."""
 
-    parents: Mapping[str, tuple[str, ...]]
+    entry: MergedEntry
+    path: KeyPath
+    layers: tuple[int, ...]
+    own: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedSites:
+    """The sites of several files as one list, and how they are merged; an index is a position in the list."""
+
+    sites: Sequence[Site]
+    objects: Sequence[MergedObject]
+    stacks: Stacks
+
+
+@dataclass(frozen=True, slots=True)
+class MergedSites:
+    """How the sites of several files are merged."""
+
+    entries: Sequence[MergedEntry]
+    deep: bool = True
+    """Whether all loaders surely merge mappings key by key: those that read ``defaults:`` do. One that reads
+    ``extends:`` may replace a mapping as a whole."""
+
+    def shifted(self, offset: int) -> list[MergedEntry]:
+        """Return the entry points where the files have other numbers: each is higher by the offset."""
+        return [
+            replace(
+                entry,
+                number=entry.number + offset if entry.number >= 0 else -1,
+                contributions=tuple(
+                    replace(one, number=one.number + offset) if one.number >= 0 else one for one in entry.contributions
+                ),
+            )
+            for entry in self.entries
+        ]
+
+    def linked(self, sites: Sequence[Sequence[Site]]) -> LinkedSites:
+        """Return the sites of all files with how they are merged; ``sites`` are those of each file."""
+        offsets = [0, *accumulate(map(len, sites))]
+        every = [_moved(site, offsets[number]) for number, of_file in enumerate(sites) for site in of_file]
+        objects = [merged for entry in self.entries for merged in _objects_of(entry, sites, offsets)]
+        stacks: dict[int, Stack] = {}
+        for merged in objects:
+            if merged.own is not None and merged.entry.is_own and merged.own not in stacks:
+                position = len(merged.layers) - 1 - merged.layers[::-1].index(merged.own)
+                stacks[merged.own] = Stack(merged.layers[:position], merged.layers[position + 1 :])
+        return LinkedSites(every, objects, stacks)
+
+
+def _moved(site: Site, offset: int) -> Site:
+    """Return a site with the indices of the list of all files; that of the mapping around it is part of its stack."""
+    inherits = site.inherits[:-1] if site.overrides_around else site.inherits
+    return replace(
+        site,
+        index=site.index + offset,
+        inherits=tuple(index + offset for index in inherits),
+        linked=tuple(index + offset for index in site.linked),
+    )
+
+
+def _objects_of(entry: MergedEntry, sites: Sequence[Sequence[Site]], offsets: Sequence[int]) -> Iterator[MergedObject]:
+    """Yield the objects of one entry point."""
+    layers: dict[KeyPath, list[int]] = {}
+    around: dict[KeyPath, KeyPath] = {}
+    own: dict[KeyPath, int] = {}
+    for contribution in entry.contributions:
+        for path in contribution.replaces:
+            layers |= {known: [] for known in layers if known[: len(path)] == path}
+        for site in sites[contribution.number] if contribution.number >= 0 else ():
+            path, index = contribution.mount + site.path, offsets[contribution.number] + site.index
+            layers.setdefault(path, []).append(index)
+            if site.overrides_around:
+                around[path] = path[:-1]
+            if contribution.number == entry.number:
+                own[path] = index
+    for path, indices in layers.items():
+        below = layers.get(around[path], []) if path in around else []
+        if indices:
+            yield MergedObject(entry, path, tuple(dict.fromkeys((*below, *indices))), own.get(path))
+
+
+# --- the files of a set ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The files with settings of a group, and how their sites inherit from each other. Paths are real."""
+    """The files with settings of a set, by their real paths, and how their sites are merged."""
 
     paths: tuple[str, ...]
     merge: MergedSites
 
 
-def members_of(group: MergedFiles, files: YamlFiles, path: str) -> Members:
-    """Return the files of a group that have settings. Raises CannotLinkError if a merge does more than is known."""
-    documents = {one: document for one in sorted(group.parents) if (document := files.document(one)) is not None}
-    with_settings = [one for one, document in documents.items() if document.sites]
-    if with_settings == [path]:
-        return Members((path,), MergedSites([()]))
-    order = list(documents)
-    check_mergeable(list(documents.values()), [[order.index(parent) for parent in group.parents[one]] for one in order])
-    parents = [[with_settings.index(one) for one in _nearest(group, one, with_settings)] for one in with_settings]
-    deep = all(documents[one].builds_on for one, below in group.parents.items() if below and one in documents)
-    return Members(tuple(with_settings), MergedSites(parents, deep))
+@dataclass
+class MergedFiles:
+    """Finds the sets of files that are merged; each is worked out once."""
+
+    files: YamlFiles
+    _members: dict[str, Members | UnknownMerge] = field(default_factory=dict)
+    _compositions: dict[str, list[Composition] | UnknownMerge] = field(default_factory=dict)
+
+    def members(self, path: str) -> Members:
+        """Return the files with settings that one is merged with, itself included. Raises CannotLinkError."""
+        if path not in self._members:
+            try:
+                members = self._find_members(path)
+                self._members |= dict.fromkeys(members.paths, members)
+            except CannotLinkError as error:
+                self._members[path] = error.merge
+        result = self._members[path]
+        if isinstance(result, UnknownMerge):
+            raise CannotLinkError(result)
+        return result
+
+    def refuse(self, members: Members, merge: UnknownMerge) -> None:
+        """Record that it is not known how some files change together."""
+        self._members |= dict.fromkeys(members.paths, merge)
+
+    def _find_members(self, path: str) -> Members:
+        paths = {path: None}
+        taken: dict[tuple[str, int], Composition] = {}
+        waiting = [path]
+        while waiting:
+            at = waiting.pop()
+            for entry in (at, *self.files.builders_of(at)):
+                for number, composition in enumerate(self._compositions_of(entry, at)):
+                    with_settings = self._with_settings(composition)
+                    if at in with_settings and (entry, number) not in taken:
+                        taken[entry, number] = composition
+                        waiting += [one for one in with_settings if one not in paths]
+                        paths |= dict.fromkeys(with_settings)
+            if len(paths) > MOST_FILES:
+                raise CannotLinkError(UnknownMerge(at, "", "too many files are merged with each other"))
+        return Assembly(self.files, sorted(paths)).members(list(taken.values()))
+
+    def _compositions_of(self, entry: str, path: str) -> list[Composition]:
+        """Return the compositions of an entry point as far as they concern a file. Raises CannotLinkError."""
+        if entry not in self._compositions:
+            try:
+                self._compositions[entry] = compositions_of(entry, self.files)
+            except CompositionError as error:
+                self._compositions[entry] = UnknownMerge(entry, self._named_in(entry), str(error))
+        result = self._compositions[entry]
+        if isinstance(result, UnknownMerge):
+            if self._reached(entry) <= {path}:
+                return [Composition(entry, tuple(dict.fromkeys((Layer(path), Layer(entry)))))]
+            raise CannotLinkError(result)
+        for composition in result:
+            self._check_resolved(composition, path)
+        return result
+
+    def _check_resolved(self, composition: Composition, path: str) -> None:
+        """Check that no file that is not known brings settings that are merged with those of a file."""
+        unresolved = [one for one in composition.unresolved if not one.is_harmless]
+        known = self._with_settings(composition)
+        if path not in known and not any(path in one.files for one in unresolved):
+            return
+        other = bool(set(known) - {path}) or any(one.files != {path} for one in unresolved)
+        if unresolved and other and len(unresolved) + bool(known) > 1:
+            raise CannotLinkError(_unknown(composition, unresolved[0]))
+
+    def _with_settings(self, composition: Composition) -> list[str]:
+        return [path for path in composition.paths if self.files.has_settings(path)]
+
+    def _reached(self, entry: str) -> set[str]:
+        """Return the files with settings that an entry point may be built on, itself included."""
+        seen, waiting = {entry}, [entry]
+        while waiting:
+            new = self.files.may_name(waiting.pop()) - seen
+            seen |= new
+            waiting += new
+        return {path for path in seen if self.files.has_settings(path)}
+
+    def _named_in(self, entry: str) -> str:
+        return ", ".join(one.text for one in self.files.references(entry).defaults if not one.is_self)
+
+    def inherits_settings(self, path: str) -> bool:
+        """Return whether a file that one is merged with as an entry point has settings."""
+        try:
+            return any(
+                one != path and self.files.has_settings(one)
+                for composition in self._compositions_of(path, path)
+                for one in composition.paths
+            )
+        except CannotLinkError:
+            return False
 
 
-def _nearest(group: MergedFiles, path: str, with_settings: Collection[str]) -> list[str]:
-    """Return the files with settings that one is merged over, where files without settings stand for their parents."""
-    result = []
-    for parent in group.parents[path]:
-        result += [parent] if parent in with_settings else _nearest(group, parent, with_settings)
-    return result
-
-
-def inherits_settings(path: str, files: YamlFiles) -> bool:
-    """Return whether a file that one is merged over has settings, as far as the rules of the merges are known."""
-    waiting, seen = [path], set[str]()
-    while waiting:
-        at = waiting.pop()
-        document = files.document(at)
-        if at in seen or document is None:
-            continue
-        if at != path and document.sites:
-            return True
-        seen.add(at)
-        waiting += parents_of(at, document) or ()
-    return False
-
-
-# --- sites of merged files ------------------------------------------------------------------------
-
-
-class CannotLinkError(Exception):
-    """What a merge does to a setting is not known; the message says why."""
+def _unknown(composition: Composition, unresolved: Unresolved) -> UnknownMerge:
+    return UnknownMerge(composition.entry, unresolved.text, unresolved.reason)
 
 
 @dataclass(frozen=True, slots=True)
-class MergedSites:
-    """The sites of merged files: a mapping inherits from the mapping at the same place in the files below it."""
+class Assembly:
+    """Numbers the files of a set, and checks that merging treats each of their sites as a mapping."""
 
-    parents: Sequence[Sequence[int]]
-    """By the number of a file: the files that it is merged over, the last one nearest."""
-    deep: bool = True
-    """Whether all loaders surely merge mappings key by key: those that read ``defaults:`` with paths do. One that reads
-    ``extends:`` may replace a mapping as a whole."""
+    files: YamlFiles
+    paths: Sequence[str]
 
-    def unlinked(self, sites: Sequence[Site], files: Sequence[int]) -> list[Site]:
-        """Return sites without what they inherit from other files; ``files`` are the numbers of their files."""
-        return [
-            replace(site, inherits=tuple(one for one in site.inherits if files[one] == files[site.index]))
-            for site in sites
+    def members(self, compositions: Sequence[Composition]) -> Members:
+        """Return the members with their entry points. Raises CannotLinkError."""
+        numbers = {path: number for number, path in enumerate(self.paths)}
+        if len(numbers) == 1:
+            self._check_reads(compositions)
+            (path,) = self.paths
+            return Members((path,), MergedSites([MergedEntry(path, (Contribution(0, ()),), 0)]))
+        of_members = [self._document(path) for path in self.paths]
+        for path, document in zip(self.paths, of_members, strict=True):
+            _check_sites(path, document)
+        self._check_reads(compositions)
+        first: dict[str, Composition] = {}
+        for one in compositions:
+            first.setdefault(one.entry, one)
+        entries = [
+            MergedEntry(
+                one.entry,
+                self._contributions(one, numbers),
+                numbers.get(one.entry, -1),
+                first[one.entry] is one,
+                one.choice,
+                one.is_certain,
+            )
+            for one in compositions
+            if one.entry in numbers or sum(path in numbers for path in one.paths) > 1
         ]
+        return Members(tuple(self.paths), MergedSites(entries, all(one.is_deep for one in compositions)))
 
-    def linked(self, sites: Sequence[Sequence[Site]]) -> list[Site]:
-        """Return the sites of all files as one list in which they inherit across files."""
-        by_path = [{site.path: site.index for site in of_file} for of_file in sites]
-        offsets = [sum(map(len, sites[:number])) for number in range(len(sites))]
-        result: list[Site] = []
-        for number, of_file in enumerate(sites):
-            offset = offsets[number]
-            for site in of_file:
-                below = [
-                    offsets[other] + index
-                    for parent in reversed(self.parents[number])
-                    for other, index in self._sources(parent, site.path, by_path)
-                ]
-                result.append(_moved(site, offset, below))
-        return result
+    def _document(self, path: str) -> YamlDocument:
+        document = self.files.document(path)
+        assert document is not None, "it has settings"
+        return document
 
-    def _sources(
-        self, number: int, path: KeyPath, by_path: Sequence[Mapping[KeyPath, int]]
-    ) -> Iterator[tuple[int, int]]:
-        """Yield the sites that a file gives at a path, nearest first: its own, or those of its parents."""
-        if path in by_path[number]:
-            yield number, by_path[number][path]
-            return
-        for parent in reversed(self.parents[number]):
-            yield from self._sources(parent, path, by_path)
+    def _check_reads(self, compositions: Sequence[Composition]) -> None:
+        """Check that no file of the compositions reads a setting of another one. Raises CannotLinkError."""
+        for path in dict.fromkeys(path for one in compositions for path in one.paths):
+            if (path not in self.paths or len(self.paths) > 1) and (text := self.files.setting_read_in(path)):
+                raise CannotLinkError(UnknownMerge(path, text, "it reads a setting of the merged configuration"))
 
+    def _contributions(self, composition: Composition, numbers: Mapping[str, int]) -> tuple[Contribution, ...]:
+        paths = {
+            layer.mount + site.path
+            for layer in composition.layers
+            if layer.path in numbers
+            for site in self._document(layer.path).sites
+        }
+        return tuple(self._contribution(layer, numbers.get(layer.path, -1), paths) for layer in composition.layers)
 
-def _moved(site: Site, offset: int, below: Sequence[int]) -> Site:
-    if not offset and not below:
-        return site
-    return replace(
-        site,
-        index=site.index + offset,
-        inherits=(*(index + offset for index in site.inherits), *below),
-        linked=tuple(index + offset for index in site.linked),
-    )
+    def _contribution(self, layer: Layer, number: int, paths: Collection[KeyPath]) -> Contribution:
+        """Return what a layer contributes; ``paths`` are those of all sites of its composition."""
+        document, depth = self.files.document(layer.path), len(layer.mount)
+        inside = {path[depth:] for path in paths if path[:depth] == layer.mount}
+        replaces = _replaced(layer.path, document, inside) if document is not None else ()
+        return Contribution(number, layer.mount, tuple(layer.mount + path for path in replaces))
 
 
-def check_mergeable(documents: Sequence[YamlDocument], parents: Sequence[Sequence[int]]) -> None:
-    """Check that merging files treats each of their sites as a mapping. Raises CannotLinkError."""
-    kinds = [_nodes_by_path(document) for document in documents]
-    paths = {site.path for document in documents for site in document.sites}
-    for document, nodes in zip(documents, kinds, strict=True):
-        for site in document.sites:
-            node = nodes.get(site.path)
-            if node is None or node.kind != "map" or node.start != site.span.start or site.flags or site.alias_paths:
-                raise CannotLinkError("a setting is in a list, behind an alias, or in a key with dots")
-            if any(written.value == "???" for written in site.written):
-                raise CannotLinkError("`???` is no value")
-        if any(_is_replaced(path, nodes) for path in paths):
-            raise CannotLinkError("a value replaces a mapping with settings")
-    for number, of_file in enumerate(parents):
-        several = [path for path in paths if _sites_at(of_file, path, documents, parents) > 1]
-        if any(path not in {site.path for site in documents[number].sites} for path in several):
-            raise CannotLinkError("a file merges the settings of several others and has none of its own")
-
-
-def _sites_at(
-    numbers: Sequence[int], path: KeyPath, documents: Sequence[YamlDocument], parents: Sequence[Sequence[int]]
-) -> int:
-    """Return how many sites some files give at a path."""
-    result = 0
-    for number in numbers:
-        if any(site.path == path for site in documents[number].sites):
-            result += 1
-        else:
-            result += _sites_at(parents[number], path, documents, parents)
-    return result
+def _check_sites(path: str, document: YamlDocument) -> None:
+    """Check that each site of a file is a mapping with a path of its own. Raises CannotLinkError."""
+    nodes = _nodes_by_path(document)
+    for site in document.sites:
+        node = nodes.get(site.path)
+        reason = ""
+        if node is None or node.kind != "map" or node.start != site.span.start or site.flags or site.alias_paths:
+            reason = "a setting is in a list, behind an alias, or in a key with dots"
+        elif any(written.value == "???" for written in site.written):
+            reason = "`???` is no value"
+        if reason:
+            line = document.text.count("\n", 0, site.span.start) + 1
+            raise CannotLinkError(UnknownMerge(path, f"line {line}", reason))
 
 
 def _nodes_by_path(document: YamlDocument) -> dict[KeyPath, Node | None]:
@@ -378,10 +359,34 @@ def _nodes_by_path(document: YamlDocument) -> dict[KeyPath, Node | None]:
     return nodes
 
 
-def _is_replaced(path: KeyPath, nodes: Mapping[KeyPath, Node | None]) -> bool:
-    """Return whether a file has something else than a mapping at a path or above it."""
-    for length in range(len(path) + 1):
-        above = path[:length]
-        if above in nodes and ((node := nodes[above]) is None or node.kind != "map"):
-            return True
-    return False
+def _replaced(path: str, document: YamlDocument, tails: Collection[KeyPath]) -> Iterator[KeyPath]:
+    """Yield the paths at or above those of sites at which a file replaces a mapping. Raises CannotLinkError."""
+    above = {tail[:length] for tail in tails for length in range(1, len(tail) + 1)}
+    for root in document.roots:
+        waiting: list[tuple[KeyPath, Node]] = [((), root)]
+        while waiting:
+            at, node = waiting.pop()
+            if at and node.kind != "map":
+                yield _replacement(path, at, node)
+            elif node.kind == "map":
+                if any(key.value == "_override_" for key, _ in node.pairs()):
+                    yield _replacement_by_marker(path, at, node)
+                waiting += [
+                    ((*at, key.value), value)
+                    for key, value in node.pairs()
+                    if key.kind == "scalar" and (*at, key.value) in above
+                ]
+
+
+def _replacement(path: str, at: KeyPath, node: Node) -> KeyPath:
+    if node.kind == "alias" or (node.kind == "scalar" and ("$" in node.value or node.value == "???")):
+        raise CannotLinkError(UnknownMerge(path, f"`{'.'.join(at)}`", "it has the value of another key"))
+    return at
+
+
+def _replacement_by_marker(path: str, at: KeyPath, node: Node) -> KeyPath:
+    """Return the mapping that replaces another one by the marker of NeMo-RL's loader, which reads it at the top."""
+    marker = next(value for key, value in node.pairs() if key.value == "_override_")
+    if len(at) != 1 or marker.value.lower() != "true":
+        raise CannotLinkError(UnknownMerge(path, f"`{'.'.join(at)}`", "`_override_` is known at the top level only"))
+    return at

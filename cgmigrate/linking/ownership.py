@@ -49,7 +49,7 @@ def _with_parents(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
         parent = by_path.get(site.path[:-1])
         overrides = owner.ecosystem is not None and owner.ecosystem.overrides_parent
         if overrides and parent is not None and parent != site.index:
-            result[site.index] = replace(site, inherits=(*site.inherits, parent))
+            result[site.index] = replace(site, inherits=(*site.inherits, parent), overrides_around=True)
     return result
 
 

@@ -40,7 +40,7 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     reader = owner.ecosystem.reader or Reader.CONFIG
     overrides = owner.ecosystem.overrides_parent and not site.inherits
     around = SiteSurroundings(document, site, owner.ecosystem, before)
-    case = SiteCase(site, document, reader, before, _source_for(before, context), around, overrides_parent=overrides)
+    case = SiteCase(site, document, reader, before, source_for(before, context), around, overrides_parent=overrides)
     for reason in filter(None, (owner.conflict, site.blocked_by)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))
@@ -114,7 +114,7 @@ def _keep_overriding(case: SiteCase, context: Context) -> SiteCase:
     return replace(case, final=final)
 
 
-def _source_for(settings: Settings, context: Context) -> Release:
+def source_for(settings: Settings, context: Context) -> Release:
     """Return the release that reads the current settings: one that has settings of these names."""
     new = MODULES in settings or INFERENCE in settings or settings.get(IMPL) == "full_iteration"
     return context.target if new and context.source < SPLIT_IN <= context.target else context.source

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
 from cgmigrate.documents.changes import changed_names, differ
 from cgmigrate.documents.sites import Document, Site
-from cgmigrate.linking.inheritance import components, effective, effective_in, wrote
-from cgmigrate.linking.merged_files import MergedSites
+from cgmigrate.linking.inheritance import Stacks, components, contributions, effective, wrote
+from cgmigrate.linking.merged_files import LinkedSites, MergedObject, MergedSites
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
+from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.problems import risk_of
 from cgmigrate.lint.relations import with_relations
@@ -62,7 +64,10 @@ class Group:
     sites: Sequence[Site]
     offsets: Sequence[int]
     merge: MergedSites | None = None
-    """How the sites of a file inherit from those of others, None for a single file."""
+    """How the sites of a file are merged with those of others, None for a single file."""
+    stacks: Stacks = field(default_factory=dict)
+    objects: Mapping[int, Sequence[MergedObject]] = field(default_factory=dict)
+    """The mappings into which a site is merged, by the index of the site."""
 
     @classmethod
     def of(cls, files: Sequence[ExaminedFile], merge: MergedSites | None = None) -> Group:
@@ -71,9 +76,13 @@ class Group:
         if merge is None:
             (file,) = files
             return cls(files, file.sites, offsets)
-        sites = merge.linked([file.sites for file in files])
-        merged = effective(sites)
-        owners = _shared_owners(sites, [owner for file in files for owner in file.owners])
+        linked = merge.linked([file.sites for file in files])
+        sites, objects = linked.sites, dict[int, list[MergedObject]]()
+        for one in linked.objects:
+            for index in one.layers:
+                objects.setdefault(index, []).append(one)
+        merged = effective(sites, linked.stacks)
+        owners = _shared_owners(sites, linked, [owner for file in files for owner in file.owners])
         spans = list(pairwise(offsets))
         return cls(
             [
@@ -83,12 +92,27 @@ class Group:
             sites,
             offsets,
             merge,
+            linked.stacks,
+            objects,
         )
 
     def place(self, index: int) -> Place:
         """Return the file and the index in it of a site of the group."""
-        number = next(at for at, offset in enumerate(self.offsets[1:]) if index < offset)
+        number = bisect_right(self.offsets, index) - 1
         return number, index - self.offsets[number]
+
+    def components(self) -> list[list[int]]:
+        """Return the sites that share settings, each after those with which it is merged."""
+        layers = {one.layers: None for every in self.objects.values() for one in every}
+        return components(self.sites, layers, self.stacks)
+
+    def objects_of(self, component: Sequence[int]) -> list[MergedObject]:
+        """Return the mappings into which some sites are merged."""
+        return list({id(one): one for index in component for one in self.objects.get(index, ())}.values())
+
+    def sources(self, index: int) -> tuple[int, ...]:
+        """Return the sites from which a site of the group inherits, the nearest one first."""
+        return (*self.sites[index].inherits, *reversed(self.stacks[index].below if index in self.stacks else ()))
 
     def path(self, index: int) -> str:
         """Return the path of the file of a site of the group."""
@@ -105,10 +129,10 @@ class Group:
         return self.files[self.place(index)[0]].document
 
 
-def _shared_owners(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Owner]:
+def _shared_owners(sites: Sequence[Site], linked: LinkedSites, owners: Sequence[Owner]) -> list[Owner]:
     """Return the owners of sites; one that is ambiguous is that of the sites that its settings are merged with."""
     result = list(owners)
-    for component in components(sites):
+    for component in components(sites, [one.layers for one in linked.objects]):
         known = [owners[index] for index in component if owners[index].ecosystem is not None]
         if len({owner.ecosystem.name for owner in known if owner.ecosystem}) == 1:
             for index in component:
@@ -124,7 +148,7 @@ def proposals_of(group: Group) -> tuple[list[Proposal], dict[Place, SiteCase]]:
         for index, case in file.cases.items()
     }
     proposals: list[Proposal] = []
-    for component in components(group.sites):
+    for component in group.components():
         proposal, checked = _proposal(group, component, cases)
         cases |= checked
         if proposal is not None:
@@ -144,14 +168,17 @@ def _proposal(
     if reason := _block_of(group, component, own):
         return None, {index: case.block(reason) for index, case in own.items()}
     rewrites: Mapping[int, Settings]
-    rewrites, own = proposed_rewrites(group.sites, own, component, group.files[number].context)
+    rewrites, own = proposed_rewrites(group.sites, own, component, group.files[number].context, group.stacks)
     if by_branch is not None:
         rewrites = {group.offsets[number] + index: settings for index, settings in by_branch.rewrites.items()}
         own = {index: _with_risks(case, by_branch.risks[case.site.index]) for index, case in own.items()}
     if any(case.blocked for case in own.values()):
         return None, _all_blocked(group, own)
-    if group.merge is not None and not group.merge.deep:
-        own = _each_alone(group, group.merge, component, rewrites, own)
+    if group.merge is not None:
+        proved = _proved(group, component, own, rewrites)
+        if any(case.blocked for case in proved.values()):
+            return None, proved
+        own = _each_alone(group, component, rewrites, proved) if not group.merge.deep else proved
     changed = {
         group.place(index): settings
         for index, settings in rewrites.items()
@@ -162,12 +189,30 @@ def _proposal(
     return Proposal(tuple(map(group.place, own)), changed), own
 
 
+def _proved(
+    group: Group, component: Sequence[int], cases: _Cases, rewrites: Mapping[int, Settings]
+) -> dict[int, SiteCase]:
+    """Return the cases of sites, blocked or with a risk where an entry point would capture something else."""
+    before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
+    context = group.files[group.place(component[0])[0]].context
+    result = dict(cases)
+    for merged in group.objects_of(component):
+        if merged.own is not None and merged.entry.is_own:
+            # This is the case of a site, which is checked.
+            continue
+        reader = cases[merged.layers[-1]].reader
+        if not (reason := entry_problem(merged, before, after, reader, context)):
+            continue
+        for index in result:
+            result[index] = result[index].block(reason) if merged.entry.is_certain else result[index].risk(reason)
+    return result
+
+
 def _each_alone(
-    group: Group, merge: MergedSites, component: Sequence[int], rewrites: Mapping[int, Settings], cases: _Cases
+    group: Group, component: Sequence[int], rewrites: Mapping[int, Settings], cases: _Cases
 ) -> dict[int, SiteCase]:
     """Return the cases of sites, with a risk where one captures something else without those of other files."""
-    sites = merge.unlinked(group.sites, [group.place(index)[0] for index in range(len(group.sites))])
-    before, after = effective_in(sites, component, {}), effective_in(sites, component, rewrites)
+    before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
     context = group.files[group.place(component[0])[0]].context
     risks = {index: replaced_risk(case, before[index], after[index], context) for index, case in cases.items()}
     return {index: case.risk(risks[index]) if risks[index] else case for index, case in cases.items()}
@@ -180,8 +225,9 @@ def _additions(
     notes = []
     site = group.sites[index]
     for name, value in rewrites[index].items():
-        source = next((one for one in site.inherits if name in (cases[one].after or {})), None)
-        source = next(iter(site.inherits), None) if source is None else source
+        below = group.sources(index)
+        source = next((one for one in below if name in (cases[one].after or {})), None)
+        source = next(iter(below), None) if source is None else source
         if (
             wrote(site, name, group.document(index).catalogue)
             or source is None

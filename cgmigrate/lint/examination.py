@@ -39,6 +39,11 @@ class ExaminedFile:
     skipped: tuple[tuple[Use, str], ...] = ()
     """Settings of other systems, each with its owner."""
 
+    @property
+    def has_fixes(self) -> bool:
+        """Whether a rule with a fix matches one of its sites."""
+        return any(match.fix for case in self.cases.values() for _, match in case.matches)
+
     def with_merged(self, owners: Sequence[Owner], merged: Mapping[int, Settings]) -> ExaminedFile:
         """Return the file with the owners and settings in effect that other files give its sites, by index."""
         same = all(merged[index] == case.before for index, case in self.cases.items())

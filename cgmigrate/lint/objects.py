@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.sites import Problem, Site, Use, site_ids
-from cgmigrate.linking.inheritance import components
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.captures import is_known, outcome
 from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
@@ -114,7 +113,7 @@ class ExplainedObject:
 
 def objects_of(plan: Plan, number: int) -> list[ExplainedObject]:
     """Return the objects of one file of a plan, in the order of the text."""
-    objects = _Objects(plan, number, components(plan.group.sites))
+    objects = _Objects(plan, number, plan.group.components())
     return sorted(objects.all(), key=lambda one: (one.first.number, one.last))
 
 
@@ -211,7 +210,9 @@ class _Objects:
     def _settings(self, index: int) -> Iterator[SettingInEffect]:
         """Yield the settings in effect at a site of the group, each with what it overrides."""
         origins: dict[str, list[Origin]] = {}
-        for source, written in self._uses(index, set()):
+        stack = self.group.stacks.get(index)
+        over = [use for one in reversed(stack.above if stack else ()) for use in self._own_uses(one)]
+        for source, written in (*over, *self._uses(index, set())):
             origins.setdefault(written.setting, []).append(self._origin(index, source, written))
         settings = [SettingInEffect(first, tuple(others)) for first, *others in origins.values()]
         yield from sorted(
@@ -221,11 +222,14 @@ class _Objects:
     def _uses(self, index: int, seen: set[int]) -> Iterator[tuple[int, Use]]:
         """Yield the uses of a site of the group: its own, the last one first, then those of the nearest source."""
         seen.add(index)
-        number, own = self.group.place(index)
-        yield from ((index, written) for written in reversed(self.group.files[number].document.sites[own].written))
-        for source in self.group.sites[index].inherits:
+        yield from self._own_uses(index)
+        for source in self.group.sources(index):
             if source not in seen:
                 yield from self._uses(source, seen)
+
+    def _own_uses(self, index: int) -> Iterator[tuple[int, Use]]:
+        number, own = self.group.place(index)
+        yield from ((index, written) for written in reversed(self.group.files[number].document.sites[own].written))
 
     def _origin(self, index: int, source: int, written: Use) -> Origin:
         number, _ = self.group.place(source)
@@ -277,7 +281,7 @@ class _Objects:
     def _captures(self, index: int) -> Iterator[CapturesOf]:
         """Yield what a site and the entry points of its component capture, those with the same captures together."""
         component = next(one for one in self.components if index in one)
-        sources = {source for one in component for source in self.group.sites[one].inherits} - {index}
+        sources = {source for one in component for source in self.group.sources(one)} - {index}
         groups: dict[str, list[Line]] = {}
         for place in (self.group.place(one) for one in component if one not in sources):
             if (case := self.plan.cases.get(place)) is not None:

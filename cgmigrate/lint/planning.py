@@ -22,7 +22,7 @@ from cgmigrate.project.options import Options
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.key_interfaces import KeyInterface
-    from cgmigrate.linking.merged_files import MergedSites
+    from cgmigrate.linking.merged_files import MergedEntry, MergedSites
     from cgmigrate.lint.suppressions import SuppressionComments
 
 
@@ -89,7 +89,7 @@ class Planner:
             return self._plan([file], [self._without_accepted(file, examined)])
         if self._may_be_merged(file, examined) and (group := self._merged(file, examined)) is not None:
             return group
-        if has_proposals(examined):
+        if has_proposals(examined) or (file.document.builds_on and examined.has_fixes):
             examined = replace(examined, relations=self.related.of(file.path, file.document))
         return self._plan([file], [examined])
 
@@ -165,13 +165,13 @@ class Planner:
             members = self.related.members(file.path, file.document)
         except CannotLinkError:
             return None
-        if members is None or len(members.paths) == 1:
+        if len(members.paths) == 1:
             return None
         files = [file if path == os.path.realpath(file.path) else self._member(path) for path in members.paths]
         every = [examined if one is file else self._examined(one) for one in files]
         if any(one.context != examined.context for one in every):
             # Files of different projects are not loaded together.
-            self.related.not_known(file.path)
+            self.related.refuse(members, file.path, "they are of projects with other releases or rules")
             return None
         readers = [replace(one, relations=self.related.readers(one.path)) for one in every]
         return self._plan(files, readers, members.merge)
@@ -223,28 +223,20 @@ class Planner:
         from cgmigrate.linking.merged_files import CannotLinkError, MergedSites
 
         paths: list[str] = []
-        parents: list[Sequence[int]] = []
+        entries: list[MergedEntry] = []
         deep, alone = True, set[str]()
         for path in interface.yaml:
-            if path in paths:
+            if path in paths or (document := self.related.merged.files.document(path)) is None:
                 continue
-            document = self.related.yaml.document(path)
             try:
-                members = self.related.members(path, document) if document else None
+                members = self.related.members(path, document)
             except CannotLinkError:
                 return None
-            if members is None or len(members.paths) == 1:
-                paths.append(path)
-                parents.append(())
-                alone.add(path)
-                continue
-            offset = len(paths)
+            entries += members.merge.shifted(len(paths))
             paths += members.paths
-            parents += [[offset + number for number in of_file] for of_file in members.merge.parents]
+            alone.update([path] if len(members.paths) == 1 else [])
             deep = deep and members.merge.deep
-        paths += interface.python
-        parents += [()] * len(interface.python)
-        return paths, MergedSites(parents, deep), frozenset(alone)
+        return [*paths, *interface.python], MergedSites(entries, deep), frozenset(alone)
 
     def _related(self, file: ExaminedFile, is_alone: bool) -> ExaminedFile:
         """Return a file of an interface with its other relations."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import Syntax
@@ -15,9 +15,22 @@ if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import KeyReader
-    from cgmigrate.linking.merged_files import Members, YamlFiles
+    from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
+
+
+def _with_unknown(relations: Relations, merge: UnknownMerge, path: str) -> Relations:
+    """Return relations with what is not known about the merge of a file, by its real path."""
+    if merge.entry == path:
+        return replace(relations, builds_on=merge.named, merge_reason=merge.reason)
+    return replace(relations, merged_into=_shown(merge.entry), merge_reason=f"{merge.reason} ({merge.named})")
+
+
+def _shown(path: str) -> str:
+    from cgmigrate.project.paths import openable_path
+
+    return openable_path(path, os.getcwd())
 
 
 @dataclass(slots=True)
@@ -31,71 +44,53 @@ class RelatedFiles:
     """Lists the files that the run searched."""
     catalogue_of: Callable[[str], Catalogue]
     """Returns the settings that a file may have."""
-    _yaml: YamlFiles | None = None
-    _merged_into: dict[str, str] | None = None
     _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
     _projects: dict[str, str | None] = field(default_factory=dict)
     """By folder."""
     _shims: dict[str | None, str] = field(default_factory=dict)
+    _merged: MergedFiles | None = None
     _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
         """Return the relations of a YAML file."""
-        from cgmigrate.documents.yaml import YamlDocument
-        from cgmigrate.linking.chains import files_named
-        from cgmigrate.lint.relations import Relations
+        from cgmigrate.linking.merged_files import CannotLinkError
 
-        assert isinstance(document, YamlDocument)
-        if self.yaml.group_of(os.path.realpath(path)) is not None:
-            return self.readers(path)
-        named = files_named(path, document.top_level_words)
-        return Relations(
-            builds_on=document.builds_on or ", ".join(f"{key}: {word}" for key, word in named),
-            merged_into=self._all_merged_into().get(path, "") or self._merged_over(path),
-            key_readers=self._readers_of_keys(path, document.catalogue),
-        )
+        try:
+            self.members(path, document)
+        except CannotLinkError as error:
+            return _with_unknown(self.readers(path), error.merge, os.path.realpath(path))
+        return self.readers(path)
 
     def parsed(self, source: Source) -> Document | None:
         """Return the document of a file if it is parsed already, since another file is merged with it."""
-        if self._yaml is None or source.syntax is not Syntax.YAML:
+        if self._merged is None or source.syntax is not Syntax.YAML:
             return None
-        return self._yaml.known_document(os.path.realpath(source.path))
+        return self._merged.files.known_document(os.path.realpath(source.path))
 
     def readers(self, path: str) -> Relations:
-        """Return what reads the keys of a YAML file, whose merges are known: code, and its own interpolations."""
+        """Return what reads the keys of a YAML file: code, and its own interpolations."""
         from cgmigrate.linking.key_readers import interpolations_of
         from cgmigrate.lint.relations import Relations
 
         catalogue = self.catalogue_of(path)
-        document = self.yaml.known_document(os.path.realpath(path))
+        document = self.merged.files.known_document(os.path.realpath(path))
         own = interpolations_of(path, document.text, catalogue) if document else {}
         return Relations(key_readers={**self._readers_of_keys(path, catalogue), **own})
 
-    def members(self, path: str, document: Document) -> Members | None:
-        """Return the files with settings that a YAML file is merged with, itself included; None if that is not known.
+    def members(self, path: str, document: Document) -> Members:
+        """Return the files with settings that a YAML file is merged with, itself included.
 
         Raises CannotLinkError, after which it is not known.
         """
-        from cgmigrate.linking.merged_files import CannotLinkError, members_of
-
         real = os.path.realpath(path)
-        self.yaml.add(real, document)
-        group = self.yaml.group_of(real)
-        if group is None:
-            return None
-        try:
-            return members_of(group, self.yaml, real)
-        except CannotLinkError:
-            self.not_known(path)
-            raise
+        self.merged.files.add(real, document)
+        return self.merged.members(real)
 
     def inherits_settings(self, path: str, document: Document) -> bool:
         """Return whether a file that a YAML file is merged over has settings."""
-        from cgmigrate.linking.merged_files import inherits_settings
-
         real = os.path.realpath(path)
-        self.yaml.add(real, document)
-        return inherits_settings(real, self.yaml)
+        self.merged.files.add(real, document)
+        return self.merged.inherits_settings(real)
 
     def key_interface(self, path: str) -> KeyInterface | None:
         """Return the key interface that a file belongs to, None if there is none."""
@@ -104,9 +99,9 @@ class RelatedFiles:
         if (top, catalogue) not in self._interfaces:
             from cgmigrate.linking.key_interfaces import Project, key_interface_of
 
-            yaml = [path for path in self.yaml.data if top is None or path.startswith(top + os.sep)]
+            yaml = [path for path in self.merged.files.sources.data if top is None or path.startswith(top + os.sep)]
             project = Project(top, dict(self._python_below(top)), yaml, catalogue)
-            self._interfaces[top, catalogue] = key_interface_of(project, self.yaml)
+            self._interfaces[top, catalogue] = key_interface_of(project, self.merged.files)
         interface, real = self._interfaces[top, catalogue], os.path.realpath(path)
         return interface if interface and real in (*interface.python, *interface.yaml) else None
 
@@ -114,50 +109,44 @@ class RelatedFiles:
         """Record that it is not known how the files of a key interface change together."""
         self._interfaces[self._project_of(path), self.catalogue_of(path)] = None
 
-    def not_known(self, path: str) -> None:
-        """Record that it is not known how the files that a file is merged with change together."""
-        self.yaml.forget_group(os.path.realpath(path))
+    def refuse(self, members: Members, path: str, reason: str) -> None:
+        """Record that it is not known how some files change together with one."""
+        from cgmigrate.linking.merged_files import UnknownMerge
+
+        others = [other for other in members.paths if other != os.path.realpath(path)]
+        self.merged.refuse(members, UnknownMerge(os.path.realpath(path), ", ".join(map(_shown, others)), reason))
 
     @property
-    def yaml(self) -> YamlFiles:
-        """The YAML files of the run, each parsed once."""
-        if self._yaml is None:
-            from cgmigrate.linking.merged_files import YamlFiles
+    def merged(self) -> MergedFiles:
+        """The sets of YAML files that are merged."""
+        if self._merged is None:
+            from cgmigrate.linking.merged_files import MergedFiles
+            from cgmigrate.linking.yaml_files import Sources, YamlFiles
 
             data = {os.path.realpath(item.path): item.data for item in self.sources if item.syntax is Syntax.YAML}
-            self._yaml = YamlFiles(data, self._other_yaml, self.catalogue_of)
-        return self._yaml
+            sources = Sources(data, self._builders, self._with_seeds, self.catalogue_of, self.seeds)
+            self._merged = MergedFiles(YamlFiles(sources))
+        return self._merged
 
-    def _other_yaml(self) -> Iterator[str]:
+    def _builders(self) -> Iterator[str]:
         """Yield YAML files that the run searched, and those of its checkouts, that may build on others."""
         from cgmigrate.documents.syntax import syntax_of
-        from cgmigrate.linking.merged_files import BUILDING_WORDS
+        from cgmigrate.linking.yaml_files import building_words
         from cgmigrate.project.checkout import tracked_yaml
 
         yield from (path for path in self.listed() if syntax_of(path) is Syntax.YAML)
-        yield from tracked_yaml({os.path.dirname(path) for path in self.yaml.data}, BUILDING_WORDS)
+        yield from tracked_yaml(self._folders, building_words())
 
-    def _merged_over(self, path: str) -> str:
-        """Return a file of a group whose merge is not known that is merged over a file, empty if there is none."""
-        from cgmigrate.project.paths import openable_path
+    def _with_seeds(self) -> list[str]:
+        """Return the YAML files of the checkouts that contain a seed word."""
+        from cgmigrate.project.checkout import tracked_yaml
 
-        child = self.yaml.merged_over.get(os.path.realpath(path))
-        return openable_path(child, os.getcwd()) if child else ""
+        yaml = [item.path for item in self.sources if item.syntax is Syntax.YAML]
+        return tracked_yaml(self._folders, dict.fromkeys(core for path in yaml for core in self.seeds(path).cores))
 
-    def _all_merged_into(self) -> dict[str, str]:
-        """Return path → the file that is merged over it, for files of this run."""
-        if self._merged_into is None:
-            from cgmigrate.linking.chains import children_around, merged_into
-
-            builds_on = self.yaml.builds_on
-
-            yaml = [source for source in self.sources if source.syntax is Syntax.YAML]
-            children = {source.path: builds_on(source.path, source.data) for source in yaml}
-            around = children_around(children, self.seeds, builds_on)
-            children |= {path: names for path, names in around.items() if path not in children}
-            with_parents = {path: names for path, names in children.items() if names}
-            self._merged_into = merged_into(with_parents, [source.path for source in self.sources], builds_on)
-        return self._merged_into
+    @property
+    def _folders(self) -> set[str]:
+        return {os.path.dirname(item.path) for item in self.sources if item.syntax is Syntax.YAML}
 
     def release_shim(self, path: str) -> str:
         """Return the place of code, in the project around a file, that is written for several releases."""

@@ -23,7 +23,9 @@ class Relations:
     builds_on: str = ""
     """Files that are merged into this one, as it names them."""
     merged_into: str = ""
-    """A file with settings of its own that is merged over this one."""
+    """A file that is merged with this one as an entry point."""
+    merge_reason: str = "what that file sets is not known"
+    """Why it is not known how these files have to change together."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → code that reads it by name from a mapping."""
     followed: frozenset[int] = frozenset()
@@ -64,10 +66,11 @@ def _with_merged_files(case: SiteCase, relations: Relations, context: Context) -
         if not other:
             continue
         rule = enabled_rule_for(kind, context.rules)
-        case = case.risk(_merge_risk(rule, other), rule.id)
+        message = _merge_risk(rule, other, relations.merge_reason)
+        case = case.risk(message, rule.id)
         # A mapping that only merges another shows no setting: the diagnostic is at the mapping that it merges.
         if case.site.written:
-            diagnostic = _merged_diagnostic(rule, other, case)
+            diagnostic = _merged_diagnostic(rule, message, case)
             case = replace(case, diagnostics=(*case.diagnostics, diagnostic))
     return case
 
@@ -89,14 +92,13 @@ def _reader_risk(reader: KeyReader, name: str) -> str:
     return f"code reads or sets `{name}` by its name ({reader.place}), and has to change together with it"
 
 
-def _merged_diagnostic(rule: Rule, other: str, case: SiteCase) -> Diagnostic:
+def _merged_diagnostic(rule: Rule, message: str, case: SiteCase) -> Diagnostic:
     """Return the diagnostic about a site that is merged with settings of another file."""
     written = place_of(rule.fields, case) or case.site.written[0]
-    message = _merge_risk(rule, other)
     advice = f"migrate these files together by hand{OR_UNSAFE} each as if it were used alone"
     return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 
 
-def _merge_risk(rule: Rule, other: str) -> str:
+def _merge_risk(rule: Rule, other: str, reason: str) -> str:
     direction = "is merged with" if rule.reports == CheckKind.BUILDS_ON_FILES else "is merged into"
-    return f"the file {direction} `{other}`, and cgmigrate does not rewrite files together yet"
+    return f"the file {direction} `{other}`, and {reason}"

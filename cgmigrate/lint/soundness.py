@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cgmigrate.documents.sites import Site
-from cgmigrate.linking.inheritance import effective_in, own_after
+from cgmigrate.linking.inheritance import NO_STACKS, Stacks, effective_in, own_after
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.other_settings import checked_others
 from cgmigrate.lint.refusals import help_for
@@ -25,15 +25,19 @@ from cgmigrate.megatron.types import Capture, Rejected, describe_both
 
 
 def proposed_rewrites(
-    sites: Sequence[Site], cases: Mapping[int, SiteCase], component: Sequence[int], context: Context
+    sites: Sequence[Site],
+    cases: Mapping[int, SiteCase],
+    component: Sequence[int],
+    context: Context,
+    stacks: Stacks = NO_STACKS,
 ) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
     """Return the own settings that give the sites of one component their final settings, and their cases, by index.
 
     The cases have the settings in effect afterwards, and the reason if the captures differ.
     """
     finals = {index: final for index in component if (final := cases[index].final) is not None}
-    rewrites = own_after(sites, component, finals, context.catalogue)
-    after = effective_in(sites, component, rewrites)
+    rewrites = own_after(sites, component, finals, context.catalogue, stacks)
+    after = effective_in(sites, component, rewrites, stacks)
     checked = {index: _checked(replace(cases[index], after=after[index]), after[index], context) for index in component}
     return rewrites, checked
 

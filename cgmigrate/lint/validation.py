@@ -195,10 +195,10 @@ def _settings_by_path(group: Group, changed: Collection[int]) -> Mapping[PathInF
         assert after is not None, "it was checked"
         sites.append(owned_sites(after.sites, after.top_level, file.context.ecosystems)[0])
     places = [(number, site.path) for number, of_file in enumerate(sites) for site in of_file]
-    linked = group.merge.linked(sites) if group.merge else sites[0]
-    merged = effective(linked)
+    linked = group.merge.linked(sites) if group.merge else None
+    merged = effective(linked.sites, linked.stacks) if linked else effective(sites[0])
     result: defaultdict[PathInFile, list[Settings]] = defaultdict(list)
-    for site, place in zip(linked, places, strict=True):
+    for site, place in zip(linked.sites if linked else sites[0], places, strict=True):
         result[place].append(merged[site.index])
     return result
 

@@ -348,9 +348,9 @@ PARENT = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_grap
 @pytest.mark.parametrize(
     "child",
     [
-        "defaults:\n  - base\n  - _self_\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: none\n",
-        '"defaults": [base]\n"policy": {"megatron_cfg": {"cuda_graph_scope": ["mlp"]}}\n',
-        "defaults: [../configs/base]\npolicy:\n  megatron_cfg:\n    external_cuda_graph: false\n",
+        "defaults:\n  - base\n  - ${oc.env:MODEL}\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: none\n",
+        '"defaults": [base, other/gpt]\n"policy": {"megatron_cfg": {"cuda_graph_scope": ["mlp"]}}\n',
+        "defaults: [../configs/base, ../other.yaml]\npolicy:\n  megatron_cfg:\n    external_cuda_graph: false\n",
     ],
 )
 def test_a_parent_is_not_rewritten_under_the_feet_of_its_child(project: Path, cgmigrate, child: str) -> None:
@@ -362,6 +362,18 @@ def test_a_parent_is_not_rewritten_under_the_feet_of_its_child(project: Path, cg
     assert "configs/base.yaml:3:5: CG010" in places_in(result.stdout)
     assert "merged-into-other-files: the file is merged into `configs/child.yaml`" in result.stdout
     assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("defaults", ["[base, _self_]", "[base]", "[../configs/base]"])
+def test_a_parent_and_a_child_that_names_it_without_a_suffix_are_rewritten_together(
+    project: Path, cgmigrate, defaults: str
+) -> None:
+    parent = write(project / "configs/base.yaml", PARENT)
+    text = f"defaults: {defaults}\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [mlp]\n"
+    child = write(project / "configs/child.yaml", text)
+    cgmigrate("fix", ".")
+    assert parent.read_text() == MIGRATED_PARENT
+    assert child.read_text() == text.replace("graph_scope", "graph_modules")
 
 
 def test_a_parent_and_its_child_are_rewritten_together(project: Path, cgmigrate) -> None:

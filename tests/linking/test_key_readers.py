@@ -115,8 +115,7 @@ def test_a_key_that_is_spelled_as_a_flag_is_not_read_by_its_name(project: Path, 
         "extends: ../base.yaml",
         "base_config: base.yml",
         "base: [a.yaml, b.yaml]",
-        "bases:\n- a.yaml",
-        "extends: common",
+        "bases:\n- c.yaml",
         '{"extends": "base.yaml"}',
     ],
 )
@@ -131,9 +130,20 @@ def test_a_file_that_names_other_files_is_no_safe_fix(project: Path, cgmigrate, 
     assert "CG004" in result.stdout
 
 
-@pytest.mark.parametrize("line", ["extends: nothing", "name: a", "note: see base.yaml for more", "seed: 1"])
-def test_a_file_that_names_no_other_file_is_rewritten(project: Path, cgmigrate, line: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "extends: nothing",
+        "extends: common",
+        "bases:\n- common.yaml",
+        "name: a",
+        "note: see base.yaml for more",
+        "seed: 1",
+    ],
+)
+def test_a_file_that_names_no_other_file_with_settings_is_rewritten(project: Path, cgmigrate, line: str) -> None:
     path = write(project / "a.yaml", f"{line}\n{LEGACY}")
+    write(project / "common.yaml", "x: 1\n")
     cgmigrate("fix", ".")
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
 

@@ -136,7 +136,19 @@ def test_where_a_loader_may_replace_a_mapping_a_fix_is_safe_only_if_each_file_al
     assert paths["child"].read_text() == both.replace("graph_scope", "graph_modules")
 
 
-@pytest.mark.parametrize("head", ["defaults: ./base.yaml\n", "defaults: [base.yaml]\n"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "defaults: ./base.yaml\n",
+        "defaults: [base.yaml]\n",
+        "defaults: [base, _self_]\n",
+        "defaults: [base]\n",
+        "defaults: ['base']\n",
+        "defaults: [/base]\n",
+        "defaults: [base@_here_]\n",
+        "defaults: [base@_global_, optional other: gpt]\n",
+    ],
+)
 def test_known_forms_of_a_chain_are_followed(project: Path, head: str) -> None:
     paths = files(project, base=BASE, child=model("cuda_graph_scope: attn", head=head))
     fixed(project)
@@ -146,14 +158,15 @@ def test_known_forms_of_a_chain_are_followed(project: Path, head: str) -> None:
 @pytest.mark.parametrize(
     "child",
     [
-        model("cuda_graph_scope: attn", head="defaults: [base, _self_]\n"),
         model("cuda_graph_scope: attn", head="defaults: base.yaml\nextends: base.yaml\n"),
-        model("cuda_graph_scope: attn", "_override_: true", head="defaults: base.yaml\n"),
         "defaults: base.yaml\nmodel_config.cuda_graph_scope: attn\n",
         "defaults: base.yaml\nmodel_config:\n- cuda_graph_scope: attn\n",
         "defaults: base.yaml\nx: ${model_config.cuda_graph_scope}\nmodel_config:\n  cuda_graph_scope: attn\n",
         "defaults: base.yaml\nother: &a {cuda_graph_scope: attn}\nmodel_config: *a\n",
-        "defaults: base.yaml\nmodel_config:\nother:\n  cuda_graph_scope: attn\n",
+        model("cuda_graph_scope: attn", head="defaults:\n- override base\n"),
+        "defaults: base.yaml\nmodel_config: ${other}\nother:\n  cuda_graph_scope: attn\n",
+        model("cuda_graph_scope: attn", head="defaults: [base.yaml, missing.yaml]\n"),
+        model("cuda_graph_scope: attn", head="defaults: ${oc.env:BASE}.yaml\n"),
     ],
 )
 def test_merges_that_are_not_known_stay_unsafe(project: Path, child: str) -> None:
@@ -230,12 +243,31 @@ def test_every_spelling_of_a_path_is_followed(project: Path, head: str) -> None:
     assert "cuda_graph_impl: local" in paths["child"].read_text()
 
 
-@pytest.mark.parametrize("entry", ["base", "base:", "override base", "base@pkg", "'base'", "/base", "base.yaml@pkg"])
-def test_every_form_that_may_name_a_file_keeps_it_unchanged(project: Path, entry: str) -> None:
-    child = model("cuda_graph_scope: attn", head=f"defaults:\n- {entry}\n")
+@pytest.mark.parametrize("entry", ["base:", "base@pkg", "base.yaml@pkg"])
+def test_a_file_that_goes_elsewhere_is_rewritten_alone(project: Path, entry: str) -> None:
+    """Hydra puts what it sets at another place, or null chooses no file of the group `base`."""
+    paths = files(project, base=BASE, child=model("cuda_graph_scope: attn", head=f"defaults:\n- {entry}\n"))
+    fixed(project)
+    assert paths["base"].read_text() == model("num_attention_heads: 4", "cuda_graph_impl: full_iteration")
+    assert paths["child"].read_text() == model("cuda_graph_modules: attn", head=f"defaults:\n- {entry}\n")
+
+
+def test_the_marker_of_nemo_rl_replaces_a_mapping(project: Path) -> None:
+    child = model("cuda_graph_scope: attn", "_override_: true", head="defaults: base.yaml\n")
     paths = files(project, base=BASE, child=child)
-    assert all(checked.after is None for checked in fixed(project))
-    assert paths["base"].read_text() == BASE and paths["child"].read_text() == child
+    fixed(project)
+    assert "cuda_graph_impl: full_iteration" in paths["base"].read_text()
+    assert paths["child"].read_text() == child.replace("graph_scope", "graph_modules")
+
+
+def test_a_value_that_replaces_a_mapping_ends_what_it_inherits(project: Path) -> None:
+    texts = {"base": BASE, "middle": "defaults: base.yaml\nmodel_config:\n"}
+    child = model("cuda_graph_scope: attn", head="defaults: middle.yaml\n")
+    paths = files(project, **texts, child=child)
+    before = {path: loaded(path) for path in paths.values()}
+    fixed(project)
+    assert paths["child"].read_text() == child.replace("graph_scope", "graph_modules")
+    assert_same_captures(before, ("model_config",))
 
 
 def test_a_file_that_has_the_name_of_another_only_in_longer_words_is_not_parsed(

@@ -1,0 +1,233 @@
+"""The YAML files that a run may need: their documents, what they build on, and which files build on them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from cgmigrate.linking.file_references import Entry, FileReferences, has_suffix, merge_keys, references_of
+from cgmigrate.project.paths import is_below
+from cgmigrate.text.encoding import decode
+from cgmigrate.text.files import read_bytes
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.sites import Document
+    from cgmigrate.documents.yaml import YamlDocument
+    from cgmigrate.megatron.catalogue import Catalogue
+    from cgmigrate.project.seeds import SeedsOf
+
+SUFFIXES = (".yaml", ".yml")
+_BARE = re.compile(r"[\w./-]{1,200}")
+_MAY_BUILD = re.compile(
+    rb"defaults|\.ya?ml\b|^[\"'_]*(?:extends?|inherits?|includes?|imports?|parents?|bases?)\w*[\"']?[ \t]*:",
+    re.MULTILINE,
+)
+"""Matches every file that builds on others, so that most files need not be read by their pairs."""
+_INTERPOLATION = re.compile(r"\$\{(?:[^{}]|\{[^{}]*\})*\}")
+
+
+def building_words() -> list[str]:
+    """Return words of which every file that builds on others has one."""
+    return ["defaults", *SUFFIXES, *sorted(merge_keys())]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where YAML files come from."""
+
+    data: Mapping[str, bytes]
+    """The files of the run that have settings, by their real paths."""
+    builders: Callable[[], Iterable[str]]
+    """Lists further files that may build on others, in the run and in its checkouts."""
+    with_seeds: Callable[[], Iterable[str]]
+    """Lists the files of the checkouts that contain a seed word."""
+    catalogue_of: Callable[[str], Catalogue]
+    """Returns the settings that a file may have."""
+    seeds: SeedsOf
+
+
+@dataclass
+class YamlFiles:
+    """YAML files, each read and parsed once; paths are real."""
+
+    sources: Sources
+    _documents: dict[str, YamlDocument | None] = field(default_factory=dict)
+    _references: dict[str, FileReferences] = field(default_factory=dict)
+    _has_settings: dict[str, bool] = field(default_factory=dict)
+    _in_folder: dict[str, list[str]] = field(default_factory=dict)
+
+    # --- one file ---------------------------------------------------------------------------------
+
+    def document(self, path: str) -> YamlDocument | None:
+        """Return the document of a file, None if it cannot be read."""
+        if path not in self._documents:
+            from cgmigrate.documents.syntax import Syntax, document_of
+            from cgmigrate.documents.yaml import YamlDocument
+
+            try:
+                text = decode(self._data(path))[0]
+                document = document_of(path, text, Syntax.YAML, self.sources.catalogue_of(path))
+                self._documents[path] = document if isinstance(document, YamlDocument) else None
+            except (OSError, UnicodeDecodeError, RecursionError, MemoryError):
+                self._documents[path] = None
+        return self._documents[path]
+
+    def add(self, path: str, document: Document) -> None:
+        """Add the document of a file that is parsed already."""
+        from cgmigrate.documents.yaml import YamlDocument
+
+        if isinstance(document, YamlDocument):
+            self._documents[path] = document
+
+    def known_document(self, path: str) -> YamlDocument | None:
+        """Return the document of a file if it is parsed already."""
+        return self._documents.get(path)
+
+    def references(self, path: str) -> FileReferences:
+        """Return what a file says about the files that it builds on."""
+        if path not in self._references:
+            try:
+                data = self._data(path)
+                text = decode(data)[0] if _MAY_BUILD.search(data) or data.lstrip()[:1] == b"#" else ""
+            except (OSError, UnicodeDecodeError):
+                text = ""
+            self._references[path] = references_of(text)
+        return self._references[path]
+
+    def has_settings(self, path: str) -> bool:
+        """Return whether a file has settings. One that cannot be read has none."""
+        if path not in self._has_settings:
+            try:
+                is_seed = path in self.sources.data or self.sources.seeds(path).in_file(self._data(path))
+            except OSError:
+                is_seed = False
+            document = self.document(path) if is_seed else None
+            self._has_settings[path] = document is not None and any(site.written for site in document.sites)
+        return self._has_settings[path]
+
+    def setting_read_in(self, path: str) -> str:
+        """Return the first interpolation of a file that names a setting, empty if there is none."""
+        try:
+            if path not in self.sources.data and not self.sources.seeds(path).in_file(self._data(path)):
+                return ""
+        except OSError:
+            return ""
+        document = self.document(path)
+        for match in _INTERPOLATION.finditer(document.text) if document else ():
+            if document is not None and document.catalogue.is_in(match.group()):
+                return match.group()
+        return ""
+
+    def is_file(self, path: str) -> bool:
+        """Return whether a file of a path exists."""
+        return path in self.sources.data or os.path.isfile(path)
+
+    def in_folder(self, folder: str) -> list[str]:
+        """Return the real paths of the YAML files of a folder."""
+        if folder not in self._in_folder:
+            try:
+                names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIXES))
+            except OSError:
+                names = []
+            self._in_folder[folder] = [os.path.realpath(os.path.join(folder, name)) for name in names]
+        return self._in_folder[folder]
+
+    def _data(self, path: str) -> bytes:
+        return self.sources.data[path] if path in self.sources.data else read_bytes(path)
+
+    # --- files that build on others ---------------------------------------------------------------
+
+    def builders_of(self, path: str) -> list[str]:
+        """Return the files that may be built on one, directly or through others, in order of path."""
+        found: set[str] = set()
+        waiting = [path]
+        while waiting:
+            new = [one for one in self._builders.get(waiting.pop(), ()) if one not in found]
+            found.update(new)
+            waiting += new
+        return sorted(found - {path})
+
+    @cached_property
+    def _builders(self) -> dict[str, list[str]]:
+        """File → the files that may directly build on it."""
+        result: dict[str, list[str]] = {}
+        for path in sorted({*self.sources.data, *map(os.path.realpath, self.sources.builders())}):
+            for other in sorted(self.may_name(path)):
+                result.setdefault(other, []).append(path)
+        return result
+
+    def may_name(self, path: str) -> set[str]:
+        """Return the files that one may directly build on, whoever reads it."""
+        references, folder = self.references(path), os.path.dirname(path)
+        result: set[str] = set()
+        for entry in references.defaults:
+            if not entry.is_self:
+                result |= self._named_by(entry, folder)
+        for key, words in references.others:
+            for word in words:
+                result |= self.named(word, folder, is_bare=key in merge_keys())
+        return result - {path}
+
+    def _named_by(self, entry: Entry, folder: str) -> set[str]:
+        """Return the files that an entry of ``defaults:`` may name: by a path, or by a group and a name."""
+        result: set[str] = set()
+        places = [os.path.join(folder, entry.group)]
+        if entry.group.startswith("/") or (not entry.group and entry.names[0].startswith("/")):
+            places = [os.path.join(above, entry.group.lstrip("/")) for above in _folders_above(folder)]
+        for place in places:
+            for name in entry.names:
+                result |= self.named(name.lstrip("/") if len(places) > 1 else name, place, True)
+            if entry.group:
+                # The command line may choose another name of the group.
+                result.update(path for path in self.in_folder(os.path.realpath(place)) if self.has_settings(path))
+        return result or self.tails(entry)
+
+    def named(self, word: str, folder: str, is_bare: bool) -> set[str]:
+        """Return the files that a word may name; ``is_bare`` says that it needs no suffix."""
+        if "${" in word:
+            return self.matching(word, folder) if is_bare or has_suffix(word) else set()
+        if not (has_suffix(word) or (_BARE.fullmatch(word) and not word.replace(".", "").isdigit())):
+            return set()
+        beside = os.path.join(folder, word)
+        names = [beside + suffix for suffix in ("", *SUFFIXES)]
+        return {os.path.realpath(name) for name in names if has_suffix(name) and self.is_file(name)}
+
+    def tails(self, entry: Entry) -> set[str]:
+        """Return the files with settings whose paths end as an entry does, for one that names no existing file."""
+        return set().union(
+            *(self.matching(os.path.join(entry.group, name)) for name in entry.names if name != "_self_")
+        )
+
+    def matching(self, word: str, folder: str = "") -> set[str]:
+        """Return the files with settings whose paths end in a word in which interpolations may be anything.
+
+        ``folder`` is where the word is written: then only those below the folder that the word begins with.
+        """
+        below = os.path.realpath(os.path.join(folder, word.partition("${")[0], ".")) if folder else ""
+        parts = [part for part in re.sub(r"\.ya?ml$", "", word).split("/") if part not in ("", ".", "..")]
+        plain = "/".join(parts)
+        pattern = "".join(
+            ".*" if _INTERPOLATION.fullmatch(part) else re.escape(part)
+            for part in re.split(f"({_INTERPOLATION.pattern})", plain)
+        )
+        tail = re.compile(rf"(?:.*/)?{pattern}\.ya?ml")
+        return {path for path in self._all_with_settings if is_below(path, below) and tail.fullmatch(path)}
+
+    @cached_property
+    def _all_with_settings(self) -> list[str]:
+        """The files of the run and of its checkouts that have settings."""
+        paths = {*self.sources.data, *map(os.path.realpath, self.sources.with_seeds())}
+        return sorted(path for path in paths if self.has_settings(path))
+
+
+def _folders_above(folder: str) -> list[str]:
+    """Return a folder and those above it, up to the root of its checkout."""
+    result = [folder]
+    while not os.path.lexists(os.path.join(folder, ".git")) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+        result.append(folder)
+    return result

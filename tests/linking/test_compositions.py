@@ -1,0 +1,70 @@
+"""Compositions are those of the loaders: Hydra and NeMo-RL's, which read the same files in these tests."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cgmigrate.linking.compositions import CompositionError, compositions_of
+from tests.support.compositions import composed_by_hydra, merged, yaml_files
+from tests.support.files import write
+
+pytest.importorskip("hydra")
+
+PACKAGES = ["", "@pkg", "@_here_", "@_global_", "@a.b", "@_group_"]
+GROUPS = ["m", "o", "m/n", "/m", "/o"]
+NAMES = ["x", "y"]
+HEADERS = ["", "# @package _global_\n", "# @package q\n", "# a comment\n"]
+
+
+@st.composite
+def entries(draw: st.DrawFn, nested: bool) -> Any:
+    kind = draw(st.sampled_from(["group", "group", "group", "options", "plain", "null", "choice"]))
+    group = draw(st.sampled_from(["n", "/o", "k"] if nested else GROUPS)) + draw(st.sampled_from(PACKAGES))
+    name = draw(st.sampled_from(NAMES))
+    if kind == "plain":
+        return draw(st.sampled_from(["base", "base@pkg", "m/x", "/o/y", "/o/x@_here_", "o/x@p"]))
+    if kind == "options":
+        return {group: [name, "y"]}
+    if kind == "null":
+        return {group: None}
+    prefix = draw(st.sampled_from(["", "", "", "optional ", "override "]))
+    return {prefix + group: "${m}" if kind == "choice" else name}
+
+
+@st.composite
+def texts(draw: st.DrawFn, mark: str, nested: bool = True) -> str:
+    chosen = draw(st.lists(entries(nested), max_size=1 if nested else 4))
+    if draw(st.booleans()):
+        chosen.insert(draw(st.integers(0, len(chosen))), "_self_")
+    body: dict[str, Any] = {"v": mark, f"own_{mark}": 1, "m": {"v": mark}, "pkg": {"v": mark}}
+    head = draw(st.sampled_from(HEADERS)) if nested else ""
+    return head + yaml.safe_dump({"defaults": chosen, **body} if chosen else body, sort_keys=False)
+
+
+PATHS = ["base", "m/x", "m/y", "m/n/x", "m/n/y", "m/k/x", "o/x", "o/y", "o/n/x", "o/k/y"]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_a_defaults_list_is_composed_as_hydra_composes_it(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        for path in PATHS:
+            write(folder / f"{path}.yaml", data.draw(texts(path.replace("/", "_"))))
+        write(folder / "config.yaml", data.draw(texts("config", nested=False)))
+        expected = composed_by_hydra(folder, "config")
+        if expected is None:
+            return
+        try:
+            compositions = compositions_of(str(folder / "config.yaml"), yaml_files(folder))
+        except CompositionError:
+            compositions = []
+        results = [merged(one) for one in compositions if not one.choice]
+        assert expected in results, ((folder / "config.yaml").read_text(), expected, results)
