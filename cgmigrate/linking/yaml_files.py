@@ -143,13 +143,13 @@ class YamlFiles:
 
     def builders_of(self, path: str) -> list[str]:
         """Return the files that may be built on one, directly or through others, in order of path."""
-        found: set[str] = set()
+        builders: set[str] = set()
         waiting = [path]
         while waiting:
-            new = [one for one in self._builders.get(waiting.pop(), ()) if one not in found]
-            found.update(new)
+            new = [one for one in self._builders.get(waiting.pop(), ()) if one not in builders]
+            builders.update(new)
             waiting += new
-        return sorted(found - {path})
+        return sorted(builders - {path})
 
     @cached_property
     def _builders(self) -> dict[str, list[str]]:
