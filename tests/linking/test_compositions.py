@@ -24,12 +24,14 @@ HEADERS = ["", "# @package _global_\n", "# @package q\n", "# a comment\n"]
 
 
 @st.composite
-def entries(draw: st.DrawFn, nested: bool) -> Any:
+def entries(draw: st.DrawFn, groups: list[str]) -> Any:
     kind = draw(st.sampled_from(["group", "group", "group", "options", "plain", "null", "choice"]))
-    group = draw(st.sampled_from(["n", "/o", "k"] if nested else GROUPS)) + draw(st.sampled_from(PACKAGES))
+    group = draw(st.sampled_from(groups)) + draw(st.sampled_from(PACKAGES))
     name = draw(st.sampled_from(NAMES))
     if kind == "plain":
-        return draw(st.sampled_from(["base", "base@pkg", "m/x", "/o/y", "/o/x@_here_", "o/x@p"]))
+        return draw(
+            st.sampled_from(["base", "base@pkg", "m/x", "/o/y", "/o/x@_here_", "o/x@p"] if "m" in groups else ["k/x"])
+        )
     if kind == "options":
         return {group: [name, "y"]}
     if kind == "null":
@@ -39,8 +41,9 @@ def entries(draw: st.DrawFn, nested: bool) -> Any:
 
 
 @st.composite
-def texts(draw: st.DrawFn, mark: str, nested: bool = True) -> str:
-    chosen = draw(st.lists(entries(nested), max_size=1 if nested else 4))
+def texts(draw: st.DrawFn, mark: str, groups: list[str]) -> str:
+    nested = mark != "config"
+    chosen = draw(st.lists(entries(groups), max_size=1 if nested else 4)) if groups else []
     if draw(st.booleans()):
         chosen.insert(draw(st.integers(0, len(chosen))), "_self_")
     body: dict[str, Any] = {"v": mark, f"own_{mark}": 1, "m": {"v": mark}, "pkg": {"v": mark}}
@@ -48,17 +51,30 @@ def texts(draw: st.DrawFn, mark: str, nested: bool = True) -> str:
     return head + yaml.safe_dump({"defaults": chosen, **body} if chosen else body, sort_keys=False)
 
 
-PATHS = ["base", "m/x", "m/y", "m/n/x", "m/n/y", "m/k/x", "o/x", "o/y", "o/n/x", "o/k/y"]
+OF_M, OF_O = ["n", "k", "/o"], ["n", "k"]
+NESTED: dict[str, list[str]] = {
+    "base": ["/o", "m"],
+    "m/x": OF_M,
+    "m/y": OF_M,
+    "m/n/x": ["/o"],
+    "m/n/y": [],
+    "m/k/x": [],
+    "o/x": OF_O,
+    "o/y": OF_O,
+    "o/n/x": [],
+    "o/k/y": [],
+}
+"""The files, each with the groups that its defaults list may choose of; no file includes itself."""
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_defaults_list_is_composed_as_hydra_composes_it(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
-        for path in PATHS:
-            write(folder / f"{path}.yaml", data.draw(texts(path.replace("/", "_"))))
-        write(folder / "config.yaml", data.draw(texts("config", nested=False)))
+        for path in NESTED:
+            write(folder / f"{path}.yaml", data.draw(texts(path.replace("/", "_"), NESTED[path])))
+        write(folder / "config.yaml", data.draw(texts("config", GROUPS)))
         expected = composed_by_hydra(folder, "config")
         if expected is None:
             return
