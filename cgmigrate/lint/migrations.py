@@ -20,7 +20,7 @@ def expanded(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mappin
     if old_name is None:
         return data
     if "when" in data:
-        return _with_rename(data, catalogue, path)
+        return {"fields": [old_name], **_with_rename(data, catalogue, path)}
     old = catalogue[old_name]
     new = _replacement(old, catalogue, path)
     whole = {
@@ -67,6 +67,8 @@ def _with_rename(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Ma
     name = fix.pop("migrate", None)
     if name is None:
         return data
+    if name in fix.get("rename", {}):
+        raise RuleError(f"{path}: `migrate` renames {name} as the catalogue says; delete it from `rename`")
     old = catalogue[name]
     to = {"to": _replacement(old, catalogue, path).name, "values": old.values}
     return {**data, "fix": {**fix, "rename": {**fix.get("rename", {}), name: to}}}
@@ -74,6 +76,8 @@ def _with_rename(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Ma
 
 def _replacement(old: Setting, catalogue: Catalogue, path: str) -> Setting:
     if len(old.replaced_by) != 1:
-        count = "no replacement" if not old.replaced_by else "several replacements"
-        raise RuleError(f"{path}: {old.name} has {count} in the catalogue; write `rename` instead of `migrate`")
+        count, instead = "several replacements", "`when` with `set` and `remove`, for each value,"
+        if not old.replaced_by:
+            count, instead = "no replacement", "`when` with `remove`"
+        raise RuleError(f"{path}: {old.name} has {count} in the catalogue; write {instead} in place of `migrate`")
     return catalogue[old.replaced_by[0]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from cgmigrate.documents.changes import changed_names
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.fixes import Fix, Rename
-from cgmigrate.megatron.acceptance import refusal_of_setting
+from cgmigrate.megatron.acceptance import refusal_of_place, refusal_of_setting
 from cgmigrate.megatron.catalogue import ABSENT
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
@@ -23,6 +23,8 @@ def refused(fix: Fix, before: Settings, after: Settings, case: SiteCase, target:
         if reason := refusal_of_setting(catalogue[name], after[name], target, as_flag=as_flag):
             return Reason(reason)
     for old in sorted(fix.rename.keys() & before.keys() - catalogue.captures):
+        if not as_flag and (reason := refusal_of_place(catalogue[old], catalogue[fix.rename[old].to], target)):
+            return Reason(reason)
         if advice := _lost(old, fix.rename[old], before[old], case):
             return Reason("", help=advice)
     return None

@@ -134,7 +134,9 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
         own = folder in extra
         if own and not folder.is_dir():
             raise RuleError(f"{folder}: not a folder of rules")
-        for path in sorted(folder.glob("*.yaml")):
+        for path in sorted(folder.glob("*.y*ml")):
+            if path.suffix == ".yml":
+                raise RuleError(f"{path}: the name of a file of a rule ends in .yaml")
             rule = read(path, checked=own, folders=extra)
             if own and rule.id in _retired():
                 raise RuleError(f"{path}: {rule.id} is the code of a rule of an earlier release; choose another")

@@ -30,6 +30,13 @@ def refusal_of_setting(setting: Setting, value: object, release: Release, *, as_
     return ""
 
 
+def refusal_of_place(old: Setting, new: Setting, release: Release) -> str:
+    """Return why a setting cannot be written where another one is, empty if it can."""
+    if new.owner == old.owner or load().field(old.owner, new.name, release) is not None:
+        return ""
+    return f"`{new.name}` is a field of {new.owner}, and not of {old.owner}"
+
+
 def _field(setting: Setting, release: Release) -> Accepted | None:
     return load().field(setting.owner, setting.name, release)
 

@@ -10,82 +10,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from cgmigrate.megatron.releases import OLDEST, SPLIT_IN, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
+from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind, flag_of
 from cgmigrate.megatron.setting_names import CLASSES, CORE_OF_CLASSES, SETTINGS, SURROUNDINGS, cores, with_hyphens
 from cgmigrate.megatron.settings import FIELDS
 
-ABSENT = "absent"
-"""In a value map: the replacement is not written."""
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-class SettingKind(str, Enum):
-    """What the value of a setting is."""
-
-    FLAG = "flag"
-    """A boolean, or a flag of a command line without a value."""
-    CHOICE = "choice"
-    """One of some words."""
-    LIST = "list"
-    """Names, in a list or in one text."""
-    NUMBER = "number"
-    TEXT = "text"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting.
-
-    ``owner`` is the class that has the field. ``since`` and ``until`` are the first and the last release that have it,
-    ``deprecated_in`` is the first that deprecates it. ``replaced_by`` are the settings that say the same today, and
-    ``line_for`` others that are written in its line where it is deleted. ``values`` are its values, each with that of
-    the replacement; empty where values stay as they are. ``unset`` is what is written to undo an inherited value, and
-    ``can_unset`` says that there is one. ``captures`` says that the capture model depends on it.
-    """
-
-    name: str
-    kind: SettingKind
-    owner: str
-    flag: str
-    summary: str = ""
-    no_flag: str = ""
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    choices: tuple[str, ...] = ()
-    default: object = None
-    unset: object = None
-    can_unset: bool = False
-    since: Release = OLDEST
-    until: Release | None = None
-    deprecated_in: Release | None = None
-    replaced_by: tuple[str, ...] = ()
-    line_for: tuple[str, ...] = ()
-    values: tuple[tuple[object, object], ...] = ()
-    captures: bool = False
-    sources: tuple[str, ...] = ()
-    subject: bool = True
-    """Whether its name selects files, and makes a mapping, call or command line a site."""
-    path: str = ""
-
-    @property
-    def deprecated(self) -> bool:
-        """Whether a known release deprecates it."""
-        return self.deprecated_in is not None
-
-    @property
-    def is_flag(self) -> bool:
-        """Whether it is a boolean, and a flag without a value on a command line."""
-        return self.kind is SettingKind.FLAG
+__all__ = ["ABSENT", "Catalogue", "Setting", "SettingKind", "flag_of", "load"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +149,7 @@ def _load_with(folders: tuple[str, ...], states: tuple[object, ...]) -> Catalogu
 
 def _read_all(folders: tuple[str, ...]) -> Catalogue:
     settings: dict[str, Setting] = {}
+    names: list[str] = []
     for folder in (rules_folder(), *map(Path, folders)):
         own = folder != rules_folder()
         for path, subject in _files(folder):
@@ -220,9 +157,14 @@ def _read_all(folders: tuple[str, ...]) -> Catalogue:
             if setting.name in settings:
                 raise RuleError(f"{path}: {setting.name} is already defined in {settings[setting.name].path}")
             settings[setting.name] = setting
+            names += [setting.name] if own else []
     for setting in list(settings.values()):
         for name in setting.replaced_by:
             settings.setdefault(name, _replacement(name, setting))
+    if names:
+        from cgmigrate.megatron.entry_checks import check_together
+
+        check_together(settings, names)
     return Catalogue({name: settings[name] for name in sorted(settings, key=lambda name: _order(settings[name]))})
 
 
@@ -233,7 +175,7 @@ def _order(setting: Setting) -> tuple[int, str]:
 def _files(folder: Path) -> Iterator[tuple[Path, bool]]:
     """Yield the files of entries in a folder of rules, each with whether it is a subject."""
     for name, subject in ((SETTINGS, True), (SURROUNDINGS, False)):
-        yield from ((path, subject) for path in sorted((folder / name).glob("*.yaml")))
+        yield from ((path, subject) for path in sorted((folder / name).glob("*.y*ml")))
 
 
 def _replacement(name: str, old: Setting) -> Setting:
@@ -245,22 +187,20 @@ def _replacement(name: str, old: Setting) -> Setting:
     return Setting(name, kind, old.owner, flag_of(name), since=since, subject=False, path=old.path)
 
 
-def flag_of(name: str) -> str:
-    """Return the regular flag of a setting: its name with hyphens."""
-    return "--" + name.replace("_", "-")
-
-
 def _read(path: Path, *, subject: bool, own: bool) -> Setting:
     """Read one entry; a team's own is compared with the schema. Raises RuleError."""
     from cgmigrate.megatron.data_schema import SETTING, check_form, check_size
+    from cgmigrate.megatron.entry_checks import Entry
 
+    if path.suffix == ".yml":
+        raise RuleError(f"{path}: the name of a file of settings ends in .yaml")
     text = text_of(path)
     if own:
         check_size(text, str(path))
     data = load_yaml(text, str(path))
     if own:
         check_form(data, SETTING, text, str(path))
-        _check_meaning(path, data, text)
+        Entry(path, data, text).check()
     return _setting(path, data, subject)
 
 
@@ -288,19 +228,6 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         subject=subject,
         path=str(path),
     )
-
-
-def _check_meaning(path: Path, data: Mapping[str, Any], text: str) -> None:
-    """Check what a schema cannot say. Raises RuleError."""
-    from cgmigrate.megatron.data_schema import line_of
-
-    if not _NAME.fullmatch(path.stem):
-        raise RuleError(f"{path}: the name of the file is the name of the setting, such as moe_deepep_num_sms.yaml")
-    if "captures" in data:
-        reason = "cgmigrate's capture model knows its own settings only; delete `captures`"
-        raise RuleError(f"{path}:{line_of(text, ['captures'])}: {reason}")
-    if path.stem in _names(data.get("replaced-by", ())):
-        raise RuleError(f"{path}:{line_of(text, ['replaced-by'])}: a setting cannot replace itself")
 
 
 def _names(value: str | Sequence[str]) -> tuple[str, ...]:

@@ -63,6 +63,8 @@ def check_form(data: Any, schema: Schema, text: str, path: str) -> None:
 
     import jsonschema
 
+    if (key := _repeated_key(text)) is not None:
+        raise RuleError(f"{path}:{key.start_mark.line + 1}: the key {key.value!r} is written twice")
     form = json.loads((rules_folder() / schema.file).read_text(encoding="utf-8"))
     errors = sorted(
         jsonschema.Draft202012Validator(form).iter_errors(data),
@@ -71,21 +73,62 @@ def check_form(data: Any, schema: Schema, text: str, path: str) -> None:
     if errors:
         error = jsonschema.exceptions.best_match(errors)
         where = ".".join(map(str, error.absolute_path)) or schema.noun
-        line = line_of(text, list(error.absolute_path))
+        key = _unknown_key(error)
+        line = line_of(text, [*error.absolute_path, *([key] if key is not None else [])])
         raise RuleError(f"{path}:{line}: {where}: {_expectation(error)}")
 
 
+def _unknown_key(error: Any) -> str | None:
+    """Return the first key of a mapping that its schema does not know; None for another error."""
+    if error.validator != "additionalProperties":
+        return None
+    return next((key for key in error.instance if key not in error.schema.get("properties", {})), None)
+
+
 def _expectation(error: Any) -> str:
+    expected = f"; expected {error.schema['description']}" if "description" in error.schema else ""
     match error.validator:
         case "enum":
             return f"{error.instance!r} is not one of {', '.join(map(str, error.validator_value))}"
-        case "required" | "additionalProperties" | "dependentRequired":
-            return str(error.message)
+        case "required" | "dependentRequired":
+            return f"{error.message}{expected}"
+        case "additionalProperties":
+            return _unknown(_unknown_key(error), list(error.schema.get("properties", {})))
+        case "minLength":
+            return f"{error.instance!r} has fewer than {error.validator_value} characters{expected}"
         case "pattern":
-            return f"{error.instance!r} does not have the form {error.validator_value}"
+            return f"{error.instance!r} does not have the form {error.validator_value}{expected}"
         case _:
-            expected = error.schema.get("description")
-            return f"{error.message}{f'; expected {expected}' if expected else ''}"
+            return f"{error.message}{expected}"
+
+
+def _unknown(key: object, known: Sequence[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(str(key), known, n=1)
+    return f"{key!r} is not a key" + (f"; did you mean {near[0]}?" if near else f" ({', '.join(known)})")
+
+
+def _repeated_key(text: str) -> Any:
+    """Return the node of the first key that a mapping has twice, None if there is none."""
+    import yaml
+
+    nodes: list[Any] = [yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))]
+    seen_nodes = set[int]()
+    for node in nodes:
+        if id(node) in seen_nodes or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen_nodes.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+            continue
+        keys = set[tuple[str, object]]()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
+                return key
+            keys.add((key.tag, str(key.value)))
+            nodes.append(value)
+    return None
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int:

@@ -438,3 +438,15 @@ def test_a_value_that_is_set_elsewhere_is_not_deleted(project: Path, cgmigrate: 
     (project / "a.py").write_text(text)
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert (project / "a.py").read_text() == text
+
+
+def test_a_field_of_another_class_is_not_written_where_the_old_one_is(project: Path, cgmigrate: Run) -> None:
+    new = "summary: The number of buckets\nkind: number\nowner: OptimizerConfig\n"
+    write_team(project, {"num_buckets": NUMBER, "bucket_count": new})
+    path = project / "a.yaml"
+    path.write_text("model:\n  hidden_size: 1\n  num_buckets: 3\n")
+    assert (
+        "`bucket_count` is a field of OptimizerConfig, and not of TransformerConfig" in cgmigrate("check", ".").stdout
+    )
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == "model:\n  hidden_size: 1\n  num_buckets: 3\n"

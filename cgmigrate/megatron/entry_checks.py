@@ -1,0 +1,160 @@
+"""Checks of a team's entries of the catalogue beyond their form: each mistake is one sentence with file and line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.megatron.data_schema import line_of
+from cgmigrate.megatron.releases import KNOWN, UPSTREAM
+from cgmigrate.megatron.rule_data import RuleError, rules_folder, text_of
+from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind
+from cgmigrate.megatron.tables import load, release_of
+
+_Key = str | int
+_Mistake = tuple[tuple[_Key, ...], str]
+"""The keys that lead to a value of the file, and what is wrong with it."""
+
+_VALUES = {
+    SettingKind.FLAG: "true, false or null",
+    SettingKind.NUMBER: "a number or null",
+    SettingKind.LIST: "an item of the list, or a list",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of a team's own folder of settings, and what it says."""
+
+    path: Path
+    data: Mapping[str, Any]
+    text: str
+
+    def check(self) -> None:
+        """Raise RuleError for the first mistake of the entry alone."""
+        _raise_first(self.path, self.text, self._mistakes())
+
+    def _mistakes(self) -> Iterator[_Mistake]:
+        data = self.data
+        if not self.path.stem.isidentifier() or not self.path.stem.isascii():
+            yield (), "the name of the file is the name of the setting, such as moe_deepep_num_sms.yaml"
+        if "captures" in data:
+            yield ("captures",), "cgmigrate's capture model knows its own settings only; delete `captures`"
+        if self.path.stem in _names(data.get("replaced-by", ())):
+            yield ("replaced-by",), "a setting cannot replace itself; a rule with `when` and `set` changes its values"
+        if "no-flag" in data and "replaced-by" in data:
+            reason = (
+                "is not rewritten with the setting: write an entry for it as a setting of its own, and delete it here"
+            )
+            yield ("no-flag",), f"{data['no-flag']} {reason}"
+        yield from self._releases()
+        yield from self._ecosystems()
+        yield from _mistakes_of_values(data)
+
+    def _releases(self) -> Iterator[_Mistake]:
+        data = self.data
+        given = {key: release_of(data[key]) for key in ("since", "deprecated-in", "until") if key in data}
+        for key, release in given.items():
+            if release > UPSTREAM:
+                yield (key,), f"{key}: {release} is not known yet; the newest release is {UPSTREAM}"
+        for first, last in (("since", "deprecated-in"), ("since", "until")):
+            if first in given and last in given and given[last] < given[first]:
+                yield (last,), f"{last}: {given[last]} is before `{first}` ({given[first]})"
+
+    def _ecosystems(self) -> Iterator[_Mistake]:
+        known = [path.stem for path in (rules_folder() / "ecosystems").glob("*.yaml")]
+        for name in self.data.get("keys", {}):
+            if name not in known:
+                yield ("keys", name), f"keys: {name} is not an ecosystem{_nearest(name, known)}"
+
+
+def _mistakes_of_values(data: Mapping[str, Any]) -> Iterator[_Mistake]:
+    kind, choices, seen = SettingKind(data["kind"]), data.get("choices"), list[tuple[type, object]]()
+    for number, pair in enumerate(data.get("values", ())):
+        old, place = pair["old"], ("values", number, "old")
+        if (type(old), old) in seen:
+            yield place, f"values: {_shown(old)} is listed twice"
+        seen.append((type(old), old))
+        if not _fits(kind, old):
+            yield place, f"values: {_shown(old)} is not a value of a {kind}; write {_VALUES[kind]}"
+        if choices and isinstance(old, str) and old not in choices:
+            yield place, f"values: {old} is not one of the `choices` ({', '.join(choices)})"
+    default = data.get("default")
+    if default is not None and not _fits(kind, default):
+        yield ("default",), f"default: {_shown(default)} is not a value of a {kind}; write {_VALUES[kind]}"
+
+
+def _fits(kind: SettingKind, value: object) -> bool:
+    match kind:
+        case SettingKind.FLAG:
+            return value is None or isinstance(value, bool)
+        case SettingKind.NUMBER:
+            return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+        case _:
+            return True
+
+
+def check_together(settings: Mapping[str, Setting], own: Iterable[str]) -> None:
+    """Raise RuleError for the first mistake that a team's ``own`` entries show only beside others, or beside tables."""
+    for name in own:
+        path = Path(settings[name].path)
+        _raise_first(path, text_of(path), _mistakes_together(settings[name], settings))
+
+
+def _mistakes_together(old: Setting, settings: Mapping[str, Setting]) -> Iterator[_Mistake]:
+    if old.name in _replacements(old, settings):
+        yield ("replaced-by",), "the settings replace each other in a circle"
+    if "." not in old.owner and old.owner not in load().classes:
+        nearest = _nearest(old.owner, load().classes)
+        reason = "is no class of megatron-core; a class of your own is written with its package"
+        yield ("owner",), f"owner: {old.owner} {reason}{nearest}"
+    for name in old.replaced_by:
+        yield from _mistakes_of_new(old, settings[name])
+
+
+def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
+    own_file = new.path != old.path
+    known = {name for release in KNOWN for name in load().fields(old.owner, release)} if not own_file else set()
+    if old.name in known and new.name not in known:
+        yield ("replaced-by",), f"replaced-by: {old.owner} has no {new.name} in any release{_nearest(new.name, known)}"
+    for number, (_, value) in enumerate(old.values if own_file and len(old.replaced_by) == 1 else ()):
+        place = ("values", number, "new")
+        if value == ABSENT:
+            continue
+        if not _fits(new.kind, value):
+            yield place, f"values: {_shown(value)} is not a value of {new.name}, which is a {new.kind}"
+        if new.choices and isinstance(value, str) and value not in new.choices:
+            yield place, f"values: {value} is not one of the choices of {new.name} ({', '.join(new.choices)})"
+
+
+def _replacements(old: Setting, settings: Mapping[str, Setting]) -> list[str]:
+    """Return the settings that replace a setting, and those that replace these."""
+    names = list(old.replaced_by)
+    for name in names:
+        names += (new for new in settings[name].replaced_by if new not in names)
+    return names
+
+
+def _raise_first(path: Path, text: str, mistakes: Iterable[_Mistake]) -> None:
+    for place, reason in mistakes:
+        line = f":{line_of(text, place)}" if place else ""
+        raise RuleError(f"{path}{line}: {reason}")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _names(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _shown(value: object) -> str:
+    """Return a value as YAML writes it."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return str(value)

@@ -1,0 +1,78 @@
+"""One setting, as its entry in the catalogue describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from cgmigrate.megatron.releases import OLDEST, Release
+
+ABSENT = "absent"
+"""In a value map: the replacement is not written."""
+
+
+class SettingKind(str, Enum):
+    """What the value of a setting is."""
+
+    FLAG = "flag"
+    """A boolean, or a flag of a command line without a value."""
+    CHOICE = "choice"
+    """One of some words."""
+    LIST = "list"
+    """Names, in a list or in one text."""
+    NUMBER = "number"
+    TEXT = "text"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    ``owner`` is the class that has the field. ``since`` and ``until`` are the first and the last release that have it,
+    ``deprecated_in`` is the first that deprecates it. ``replaced_by`` are the settings that say the same today, and
+    ``line_for`` others that are written in its line where it is deleted. ``values`` are its values, each with that of
+    the replacement; empty where values stay as they are. ``unset`` is what is written to undo an inherited value, and
+    ``can_unset`` says that there is one. ``captures`` says that the capture model depends on it.
+    """
+
+    name: str
+    kind: SettingKind
+    owner: str
+    flag: str
+    summary: str = ""
+    no_flag: str = ""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
+    default: object = None
+    unset: object = None
+    can_unset: bool = False
+    since: Release = OLDEST
+    until: Release | None = None
+    deprecated_in: Release | None = None
+    replaced_by: tuple[str, ...] = ()
+    line_for: tuple[str, ...] = ()
+    values: tuple[tuple[object, object], ...] = ()
+    captures: bool = False
+    sources: tuple[str, ...] = ()
+    subject: bool = True
+    """Whether its name selects files, and makes a mapping, call or command line a site."""
+    path: str = ""
+
+    @property
+    def deprecated(self) -> bool:
+        """Whether a known release deprecates it."""
+        return self.deprecated_in is not None
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is a boolean, and a flag without a value on a command line."""
+        return self.kind is SettingKind.FLAG
+
+
+def flag_of(name: str) -> str:
+    """Return the regular flag of a setting: its name with hyphens."""
+    return "--" + name.replace("_", "-")
