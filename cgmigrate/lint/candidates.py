@@ -44,15 +44,16 @@ def candidates_of(
 ) -> list[Candidate]:
     """Return the edit sets of a group as candidates, with the reasons for those that the limits withhold."""
     seen: Counter[str] = Counter()
+    places = [_places(file.document) for file in group.files]
     candidates = []
     for edit_set in sorted(sets, key=lambda one: _position(one, group)):
-        name = _name(edit_set, group)
+        name = _name(edit_set, group, places)
         seen[name] += 1
         paths = tuple(group.files[number].path for number in edit_set.files)
         fix = Fix(_id(f"{name}\0{seen[name]}"), edit_set.applicability, paths, edit_set.because)
         candidate = Candidate(edit_set, fix)
-        places = [(place, limits[number]) for number, place in _settled_by(candidate, group, cases, limits)]
-        withheld_by = withheld(places) or unsupported(edit_set, group, cases, limits)
+        settled = [(place, limits[number]) for number, place in _settled_by(candidate, group, cases, limits)]
+        withheld_by = withheld(settled) or unsupported(edit_set, group, cases, limits)
         withheld_by = withheld_by or unread(edit_set, group, limits)
         candidates.append(replace(candidate, withheld=withheld_by))
     return candidates
@@ -81,14 +82,33 @@ def _spans(document: Document, index: int) -> list[Span]:
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _name(edit_set: EditSet, group: Group) -> str:
-    """Return what names a set: its files, and the texts that it changes. Line numbers are no part of it."""
+def _name(edit_set: EditSet, group: Group, places: Sequence[Mapping[int, str]]) -> str:
+    """Return what names a set: its files, their places, and the texts that it changes; no line numbers.
+
+    ``places`` are those of each file, by index.
+    """
     parts = []
     for number, index in edit_set.rewrites:
         file = group.files[number]
         texts = [" ".join(file.document.text[span.start : span.end].split()) for span in _spans(file.document, index)]
-        parts.append("\0".join((_in_checkout(file.path), *texts)))
+        parts.append("\0".join((_in_checkout(file.path), places[number].get(index, ""), *texts)))
     return "\0".join(sorted(parts))
+
+
+def _places(document: Document) -> dict[int, str]:
+    """Return where each site or problem is: what encloses it, and its number among all that this encloses.
+
+    Sites are counted whether they are rewritten or not, so that one that is rewritten does not change the others.
+    """
+    paths = [(site.index, site.span.start, site.path) for site in document.sites]
+    paths += [(one.index, one.span.start, ("", str(one.kind))) for one in document.problems if one.index >= len(paths)]
+    seen: Counter[tuple[str, ...]] = Counter()
+    result = {}
+    for index, start, path in paths:
+        place = (document.enclosing(start), *path)
+        seen[place] += 1
+        result[index] = "\0".join((*place, str(seen[place])))
+    return result
 
 
 def _id(name: str) -> str:

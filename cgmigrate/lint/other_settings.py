@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from cgmigrate.documents.changes import changed_names
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
-from cgmigrate.lint.fixes import Fix, Rename
+from cgmigrate.lint.fixes import Rename
+from cgmigrate.lint.rules import Case
 from cgmigrate.megatron.acceptance import refusal_of_place, refusal_of_setting
 from cgmigrate.megatron.catalogue import ABSENT
 from cgmigrate.megatron.releases import Release
@@ -16,9 +17,14 @@ from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
 
 
-def refused(fix: Fix, before: Settings, after: Settings, case: SiteCase, target: Release) -> Reason | None:
-    """Return why a fix cannot be made at a site, None if it can; ``after`` are the settings after it."""
+def refused(match: Case, before: Settings, after: Settings, case: SiteCase, target: Release) -> Reason | None:
+    """Return why the fix of a match cannot be made at a site, None if it can; ``after`` are the settings after it."""
     catalogue, as_flag = case.document.catalogue, _is_command_line(case)
+    fix = match.fix
+    assert fix is not None
+    for name in sorted(fix.set.keys() & before.keys() - match.when.keys() - catalogue.captures):
+        if name in changed_names(before, after):
+            return Reason("", help=f"`{{{name}}}` is written as well: keep the value that is meant")
     for name in sorted((after.keys() & changed_names(before, after)) - catalogue.captures):
         if reason := refusal_of_setting(catalogue[name], after[name], target, as_flag=as_flag):
             return Reason(reason)

@@ -76,7 +76,7 @@ def _rewritten(
     if (choice := match.choice(settings)) or match.fix is None:
         return {}, Reason(choice, rule.id)
     after = match.fix.apply(settings)
-    return after, refused(match.fix, settings, after, case, context.target)
+    return after, refused(match, settings, after, case, context.target)
 
 
 def _connected(rule: Rule, rules: Sequence[Rule], case: SiteCase) -> frozenset[str]:

@@ -210,3 +210,36 @@ def test_the_table_has_a_row_for_each_option() -> None:
     table = (ROOT / "docs/edit-sets.md").read_text()
     for option in ("--select", "--ignore", "--diff", "--interactive", "--group", "--baseline", "-", "undo"):
         assert re.search(rf"^\| [^|]*`[^`|]*{re.escape(option)}", table, re.MULTILINE), option
+
+
+SHAPE = "{hidden_size: 1, num_layers: 2, num_attention_heads: 2, enable_cuda_graph: true}"
+TWINS = {
+    "a.yaml": f"a: {SHAPE}\n---\na: {SHAPE}\nb:\n  - {SHAPE}\n  - {SHAPE}\n",
+    "b.py": "from megatron.core.transformer import TransformerConfig\n\n\ndef f():\n"
+    "    return TransformerConfig(enable_cuda_graph=True), TransformerConfig(enable_cuda_graph=True)\n\n\n"
+    'def g(cfg):\n    cfg.model.cuda_graph_scope = ["attn"]\n    TransformerConfig(enable_cuda_graph=True)\n\n\n'
+    'def h(cfg):\n    cfg.model.cuda_graph_scope = ["attn"]\n    TransformerConfig(enable_cuda_graph=True)\n',
+}
+
+
+def test_a_set_keeps_its_id_while_others_of_the_same_text_are_written(project: Path, cgmigrate: Command) -> None:
+    def texts() -> dict[str, str]:
+        return {name: (project / name).read_text() for name in TWINS}
+
+    def ids() -> list[str]:
+        found = json.loads(cgmigrate("check", "--output-format", "json", ".").stdout)["findings"]
+        return list(dict.fromkeys(one["fix"]["id"] for one in found if one["fix"]))
+
+    for name, text in TWINS.items():
+        (project / name).write_text(text)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    at_once = texts()
+    for name, text in TWINS.items():
+        (project / name).write_text(text)
+    left = ids()
+    assert len(left) == 10
+    for one in ids():
+        cgmigrate("fix", "--unsafe-fixes", "--group", one, ".")
+        left.remove(one)
+        assert ids() == left
+    assert texts() == at_once

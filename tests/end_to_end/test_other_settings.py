@@ -450,3 +450,45 @@ def test_a_field_of_another_class_is_not_written_where_the_old_one_is(project: P
     )
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert path.read_text() == "model:\n  hidden_size: 1\n  num_buckets: 3\n"
+
+
+TWO = """\
+id: TEAM001
+name: dispatch-mode
+kind: deprecated
+summary: "`dispatch_mode` became two settings"
+fields: [dispatch_mode]
+cases:
+  - when: {dispatch_mode: flex}
+    message: "`{dispatch_mode}` became two settings"
+    fix:
+      remove: [dispatch_mode]
+      set: {dispatcher: flex, backend: deepep}
+      proved-by: our changelog
+  - when: {dispatch_mode: {written: true}}
+    message: "`{dispatch_mode}` became two settings"
+    decide: write `{dispatcher}` and `{backend}`
+explanation: |
+  The mode named the dispatcher and its backend at once. Each has a setting of its own now.
+sources: [our changelog]
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("dispatch_mode: flex  # why", "dispatcher: flex  # why\n  backend: deepep"),
+        ("dispatch_mode: flex\n  backend: deepep", "dispatcher: flex\n  backend: deepep"),
+        ("dispatch_mode: flex\n  backend: other", ""),
+        ("dispatch_mode: all", ""),
+    ],
+)
+def test_a_setting_becomes_two(project: Path, cgmigrate: Run, before: str, after: str) -> None:
+    entry = CHOICE[: CHOICE.index("replaced-by")] + "replaced-by: [dispatcher, backend]\n"
+    write_team(project, {"dispatch_mode": entry})
+    (project / "team/TEAM001-dispatch-mode.yaml").write_text(TWO)
+    path = project / "a.yaml"
+    path.write_text(f"model:\n  {before}\n")
+    assert "help: " in cgmigrate("check", ".").stdout
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == f"model:\n  {after or before}\n"
