@@ -43,7 +43,7 @@ def with_relations(case: SiteCase, relations: Relations, context: Context) -> Si
 
 def _unsets(case: SiteCase) -> str:
     """Return what happens if a setting is deleted, and one that it overrides takes effect; empty if that cannot be."""
-    final, catalogue = case.final or case.before, case.document.catalogue
+    final, catalogue = case.before if case.final is None else case.final, case.document.catalogue
     for name, value in case.before.items():
         setting = catalogue.get(name)
         if name in final or setting is None or not setting.replaced_by:
