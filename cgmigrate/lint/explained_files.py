@@ -62,8 +62,6 @@ def _planned(run: Run, path: str) -> Planned | InputError | None:
             return file
         case TooLarge():
             return InputError(path, f"has {file.size:,} bytes and is not read as a configuration", missing=True)
-    if not file.syntax.is_read:
-        return InputError(path, "is not read; this version reads YAML and Python", missing=True)
     return _plan(run, sources, file)
 
 

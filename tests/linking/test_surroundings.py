@@ -103,6 +103,8 @@ def test_an_assignment_in_a_recipe() -> None:
     [
         ("--no-check-for-nan-in-loss-and-grad: true", False),
         ("--no-check-for-nan-in-loss-and-grad:", False),
+        ("--no-check-for-nan-in-loss-and-grad: 'True'", False),
+        ("--no-check-for-nan-in-loss-and-grad: 'false'", True),
         ("--bf16: true", Missing.ABSENT),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which diagnostics a plan has: rules that are not selected, suppressions without codes, owners that are prose."""
+"""What a plan has: rules that are not selected, suppressions without codes, owners that are prose or several."""
 
 from __future__ import annotations
 
@@ -81,3 +81,13 @@ def test_a_description_is_no_setting(project: Path, cgmigrate, value: str) -> No
 def test_names_and_mistyped_names_are_settings(project: Path, cgmigrate, value: str) -> None:
     write(project / "a.yaml", f"model:\n  num_layers: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: {value}\n")
     assert rules_of(cgmigrate("check", "--format", "json", "a.yaml"))
+
+
+def test_documents_of_one_file_may_have_the_same_path_and_other_readers(project: Path, cgmigrate) -> None:
+    bridge = "model:\n  _target_: megatron.bridge.models.GPTModelProvider\n  enable_cuda_graph: true\n"
+    core = "model:\n  hidden_size: 1\n  num_attention_heads: 1\n  enable_cuda_graph: true\n"
+    path = write(project / "a.yaml", f"{bridge}---\n{core}")
+    assert rules_of(cgmigrate("check", "--format", "json", "a.yaml")) == ["CG101", "CG101"]
+    cgmigrate("fix", "a.yaml")
+    # Megatron-Bridge refuses whole layers under `local`; TransformerConfig has them.
+    assert path.read_text() == f"{bridge}---\n{core.replace('enable_cuda_graph: true', 'cuda_graph_impl: local')}"

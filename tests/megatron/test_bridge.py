@@ -92,6 +92,12 @@ def test_a_boolean_beside_none_is_no_safe_fix(boolean: str) -> None:
     assert alone.safe and not alone.unsafe
 
 
+def test_a_boolean_beside_none_has_one_meaning_where_the_target_refuses_it() -> None:
+    old = "model:\n  cuda_graph_impl: none\n  enable_cuda_graph: true\n  cuda_graph_scope: attn,full_iteration\n"
+    result = examine(YamlDocument(old + BESIDE), Context(Release(0, 17), Release(0, 18), load(), ecosystems.load()))
+    assert result.safe == {0: {"cuda_graph_impl": "full_iteration"}}
+
+
 def test_nemo_rl_is_read_as_megatron_bridge_reads_it() -> None:
     result = examined("policy:\n  megatron_cfg:\n    cuda_graph_impl: local\n    cuda_graph_modules: [attn]\n")
     (diagnostic,) = result.diagnostics

@@ -259,6 +259,8 @@ def test_verbose_names_the_origin_of_the_releases(project: Path, cgmigrate) -> N
     assert "Releases: from 0.16 (sub/cgmigrate.toml) to 0.18 (sub/cgmigrate.toml)\n" in stderr
     stderr = cgmigrate("check", "-v", "--to", "0.19", ".").stderr
     assert "Releases: from 0.16 (sub/cgmigrate.toml) to 0.19 (--to)\n" in stderr
+    stderr = cgmigrate("check", "-v", "--from", "0.17", ".").stderr
+    assert "Releases: from 0.17 (--from) to 0.18 (sub/cgmigrate.toml)\n" in stderr
 
 
 def test_show_files_lists_what_would_be_looked_at(project: Path, cgmigrate) -> None:

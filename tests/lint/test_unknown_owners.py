@@ -1,0 +1,37 @@
+"""Settings whose owner is ambiguous: the message names what would have to be known."""
+
+from __future__ import annotations
+
+import pytest
+
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.sites import Document
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking import ecosystems
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.releases import Release
+from tests.support.plans import examine
+
+OTHERS = "DeepSpeed, TensorRT-LLM and others have a setting of this name, too"
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (YamlDocument("engine:\n  enable_cuda_graph: true\n"), OTHERS),
+        (
+            PythonDocument("import megatron\ndef f(engine):\n    engine.enable_cuda_graph = True\n"),
+            "`engine` is not known as Megatron's",
+        ),
+        (
+            PythonDocument("import megatron\nfrom ours import make\nmake().enable_cuda_graph = True\n"),
+            "`make()` is not known as Megatron's",
+        ),
+    ],
+    ids=["a mapping", "an object", "a result"],
+)
+def test_the_receiver_is_named(document: Document, reason: str) -> None:
+    result = examine(document, Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))
+    (diagnostic,) = result.diagnostics
+    assert diagnostic.message == f"the owner of `enable_cuda_graph` is ambiguous: {reason}"
