@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import Source
+from cgmigrate.linking.name_parts import candidate, names_read_in_part, parts_pattern
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -80,6 +81,7 @@ def files_that_may_read(top: str | None, paths: Iterable[str], catalogue: Catalo
     from cgmigrate.project.checkout import tracked_python
 
     pattern = _FOR_GIT.replace("NAME", f"({catalogue.alternatives(deprecated=True)})")
+    pattern += "|" + parts_pattern(catalogue)
     every = {*paths, *(tracked_python(top, pattern) if top else ())}
     # A test that reads a name shows less than the code under test.
     ordered = sorted(every, key=lambda path: ("test" in path, path))
@@ -131,7 +133,8 @@ def _reads(data: bytes, catalogue: Catalogue, followed: Followed) -> Iterator[tu
     """Return the old names that a file reads by name, each with its line. Raises _UnreadError."""
     try:
         text, _ = decode(data)
-        if not _candidate(catalogue).search(text):
+        in_part = candidate(catalogue).search(text) is not None
+        if not in_part and not _candidate(catalogue).search(text):
             return
         source = Source(text, catalogue)
     except UnicodeDecodeError as error:
@@ -144,6 +147,8 @@ def _reads(data: bytes, catalogue: Catalogue, followed: Followed) -> Iterator[tu
     for node in source.walk():
         if id(node) not in known and (name := _name_read(node, source)) in catalogue.deprecated:
             yield name, getattr(node, "lineno", 0)
+    if in_part:
+        yield from names_read_in_part(source)
 
 
 def _name_read(node: ast.AST, source: Source) -> str:

@@ -35,6 +35,21 @@ READERS = {
     "a TypedDict": "class Config(TypedDict):\n    cuda_graph_scope: list[str]\n",
     "a dataclass": "@dataclass\nclass Config:\n    external_cuda_graph: bool = False\n",
 }
+PARTS = {
+    "a name made of two": 'value = getattr(config, "enable_" + "cuda_graph")\n',
+    "a name made of a variable": 'value = getattr(config, f"{kind}_cuda_graph")\n',
+    "a prefix of keys": 'on = {k: v for k, v in config.items() if k.startswith("enable_")}\n',
+    "a prefix of attributes": 'ks = [k for k in vars(config) if k.startswith(("moe_", "external"))]\n',
+    "a suffix": 'graphs = [k for k in config if k.endswith("_graph")]\n',
+    "a part": 'graphs = [k for k in config if "cuda_graph" in k]\n',
+    "the attributes of an object": 'd = {k: v for k, v in c.__dict__.items() if k.startswith("cuda_graph_")}\n',
+}
+NO_PARTS = {
+    "a device": 'if "cuda" in device:\n    pass\n',
+    "another prefix": 'rest = [k for k in config if k.startswith("moe_")]\n',
+    "a message": 'print(f"enable_{x} is on, and cuda_graph too")\n',
+    "a prefix that every name has": 'rest = [k for k in config if k.startswith("")]\n',
+}
 OTHERS = {
     "a keyword": "build(external_cuda_graph=True)\n",
     "an attribute that setattr sets": 'setattr(config, "external_cuda_graph", True)\n',
@@ -67,6 +82,34 @@ def test_a_key_that_code_reads_by_name_is_no_safe_fix(project: Path, cgmigrate, 
     assert f"by its name (src/setup.py:{line}), and has to change together with it" in result.stdout
     assert cgmigrate("fix", "--unsafe-fixes", "configs/a.yaml").exit_code == 0
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
+
+
+TWO = """
+transformer_config:
+  enable_cuda_graph: true
+other:
+  transformer_config:
+    external_cuda_graph: true
+    cuda_graph_scope: attn
+"""
+
+
+@pytest.mark.parametrize("code", PARTS.values(), ids=PARTS)
+def test_code_that_reads_a_key_by_a_part_of_its_name_makes_a_fix_unsafe(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "configs/a.yaml", TWO)
+    write(project / "src/setup.py", "import os\n" + code)
+    checkout(project)
+    assert "by its name (src/setup.py:2), and has to change together with it" in cgmigrate("fix", "configs").stdout
+    assert path.read_text().count("cuda_graph_impl") < 2
+
+
+@pytest.mark.parametrize("code", NO_PARTS.values(), ids=NO_PARTS)
+def test_other_parts_leave_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "configs/a.yaml", TWO)
+    write(project / "src/setup.py", "import os\n" + code)
+    checkout(project)
+    assert cgmigrate("fix", "configs").exit_code == 0
+    assert path.read_text().count("cuda_graph_impl") == 2
 
 
 def test_a_folder_with_a_pin_of_its_own_is_a_project_of_its_own(project: Path, cgmigrate) -> None:

@@ -1,0 +1,71 @@
+"""Code that reads keys by a part of their name: a test for a prefix, a name that is made of two strings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from cgmigrate.documents.python.source import Source
+from cgmigrate.megatron.catalogue import Catalogue
+
+_TESTS = {"startswith": str.startswith, "removeprefix": str.startswith, "endswith": str.endswith}
+_SHORTEST = 2
+"""Characters of the shortest part that counts in a test for how a name begins or ends."""
+
+
+@lru_cache(maxsize=8)
+def parts_pattern(catalogue: Catalogue) -> str:
+    """Return the extended regular expression of a line that may read a deprecated setting by a part of its name."""
+    names = sorted(catalogue.deprecated)
+    ends = {name[:at] for name in names for at in range(_SHORTEST, len(name))}
+    ends |= {name[at:] for name in names for at in range(1, len(name) - _SHORTEST + 1)}
+    tests, words = "|".join(sorted(ends)), "|".join(sorted(_words(catalogue)))
+    return rf"(startswith|removeprefix|endswith)\([^)]*[\"']({tests})[\"']|[\"'}}]({words})[\"'{{]"
+
+
+@lru_cache(maxsize=8)
+def candidate(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the same pattern for Python."""
+    return re.compile(parts_pattern(catalogue))
+
+
+def _words(catalogue: Catalogue) -> set[str]:
+    """Return the parts of names from which code makes a name, with an underscore at the place where they meet."""
+    parts = set()
+    for name in catalogue.deprecated:
+        words = name.split("_")
+        for at in range(1, len(words)):
+            first, second = "_".join(words[:at]), "_".join(words[at:])
+            parts |= {first + "_", "_" + second}
+            parts |= {part for part in (first, second) if "_" in part}
+    return parts - catalogue.deprecated
+
+
+def names_read_in_part(source: Source) -> Iterator[tuple[str, int]]:
+    """Yield the deprecated settings that code may read by a part of their names, each with the line."""
+    parents = {id(child): node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            above = parents.get(id(node))
+            tested = parents.get(id(above)) if isinstance(above, ast.Tuple) else above
+            for name in _names_with(node.value, tested, source.catalogue):
+                yield name, node.lineno
+
+
+def _names_with(part: str, tested: ast.AST | None, catalogue: Catalogue) -> list[str]:
+    """Return the deprecated settings with a part at the place where code tests for it, or puts it into a name."""
+    names = sorted(catalogue.deprecated)
+    match tested:
+        case ast.Call(func=ast.Attribute(attr=method, value=ast.Name())) if method in _TESTS and len(part) >= _SHORTEST:
+            return [name for name in names if _TESTS[method](name, part) and name != part]
+        case ast.BinOp(op=ast.Add()) | ast.JoinedStr() | ast.Compare(ops=[ast.In() | ast.NotIn()]):
+            if part in _words(catalogue) and not (isinstance(tested, ast.JoinedStr) and _is_text(tested)):
+                return [name for name in names if part in name]
+    return []
+
+
+def _is_text(node: ast.JoinedStr) -> bool:
+    """Return whether an f-string has spaces: it is no name."""
+    return any(isinstance(value, ast.Constant) and " " in str(value.value) for value in node.values)
