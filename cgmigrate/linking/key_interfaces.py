@@ -7,11 +7,11 @@ it by name is such code; other code that reads it prevents that the files change
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.python.key_copies import copiers_in
+from cgmigrate.documents.python.key_copies import copiers_in, key_types_in
 from cgmigrate.documents.python.source import Source
 from cgmigrate.linking.key_readers import files_that_may_read, readers_in
 from cgmigrate.text.files import MAX_GENERATED
@@ -55,32 +55,43 @@ class KeyInterface:
 def key_interface_of(project: Project, files: YamlFiles) -> KeyInterface | None:
     """Return the key interface of a project, None if it has none that is followed."""
     copiers: dict[str, Sequence[KeyCopier]] = {}
+    typed: list[str] = []
     not_followed: set[str] = set()
     catalogue = project.catalogue
     for path in files_that_may_read(project.top, project.python, catalogue):
 
         def known(source: Source, path: str = path) -> set[int]:
-            copiers[path] = copiers_in(source)
-            return {id(node) for one in copiers[path] for node in one.nodes()}
+            copiers[path], types = copiers_in(source), key_types_in(source)
+            if types:
+                typed.append(path)
+            fields = (id(field) for one in types for field in one.fields)
+            return {*fields, *(id(node) for one in copiers[path] for node in one.nodes())}
 
         not_followed.update(name for name, _ in readers_in(path, project.python.get(path), catalogue, known))
         if not_followed >= catalogue.deprecated:
             return None
     every = [one for of_file in copiers.values() for one in of_file]
     followed = catalogue.deprecated - not_followed
-    return _with_yaml(project, files, copiers, followed) if any(followed & one.names for one in every) else None
+    python = _Code({path for path, of_file in copiers.items() if of_file} | set(typed), every, followed)
+    return _with_yaml(project, files, python) if any(followed & one.names for one in every) else None
 
 
-def _with_yaml(
-    project: Project, files: YamlFiles, copiers: Mapping[str, Sequence[KeyCopier]], followed: frozenset[str]
-) -> KeyInterface | None:
-    every = [one for of_file in copiers.values() for one in of_file]
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The files that copy keys or name them in a TypedDict, all their copiers, and the settings that are followed."""
+
+    paths: Collection[str]
+    copiers: Sequence[KeyCopier]
+    followed: frozenset[str]
+
+
+def _with_yaml(project: Project, files: YamlFiles, code: _Code) -> KeyInterface | None:
     fillers: list[str] = []
     others: dict[str, str] = {}
     for path in sorted({*project.yaml, *_tracked_yaml(project)}):
         if (document := files.document(path)) is None:
             continue
-        sites = [site for site in document.sites if any(fills(site, one) for one in every)]
+        sites = [site for site in document.sites if any(fills(site, one) for one in code.copiers)]
         if any(project.catalogue.deprecated & site.own.keys() for site in sites):
             fillers.append(path)
             continue
@@ -90,8 +101,8 @@ def _with_yaml(
                 others.setdefault(name, f"{os.path.relpath(path)}:{line}")
     if not fillers or len(fillers) > MOST_FILES:
         return None
-    python = tuple(sorted(os.path.realpath(path) for path, of_file in copiers.items() if of_file))
-    return KeyInterface(python, tuple(fillers), followed, others, _is_private(project, {*python, *fillers}))
+    python = tuple(sorted(map(os.path.realpath, code.paths)))
+    return KeyInterface(python, tuple(fillers), code.followed, others, _is_private(project, {*python, *fillers}))
 
 
 def fills(site: Site, copier: KeyCopier) -> bool:

@@ -6,7 +6,7 @@ the mapping, and the proof of the YAML files is that of the code, too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -107,6 +107,10 @@ def _without(file: ExaminedFile, spans: Sequence[Span]) -> ExaminedFile:
     )
 
 
+def _is_code(file: ExaminedFile) -> bool:
+    return isinstance(file.document, PythonDocument)
+
+
 def _copiers_of(file: ExaminedFile) -> Sequence[KeyCopier]:
     return file.document.key_copiers if isinstance(file.document, PythonDocument) else ()
 
@@ -125,10 +129,11 @@ class _Changes:
         group = self.proposed.group
         files = [self._followed(number, file) for number, file in enumerate(group.files)]
         places: list[Place] = []
-        for number, file in enumerate(group.files):
-            if copiers := _copiers_of(file):
-                files[number], added = self._with_copies(file, copiers)
-                places += [(number, index) for index in added]
+        names = {number: self._names_in(file) for number, file in enumerate(group.files) if _is_code(file)}
+        every = {name for of_file in names.values() for of_copier in of_file.values() for name in of_copier}
+        for number, of_file in names.items() if every else ():
+            files[number], added = self._with_copies(files[number], of_file, sorted(every, key=FIELDS.index))
+            places += [(number, index) for index in added]
         members = [place for one in self.joined for place in one.members]
         rewrites = {place: own for one in self.joined for place, own in one.rewrites.items()}
         together = Proposal((*members, *places), rewrites | {place: {} for place in places})
@@ -147,25 +152,34 @@ class _Changes:
         own = frozenset(index for at, index in self.fillers if at == number)
         return replace(file, relations=replace(file.relations, followed=own)) if own else file
 
-    def _with_copies(self, file: ExaminedFile, copiers: Sequence[KeyCopier]) -> tuple[ExaminedFile, list[int]]:
-        """Return a file of code with the diagnostics about what it copies, and their indices."""
+    def _names_in(self, file: ExaminedFile) -> dict[int, list[str]]:
+        """Return the names that the copiers of a file have to copy as well, by their positions."""
         document = file.document
         assert isinstance(document, PythonDocument)
         names = {}
-        for at, copier in enumerate(copiers):
+        for at, copier in enumerate(document.key_copiers):
             if filled := [place for place in sorted(self.fillers) if fills(self._site(place), copier)]:
                 line = document.text.count("\n", 0, document.spans_of(copier)[0].start) + 1
                 names[at] = self._names(copier, filled, f"{file.path}:{line}")
-        written = list(dict.fromkeys(name for of_copier in names.values() for name in of_copier))
-        if not written:
-            return file, []
-        problems = document.copy_keys(names, self._text(written), keep=self._keeps_old)
-        rule = rule_for(problems[0].kind, file.context.rules)
-        if rule is None:
+        return {at: of_copier for at, of_copier in names.items() if of_copier}
+
+    def _with_copies(
+        self, file: ExaminedFile, names: Mapping[int, Sequence[str]], every: Sequence[str]
+    ) -> tuple[ExaminedFile, list[int]]:
+        """Return a file of code with the diagnostics about what it copies, and their indices.
+
+        ``every`` are the names that the code of all files is to copy: TypedDicts get these keys.
+        """
+        document = file.document
+        assert isinstance(document, PythonDocument)
+        written = dict.fromkeys(name for of_copier in names.values() for name in of_copier)
+        problems = document.copy_keys(names, every, self._text(list(written) or every), keep=self._keeps_old)
+        with_rules = [(problem, rule_for(problem.kind, file.context.rules)) for problem in problems]
+        if any(rule is None for _, rule in with_rules):
             raise NotCopiedError(f"no rule reports the code that copies its keys ({file.path})")
-        others = _without(file, document.spans_of_copiers())
-        changed = replace(others, problems=(*others.problems, *((problem, rule) for problem in problems)))
-        return changed, [problem.index for problem in problems]
+        others = _without(file, document.spans_of_copiers()) if problems else file
+        own = tuple((problem, rule) for problem, rule in with_rules if rule)
+        return replace(others, problems=(*others.problems, *own)), [problem.index for problem in problems]
 
     def _names(self, copier: KeyCopier, filled: Sequence[Place], place: str) -> list[str]:
         """Return the names that a copier has to copy as well. Raises NotCopiedError."""
@@ -214,4 +228,8 @@ class _Changes:
         where = f"{group.files[number].path}:{line}" + (f" and {more} more files" if more else "")
         new = ", ".join(f"`{name}`" for name in names)
         how = "as well" if self._keeps_old else "instead"
-        return KeyCopyText(f"code copies the key `{{name}}` of {where} by its name", f"copy {new} {how}")
+        return KeyCopyText(
+            f"code copies the key `{{name}}` of {where} by its name",
+            f"a TypedDict names the key `{{name}}` of {where}, which code copies by its name",
+            f"name {new} {how}",
+        )

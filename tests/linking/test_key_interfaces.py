@@ -206,6 +206,34 @@ def test_the_diagnostics_of_both_files_name_the_other(project: Path, cgmigrate) 
     assert "written together with pkg/setup.py" in stdout and "written together with conf/recipe.yaml" in stdout
 
 
+TYPED = """
+from typing import NotRequired, TypedDict
+
+class MegatronConfig(TypedDict):
+    num_layers: int
+    # On small models.
+    enable_cuda_graph: NotRequired[bool]
+    external_cuda_graph: NotRequired[bool]
+    use_te_rng_tracker: NotRequired[bool]
+"""
+
+
+@pytest.mark.parametrize("public", [False, True], ids=["private", "installable"])
+def test_the_keys_of_a_typed_dict_change_with_the_code_that_copies_them(project: Path, cgmigrate, public: bool) -> None:
+    if public:
+        write(project / "pyproject.toml", '[project]\nname = "pkg"\n')
+    write(project / "pkg/setup.py", EXAMPLE)
+    typed = write(project / "pkg/policy.py", TYPED)
+    write(project / "conf/recipe.yaml", CAPTURED)
+    checkout(project)
+    assert cgmigrate("fix", ".").exit_code == 0
+    assert applied(project) == {"cuda_graph_impl": "transformer_engine"}
+    old = "    enable_cuda_graph: NotRequired[bool]\n    external_cuda_graph: NotRequired[bool]\n"
+    new = "    cuda_graph_impl: NotRequired[str]\n"
+    assert typed.read_text() == TYPED.replace(old, old + new if public else new)
+    assert cgmigrate("check", ".").exit_code == 0
+
+
 NOT_COPIED = {
     "a setting that the code does not copy": (
         EXAMPLE,
@@ -229,6 +257,11 @@ NOT_COPIED = {
     ),
     "a loop without a test": (
         EXAMPLE.replace('        if k in config["megatron_cfg"]:\n    ', ""),
+        CAPTURED,
+        "code reads or sets `external_cuda_graph` by its name",
+    ),
+    "a TypedDict with a required key": (
+        EXAMPLE + "\nclass C(TypedDict):\n    external_cuda_graph: bool\n",
         CAPTURED,
         "code reads or sets `external_cuda_graph` by its name",
     ),

@@ -6,6 +6,7 @@ tree. Code that reads or defines the deprecated names is no site: it is a proble
 
 from __future__ import annotations
 
+import ast
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,7 +42,7 @@ from cgmigrate.text.failures import TOO_DEEP, too_deep
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.python.key_copies import KeyCopier
+    from cgmigrate.documents.python.key_copies import KeyCopier, KeyType
     from cgmigrate.documents.python.key_copy_edits import KeyCopyText
     from cgmigrate.documents.python.surroundings import Surroundings
     from cgmigrate.documents.uses import Appearances
@@ -213,15 +214,25 @@ class PythonDocument:
 
         return copiers_in(self._source)
 
-    def copy_keys(self, names: Mapping[int, Collection[str]], text: KeyCopyText, *, keep: bool) -> list[Problem]:
+    @cached_property
+    def key_types(self) -> Sequence[KeyType]:
+        """The TypedDicts whose keys are settings."""
+        from cgmigrate.documents.python.key_copies import key_types_in
+
+        return key_types_in(self._source)
+
+    def copy_keys(
+        self, names: Mapping[int, Collection[str]], of_types: Collection[str], text: KeyCopyText, *, keep: bool
+    ) -> list[Problem]:
         """Add a problem for each name that copiers copy under its deprecated name, and return the problems.
 
-        Their fixes copy ``names``, by the position of the copier. ``keep`` says that the deprecated names are
-        copied as well. Raises CannotEditError.
+        Their fixes copy ``names``, by the position of the copier, and give the TypedDicts the keys ``of_types``.
+        ``keep`` says that the deprecated names are copied as well. Raises CannotEditError.
         """
-        from cgmigrate.documents.python.key_copy_edits import edits_of
+        from cgmigrate.documents.python.key_copy_edits import edits_of, type_edits
 
         edits = edits_of(names, self.key_copiers, self._source, keep=keep)
+        edits += type_edits(self.key_types, of_types, self._source, keep=keep)
         first = len(self.sites) + len(self.problems)
         places = {
             id(node): (name, node)
@@ -230,11 +241,18 @@ class PythonDocument:
             if name in self.catalogue.deprecated
         }
         added: list[Problem] = []
-        for name, node in places.values():
-            index, message = first + len(added), text.message.replace("{name}", name)
-            added.append(
-                Problem(ProblemKind.NAME_IN_TEXT, self._source.span(node), message, index, text.fix, fix=text.fix)
-            )
+        fields = [field for one in self.key_types if not one.names.issuperset(of_types) for field in one.fields]
+        nodes: list[tuple[str, ast.expr]] = [
+            *places.values(),
+            *((self._source.of(one.target), one.target) for one in fields),
+        ]
+        for name, node in nodes:
+            if name not in self.catalogue.deprecated:
+                continue
+            is_field = not isinstance(node, ast.Constant)
+            kind = ProblemKind.DEFINITION if is_field else ProblemKind.NAME_IN_TEXT
+            index, message = first + len(added), (text.field if is_field else text.message).replace("{name}", name)
+            added.append(Problem(kind, self._source.span(node), message, index, text.fix, fix=text.fix))
             self._fixes[index] = [] if len(added) > 1 else edits
         self.problems += added
         self._copied = frozenset(problem.index for problem in added)
@@ -258,7 +276,8 @@ class PythonDocument:
 
     def spans_of_copiers(self) -> list[Span]:
         """Return the spans of the code that copies keys."""
-        return [span for copier in self.key_copiers for span in self.spans_of(copier)]
+        fields = [self._source.span(field) for one in self.key_types for field in one.fields]
+        return [*(span for copier in self.key_copiers for span in self.spans_of(copier)), *fields]
 
     def spans_of(self, copier: KeyCopier) -> list[Span]:
         """Return the spans of the lists and statements of a copier."""

@@ -83,6 +83,37 @@ class _Copy(NamedTuple):
     is_item: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyType:
+    """A TypedDict whose optional keys are captured settings: the fields of these keys."""
+
+    node: ast.ClassDef
+    fields: tuple[ast.AnnAssign, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the keys."""
+        return frozenset(field.target.id for field in self.fields if isinstance(field.target, ast.Name))
+
+
+def key_types_in(source: Source) -> list[KeyType]:
+    """Return the TypedDicts of a file in which each key that is a captured setting is optional."""
+    types = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef) and any(dotted(base).endswith("TypedDict") for base in node.bases):
+            fields = tuple(
+                statement
+                for statement in node.body
+                if isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
+                and statement.target.id in source.catalogue.captures
+            )
+            optional = (dotted(getattr(field.annotation, "value", field)).endswith("NotRequired") for field in fields)
+            if fields and all(optional):
+                types.append(KeyType(node, fields))
+    return types
+
+
 def copiers_in(source: Source) -> list[KeyCopier]:
     """Return the code of a file that copies captured settings by their names."""
     return _Copiers(source).found()

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cgmigrate.documents.python.element_removal import remove_elements
-from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, NameList
+from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, KeyType, NameList
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.sites import CannotEditError
+from cgmigrate.megatron.settings import MODULES
 from cgmigrate.text.edits import Edit
 
 
@@ -18,6 +19,8 @@ class KeyCopyText(NamedTuple):
     """What to report about a copied key: ``message`` with ``{name}`` for the key, and what the fix does."""
 
     message: str
+    field: str
+    """The message about a field of a TypedDict."""
     fix: str
 
 
@@ -40,6 +43,38 @@ def edits_of(
         present = {str(element.value) for element in of_list.names}
         edits += _list_edits(of_list, [name for name in wanted if name not in present], source, keep)
     return edits
+
+
+_TYPES = {MODULES: "list[str]"}
+"""The types of settings in a TypedDict; of others a string."""
+
+
+def type_edits(types: Sequence[KeyType], names: Collection[str], source: Source, *, keep: bool) -> Iterator[Edit]:
+    """Yield the edits with which TypedDicts have further keys; ``keep`` as for ``edits_of``. Raises CannotEditError."""
+    for key_type in types:
+        new = [name for name in names if name not in key_type.names]
+        old = [field for field in key_type.fields if source.of(field.target) in source.catalogue.deprecated]
+        if old and new:
+            yield from _field_edits(old, new, source, keep)
+
+
+def _field_edits(old: Sequence[ast.AnnAssign], names: Sequence[str], source: Source, keep: bool) -> Iterator[Edit]:
+    text = source.text
+    spans = [source.span(field) for field in old]
+    starts, ends = [line_start(text, span.start) for span in spans], [line_end(text, span.end) for span in spans]
+    for start, span in zip(starts, spans, strict=True):
+        if text[start : span.start].strip() or rest_of_line(text, span.end):
+            raise CannotEditError(-1, "a key shares its line with something else")
+    indent, newline = text[starts[0] : spans[0].start], newline_near(text, starts[0])
+    annotation = old[0].annotation
+    assert isinstance(annotation, ast.Subscript)
+    optional = source.of(annotation.value)
+    fields = "".join(f"{indent}{name}: {optional}[{_TYPES.get(name, 'str')}]{newline}" for name in names)
+    if keep:
+        yield Edit(ends[-1], ends[-1], ("" if text[: ends[-1]].endswith("\n") else newline) + fields)
+        return
+    yield Edit(starts[0], ends[0], fields)
+    yield from (Edit(start, end, "") for start, end in list(zip(starts, ends, strict=True))[1:])
 
 
 def _list_edits(of_list: NameList, names: Sequence[str], source: Source, keep: bool) -> Iterator[Edit]:
