@@ -48,6 +48,8 @@ class KeyInterface:
     """The deprecated names that no other code reads."""
     others: Mapping[str, str] = field(default_factory=dict)
     """New name → the place of a mapping in a file that sets no deprecated one; the code does not copy it yet."""
+    set_by: str = ""
+    """A place that sets such a setting by itself, empty if there is none."""
     is_private: bool = False
     """Whether nothing but the files of the interface names a deprecated setting or can set one."""
 
@@ -72,8 +74,8 @@ def key_interface_of(project: Project, files: YamlFiles) -> KeyInterface | None:
             return None
     every = [one for of_file in copiers.values() for one in of_file]
     followed = catalogue.deprecated - not_followed
-    python = _Code({path for path, of_file in copiers.items() if of_file} | set(typed), every, followed)
-    return _with_yaml(project, files, python) if any(followed & one.names for one in every) else None
+    code = _Code({path for path, of_file in copiers.items() if of_file} | set(typed), copiers, followed)
+    return _with_yaml(project, files, code) if any(followed & one.names for one in every) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,25 @@ class _Code:
     """The files that copy keys or name them in a TypedDict, all their copiers, and the settings that are followed."""
 
     paths: Collection[str]
-    copiers: Sequence[KeyCopier]
+    by_path: Mapping[str, Sequence[KeyCopier]]
     followed: frozenset[str]
+
+    @property
+    def copiers(self) -> list[KeyCopier]:
+        """The copiers of all files."""
+        return [one for of_file in self.by_path.values() for one in of_file]
+
+
+def _first_write(project: Project, code: _Code) -> str:
+    """Return a place that sets by itself what code copies, empty if there is none."""
+    from cgmigrate.linking.key_writes import first_write, writes_pattern
+    from cgmigrate.project.checkout import tracked_python
+
+    tracked = tracked_python(project.top, writes_pattern(project.catalogue)) if project.top else ()
+    targets = {
+        path: {one.target.rpartition(".")[2] for one in of_file} for path, of_file in code.by_path.items() if of_file
+    }
+    return first_write({*tracked, *project.python}, project.python, project.catalogue, targets)
 
 
 def _with_yaml(project: Project, files: YamlFiles, code: _Code) -> KeyInterface | None:
@@ -102,7 +121,10 @@ def _with_yaml(project: Project, files: YamlFiles, code: _Code) -> KeyInterface 
     if not fillers or len(fillers) > MOST_FILES:
         return None
     python = tuple(sorted(map(os.path.realpath, code.paths)))
-    return KeyInterface(python, tuple(fillers), code.followed, others, _is_private(project, {*python, *fillers}))
+    set_by = _first_write(project, code)
+    return KeyInterface(
+        python, tuple(fillers), code.followed, others, set_by, _is_private(project, {*python, *fillers})
+    )
 
 
 def fills(site: Site, copier: KeyCopier) -> bool:

@@ -50,14 +50,20 @@ def with_copiers(
     if not joined:
         return proposed
     try:
-        return _Changes(proposed, interface, fillers, joined).made()
+        changed = _Changes(proposed, interface, fillers, joined).made()
     except (NotCopiedError, CannotEditError) as error:
-        members = {place for one in joined for place in one.members}
-        return Proposed(
-            group,
-            proposals,
-            {place: case.risk(str(error)) if place in members else case for place, case in cases.items()},
-        )
+        return _with_risk(proposed, joined, str(error))
+    if not interface.set_by:
+        return changed
+    risk = f"code sets such a setting by itself ({interface.set_by}), and which one counts may change"
+    return _with_risk(changed, changed.proposals[:1], risk)
+
+
+def _with_risk(proposed: Proposed, proposals: Iterable[Proposal], risk: str) -> Proposed:
+    """Return what sites would get, with a risk for those of some proposals."""
+    members = {place for one in proposals for place in one.members}
+    cases = {place: case.risk(risk) if place in members else case for place, case in proposed.cases.items()}
+    return Proposed(proposed.group, proposed.proposals, cases)
 
 
 def _fillers(group: Group, interface: KeyInterface) -> set[Place]:
@@ -131,7 +137,9 @@ class _Changes:
         places: list[Place] = []
         names = {number: self._names_in(file) for number, file in enumerate(group.files) if _is_code(file)}
         every = {name for of_file in names.values() for of_copier in of_file.values() for name in of_copier}
-        for number, of_file in names.items() if every else ():
+        for number, of_file in names.items():
+            if not of_file and not every:
+                continue
             files[number], added = self._with_copies(files[number], of_file, sorted(every, key=FIELDS.index))
             places += [(number, index) for index in added]
         members = [place for one in self.joined for place in one.members]
@@ -161,7 +169,10 @@ class _Changes:
             if filled := [place for place in sorted(self.fillers) if fills(self._site(place), copier)]:
                 line = document.text.count("\n", 0, document.spans_of(copier)[0].start) + 1
                 names[at] = self._names(copier, filled, f"{file.path}:{line}")
-        return {at: of_copier for at, of_copier in names.items() if of_copier}
+        required = {
+            at for at, one in enumerate(document.key_copiers) if one.required & file.document.catalogue.deprecated
+        }
+        return {at: of_copier for at, of_copier in names.items() if of_copier or at in required}
 
     def _with_copies(
         self, file: ExaminedFile, names: Mapping[int, Sequence[str]], every: Sequence[str]
@@ -185,14 +196,17 @@ class _Changes:
         """Return the names that a copier has to copy as well. Raises NotCopiedError."""
         group, cases = self.proposed.group, self.proposed.cases
         joined = {place for one in self.joined for place in one.members}
+        catalogue = group.files[0].document.catalogue
+        captured = catalogue.captures
         needed: dict[str, None] = {}
         for filler in filled:
             case = cases.get(filler)
             if filler not in joined or case is None or case.after is None:
                 continue
-            captured = group.files[filler[0]].document.catalogue.captures
             if missing := sorted((case.before.keys() & captured) - copier.names):
                 raise NotCopiedError(f"code copies its keys by name, but not `{missing[0]}` ({place})")
+            if lost := sorted(name for name in copier.required - catalogue.deprecated if name not in case.after):
+                raise NotCopiedError(f"code needs the key `{lost[0]}`, which the fix would delete ({place})")
             needed |= dict.fromkeys(name for name in case.after if name in captured and name not in copier.names)
         unread = dict(self.interface.others)
         for filler in filled:
@@ -202,7 +216,6 @@ class _Changes:
             raise NotCopiedError(f"{unread[name]} has `{name}`, which the code does not copy yet ({place})")
         if needed and self._keeps_old:
             # Those who set a deprecated name may set the new ones tomorrow.
-            catalogue = group.files[0].document.catalogue
             newer = (
                 name for old in sorted(copier.names & catalogue.deprecated) for name in newer_names(old, catalogue)
             )
@@ -227,9 +240,9 @@ class _Changes:
         more = len({number for number, _ in self.fillers}) - 1
         where = f"{group.files[number].path}:{line}" + (f" and {more} more files" if more else "")
         new = ", ".join(f"`{name}`" for name in names)
-        how = "as well" if self._keeps_old else "instead"
+        fix = f"name {new} {'as well' if self._keeps_old else 'instead'}" if names else "copy it if the mapping has it"
         return KeyCopyText(
             f"code copies the key `{{name}}` of {where} by its name",
             f"a TypedDict names the key `{{name}}` of {where}, which code copies by its name",
-            f"name {new} {how}",
+            fix,
         )

@@ -107,8 +107,30 @@ def apply(config, model_cfg):
     if cuda_graph_scope is not None:
         model_cfg.cuda_graph_scope = cuda_graph_scope
 """,
+    "assignments": """
+def apply(config, model_cfg):
+    model_cfg.enable_cuda_graph = config["transformer_config"]["enable_cuda_graph"]
+    model_cfg.external_cuda_graph = config["transformer_config"]["external_cuda_graph"]
+    model_cfg.cuda_graph_scope = config["transformer_config"]["cuda_graph_scope"]
+""",
+    "members": """
+from enum import Enum
+class CudaGraphScope(str, Enum):
+    attn = "attn"
+    full_iteration = "full_iteration"
+    full_iteration_inference = "full_iteration_inference"
+def apply(config, model_cfg):
+    mcfg = config["transformer_config"]
+    for name in ("enable_cuda_graph", "external_cuda_graph"):
+        if name in mcfg:
+            setattr(model_cfg, name, mcfg[name])
+    cuda_graph_scope = mcfg.get("cuda_graph_scope", None)
+    if cuda_graph_scope is not None:
+        model_cfg.cuda_graph_scope = [CudaGraphScope[scope] for scope in cuda_graph_scope]
+""",
 }
 """Code that copies the settings of a mapping to an object."""
+FULL = HEAD + "    enable_cuda_graph: false\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
 
 
 EXAMPLE = """
@@ -164,7 +186,8 @@ def test_code_that_copies_keys_changes_with_the_files_that_fill_them(
 ) -> None:
     if public:
         write(project / "pyproject.toml", '[project]\nname = "pkg"\n')
-    for name, recipe in RECIPES.items():
+    every = RECIPES if "CudaGraphScope" not in code and "if " in code else {"full": FULL}
+    for name, recipe in every.items():
         setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", recipe)
         checkout(project)
         before = applied(project)
@@ -232,6 +255,29 @@ def test_the_keys_of_a_typed_dict_change_with_the_code_that_copies_them(project:
     new = "    cuda_graph_impl: NotRequired[str]\n"
     assert typed.read_text() == TYPED.replace(old, old + new if public else new)
     assert cgmigrate("check", ".").exit_code == 0
+
+
+SET_BY = {
+    "in the same file": (
+        "pkg/setup.py",
+        EXAMPLE + "\ndef freeze(reference):\n    reference.cuda_graph_impl = 'none'\n",
+    ),
+    "on an object of that name": ("pkg/other.py", "def stop(self):\n    self.model_cfg.cuda_graph_impl = 'none'\n"),
+    "in a mapping": ("pkg/other.py", "def stop(config):\n    config['megatron_cfg']['cuda_graph_impl'] = 'none'\n"),
+}
+
+
+@pytest.mark.parametrize(("name", "code"), SET_BY.values(), ids=SET_BY)
+def test_code_that_sets_a_setting_by_itself_makes_the_set_unsafe(
+    project: Path, cgmigrate, name: str, code: str
+) -> None:
+    setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
+    write(project / name, code)
+    checkout(project)
+    stdout = " ".join(cgmigrate("fix", ".").stdout.split())
+    assert f"code sets such a setting by itself ({name}:" in stdout and filled.read_text() == CAPTURED
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert "cuda_graph_impl" in filled.read_text() and '"cuda_graph_impl"' in setup.read_text()
 
 
 NOT_COPIED = {

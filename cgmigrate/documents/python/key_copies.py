@@ -1,7 +1,8 @@
 """Code that copies keys of a mapping by their names: the names, the last keys of the mapping, and what gets the values.
 
-Known are loops and dict comprehensions over a list of names, and statements that copy one key. Each copies a key only
-if the mapping has it, under the same name and with its value unchanged. All other code is not read.
+Known are loops and dict comprehensions over a list of names, and statements that copy one key. Each copies a key under
+its own name and with its value unchanged; all but an assignment do so only if the mapping has the key. All other code
+is not read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.source import Source, dotted
 
 Literal = ast.Tuple | ast.List | ast.Set
@@ -33,7 +35,7 @@ class NameList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CopyStatement:
-    """Statements, one below the other, that copy one key if the mapping has it; ``key`` is a string that names it."""
+    """Statements, one below the other, that copy one key; ``key`` is a string that names it."""
 
     name: str
     nodes: tuple[ast.stmt, ...]
@@ -41,6 +43,8 @@ class CopyStatement:
     key: ast.Constant
     is_item: bool
     """Whether the value becomes an item of the target, not an attribute."""
+    is_guarded: bool = True
+    """Whether the mapping may lack the key."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,6 +63,11 @@ class KeyCopier:
         """The names that are copied."""
         of_lists = (str(element.value) for one in self.lists for element in one.names)
         return frozenset((*of_lists, *(one.name for one in self.statements)))
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The names that the mapping must have."""
+        return frozenset(one.name for one in self.statements if not one.is_guarded)
 
     def places(self) -> Iterator[tuple[str, ast.Constant]]:
         """Yield the strings that name what is copied, each with the name."""
@@ -127,6 +136,8 @@ class _Copiers:
         self.names = source.catalogue.captures
         self.parents = {id(child): node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
         self.copiers: dict[tuple[int, str, str], KeyCopier] = {}
+        self.copied: set[int] = set()
+        """The ids of nodes of statements that copy a key."""
 
     def found(self) -> list[KeyCopier]:
         """Return the copiers, each with all its lists and statements."""
@@ -228,16 +239,23 @@ class _Copiers:
 
     def _add_statements(self, suite: list[ast.stmt]) -> None:
         for at, statement in enumerate(suite):
+            if id(statement) in self.copied:
+                continue
             match statement:
                 case ast.If(test=test, body=[stored], orelse=[]):
                     if constant := self._constant_in(test):
                         copy = _copy_if(test, stored, repr(constant.value))
                         self._add_statement(copy, constant, (statement,), suite)
+                case ast.Assign(value=ast.Subscript(value=mapping, slice=ast.Constant() as key)) if (
+                    key.value in self.names and _is_simple(mapping)
+                ):
+                    copy = _stored(statement, mapping, repr(key.value))
+                    self._add_statement(copy, key, (statement,), suite)
                 case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as value) if at + 1 < len(suite):
                     constant = self._constant_in(value)
-                    key = repr(constant.value) if constant else ""
-                    mapping = _get_of(value, key) if constant else None
-                    copy = self._copy_of_local(suite[at + 1], local, key, mapping)
+                    name = repr(constant.value) if constant else ""
+                    of_get = _get_of(value, name) if constant else None
+                    copy = self._copy_of_local(suite[at + 1], local, name, of_get)
                     if constant and self._used_once(local, statement, suite[at + 1]):
                         self._add_statement(copy, constant, (statement, suite[at + 1]), suite)
 
@@ -262,8 +280,10 @@ class _Copiers:
         self, copy: _Copy | None, key: ast.Constant, nodes: tuple[ast.stmt, ...], suite: list[ast.stmt]
     ) -> None:
         if self._unbuilt(copy, nodes[0]) is not None and copy is not None:
-            statement = CopyStatement(str(key.value), nodes, suite, key, copy.is_item)
+            is_guarded = isinstance(nodes[-1], ast.If)
+            statement = CopyStatement(str(key.value), nodes, suite, key, copy.is_item, is_guarded)
             self._copier(suite, nodes[0], copy).statements.append(statement)
+            self.copied.update(id(part) for node in nodes for part in ast.walk(node))
 
     # --- what they have in common -----------------------------------------------------------------
 
@@ -431,10 +451,22 @@ def _stored(statement: ast.stmt, mapping: ast.expr, key: str, local: str = "") -
             is_item, is_named = False, repr(attribute) == key
         case _:
             return None
+    value = _without_members(value)
     is_value = (isinstance(value, ast.Name) and value.id == local) or _is_item(value, mapping, key)
     if not is_named or not is_value or not _is_simple(target) or ast.unparse(target) == ast.unparse(mapping):
         return None
     return _Copy(mapping, ast.unparse(target), is_item)
+
+
+def _without_members(value: ast.expr) -> ast.expr:
+    """Return the names of which a list makes members of the old enum (``[CudaGraphScope[s] for s in names]``)."""
+    match value:
+        case ast.ListComp(
+            elt=ast.Subscript(value=enum, slice=ast.Name(id=member)),
+            generators=[ast.comprehension(target=ast.Name(id=each), iter=names, ifs=[])],
+        ) if member == each and dotted(enum).rpartition(".")[2] == SCOPE_CLASS:
+            return names
+    return value
 
 
 def _is_simple(node: ast.expr) -> bool:

@@ -37,8 +37,8 @@ def edits_of(
         copier = every[at]
         for of_list in copier.lists:
             lists.setdefault(id(of_list.node), (of_list, {}))[1].update(dict.fromkeys(names))
-        if not copier.lists and names:
-            edits += _statement_edits(copier, list(names), source, keep)
+        if not copier.lists or copier.required:
+            edits += _statement_edits(copier, [] if copier.lists else list(names), source, keep)
     for of_list, wanted in lists.values():
         present = {str(element.value) for element in of_list.names}
         edits += _list_edits(of_list, [name for name in wanted if name not in present], source, keep)
@@ -116,16 +116,22 @@ def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Source, ke
         span = source.span(statement.nodes[0])
         if text[start : span.start].strip() or rest_of_line(text, source.span(statement.nodes[-1]).end):
             raise CannotEditError(-1, "the statement shares its line with another one")
-    indent = text[starts[0] : source.span(old[0].nodes[0]).start]
-    newline = newline_near(text, starts[0])
-    copies = "".join(_copy(name, copier, old[0], source, (indent, newline)) for name in names)
-    ends = [line_end(text, source.span(one.nodes[-1]).end) for one in old]
-    if keep:
-        before = "" if text[: ends[-1]].endswith("\n") else newline
-        yield Edit(ends[-1], ends[-1], before + copies)
+    if not old:
         return
-    yield Edit(starts[0], ends[0], copies)
-    yield from (Edit(start, end, "") for start, end in list(zip(starts, ends, strict=True))[1:])
+    indent = text[starts[0] : source.span(old[0].nodes[0]).start]
+    layout = indent, newline_near(text, starts[0])
+    copies = "".join(_copy(name, copier, old[0], source, layout) for name in names)
+    ends = [line_end(text, source.span(one.nodes[-1]).end) for one in old]
+    if not keep and names:
+        yield Edit(starts[0], ends[0], copies)
+        yield from (Edit(start, end, "") for start, end in list(zip(starts, ends, strict=True))[1:])
+        return
+    for statement, start, end in zip(old, starts, ends, strict=True):
+        added = copies if statement is old[-1] else ""
+        if not statement.is_guarded:
+            yield Edit(start, end, _copy(statement.name, copier, statement, source, layout) + added)
+        elif added:
+            yield Edit(end, end, ("" if text[:end].endswith("\n") else layout[1]) + added)
 
 
 def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: Source, layout: tuple[str, str]) -> str:
@@ -143,7 +149,8 @@ def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: Source, lay
 def _step(like: CopyStatement, source: Source, indent: str) -> str:
     """Return by how much the body of the statement is indented."""
     last = like.nodes[-1]
-    assert isinstance(last, ast.If)
+    if not isinstance(last, ast.If):
+        return "\t" if indent.endswith("\t") else "    "
     inner = source.span(last.body[0]).start
     column = source.text[line_start(source.text, inner) : inner]
     return column[len(indent) :] if column.startswith(indent) and not column.strip() and column != indent else "    "
