@@ -212,8 +212,8 @@ CAPTURED = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n"
 def test_a_set_with_a_member_that_is_not_staged_is_withheld_with_the_command(project: Path, cgmigrate) -> None:
     setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
     checkout(project)
-    for given in ("conf/recipe.yaml", "pkg/setup.py"):
-        stdout = cgmigrate("fix", given).stdout
+    for name in ("conf/recipe.yaml", "pkg/setup.py"):
+        stdout = cgmigrate("fix", name).stdout
         assert "run `cgmigrate fix conf/recipe.yaml pkg/setup.py`" in " ".join(stdout.split())
     assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
     shown = cgmigrate("fix", "--diff", "conf/recipe.yaml", "pkg/setup.py").stdout

@@ -459,7 +459,7 @@ def _stored(statement: ast.stmt, mapping: ast.expr, key: str, local: str = "") -
 
 
 def _without_members(value: ast.expr) -> ast.expr:
-    """Return the names of which a list makes members of the old enum (``[CudaGraphScope[s] for s in names]``)."""
+    """Return the names that a list converts to members of the old enum (``[CudaGraphScope[s] for s in names]``)."""
     match value:
         case ast.ListComp(
             elt=ast.Subscript(value=enum, slice=ast.Name(id=member)),

@@ -39,9 +39,9 @@ def edits_of(
             lists.setdefault(id(of_list.node), (of_list, {}))[1].update(dict.fromkeys(names))
         if not copier.lists or copier.required:
             edits += _statement_edits(copier, [] if copier.lists else list(names), source, keep)
-    for of_list, wanted in lists.values():
+    for of_list, required in lists.values():
         present = {str(element.value) for element in of_list.names}
-        edits += _list_edits(of_list, [name for name in wanted if name not in present], source, keep)
+        edits += _list_edits(of_list, [name for name in required if name not in present], source, keep)
     return edits
 
 
