@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.linking.file_references import Entry, has_suffix, merge_keys
@@ -19,8 +19,8 @@ KeyPath = tuple[str, ...]
 
 MOST_LAYERS = 200
 """Files of one composition; beyond this number it is not known."""
-MOST_CHOICES = 64
-"""Other names of groups that are tried, one at a time."""
+MOST_CHOICES = 1_000
+"""Choices of the command line that are tried, one at a time; beyond this number it is not known what is merged."""
 _WHOLE = re.compile(r"\$\{[^/]*\}(\.ya?ml)?")
 """Matches a word that is an interpolation as a whole, and so may be any file."""
 _CHOICE = re.compile(r"\$\{([\w/@.-]+)\}")
@@ -73,13 +73,17 @@ class CompositionError(Exception):
     """A loader does not read a file in this way, or what it does is not known; the message says why."""
 
 
+class NoEntryError(CompositionError):
+    """The file is no entry point: its loader refuses it unless another file includes it."""
+
+
 def compositions_of(path: str, files: YamlFiles) -> list[Composition]:
     """Return the compositions of a file as an entry point; ``path`` is real. Raises CompositionError."""
     references = files.references(path)
     if references.unclear:
         raise CompositionError(references.unclear)
     result: list[Composition] = []
-    reasons: list[str] = []
+    errors: list[CompositionError] = []
     # Without `defaults:` there is nothing that Hydra composes.
     loaders = (_composed_by_paths, _composed_by_hydra) if references.defaults else (_composed_by_paths,)
     for compose in loaders:
@@ -88,9 +92,9 @@ def compositions_of(path: str, files: YamlFiles) -> list[Composition]:
                 if all(composition.layers != known.layers for known in result):
                     result.append(composition)
         except CompositionError as error:
-            reasons.append(str(error))
+            errors.append(error)
     if not result:
-        raise CompositionError(reasons[-1])
+        raise errors[-1]
     # A reading in which every file is known decides whether one with a missing file is possible at all.
     resolved = [composition for composition in result if not composition.unresolved]
     return resolved or result
@@ -176,11 +180,7 @@ class _PathLoader:
 
 
 def _has_hydra_forms(path: str, files: YamlFiles) -> bool:
-    references = files.references(path)
-    return any(
-        entry.group or entry.is_self or entry.package is not None or entry.names[0].startswith("/")
-        for entry in references.defaults
-    )
+    return files.references(path).has_hydra_forms
 
 
 def _paths_of(key: str, words: Sequence[str], path: str, files: YamlFiles) -> list[str]:
@@ -223,17 +223,36 @@ def _composed_by_hydra(path: str, files: YamlFiles) -> list[Composition]:
     has_others = any(_paths_of(key, words, path, files) for key, words in files.references(path).others)
     first = replace(loader.compose(path), is_certain=not has_others)
     result = [first]
+    for other, choice, chosen in _choices(path, loader, first.paths):
+        try:
+            result.append(replace(chosen.compose(path), choice=choice, is_certain=False))
+        except CompositionError:
+            # Hydra refuses this choice.
+            continue
+        if len(result) > MOST_CHOICES:
+            raise CompositionError(f"there are too many choices, such as {os.path.basename(other)}")
+    return result
+
+
+def _choices(path: str, loader: _Hydra, known: Sequence[str]) -> Iterator[tuple[str, str, _Hydra]]:
+    """Yield each file with settings that the command line can choose: the file, the choice, and how it is composed.
+
+    It can choose another name of a group, or append a group that no defaults list names.
+    """
+    files, root = loader.files, loader.root
+    seen = set(known)
     for key, group in loader.groups.items():
         for other in files.in_folder(os.path.realpath(os.path.join(root, group))):
-            name = os.path.basename(other).rpartition(".")[0]
-            if other in first.paths or len(result) > MOST_CHOICES or not files.has_settings(other):
-                continue
-            try:
-                chosen = _Hydra(files, root, {key: (name,)}).compose(path)
-            except CompositionError:
-                continue
-            result.append(replace(chosen, choice=f"{key}={name}", is_certain=False))
-    return result
+            if other not in known and files.has_settings(other):
+                seen.add(other)
+                name = os.path.basename(other).rpartition(".")[0]
+                yield other, f"{key}={name}", _Hydra(files, root, {key: (name,)})
+    if os.path.dirname(path) != root:
+        return
+    for other in files.options_below(root):
+        if other not in seen:
+            group, name = os.path.split(os.path.relpath(other, root).rpartition(".")[0])
+            yield other, f"+{group}={name}", _Hydra(files, root, appended=(Entry("", f"/{group}", (name,)),))
 
 
 def _root_of(path: str, files: YamlFiles) -> str:
@@ -289,6 +308,8 @@ class _Hydra:
     root: str
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The choices of the command line, by the key of the group."""
+    appended: tuple[Entry, ...] = ()
+    """The groups that the command line appends to the defaults list of the primary configuration."""
     overrides: dict[str, tuple[str, ...]] = field(default_factory=dict)
     choices: dict[str, str] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
@@ -303,7 +324,7 @@ class _Hydra:
         name = os.path.relpath(path, self.root).removesuffix(".yaml").removesuffix(".yml")
         layers = self._layers(_Config(name, os.path.dirname(name), ""), path, ())
         if unused := [key for key in self.overrides if key not in self.used and not key.startswith("hydra/")]:
-            raise CompositionError(f"`override {unused[0]}` has no match in the defaults list")
+            raise NoEntryError(f"`override {unused[0]}` has no match in the defaults list")
         return Composition(path, tuple(layers), tuple(self.unresolved))
 
     def _layers(self, config: _Config, named_by: str, above: tuple[str, ...]) -> list[Layer]:
@@ -320,7 +341,8 @@ class _Hydra:
             raise CompositionError(references.unclear or "`defaults:` is no list")
         config.header = _header(references.package)
         own = [Layer(path, _keys(config.final_package()))]
-        if not references.defaults:
+        appended = () if above else self.appended
+        if not references.defaults and not appended:
             return own
         entries = [entry for entry in references.defaults if not entry.is_override]
         for entry in references.defaults:
@@ -328,7 +350,7 @@ class _Hydra:
                 self.overrides.setdefault(self._key(entry, config), entry.names)
         if not any(entry.is_self for entry in entries):
             entries.append(Entry("_self_", names=("_self_",)))
-        return self._merged(config, entries, own, (*above, path))
+        return self._merged(config, [*entries, *appended], own, (*above, path))
 
     def _merged(
         self, config: _Config, entries: Sequence[Entry], own: list[Layer], above: tuple[str, ...]

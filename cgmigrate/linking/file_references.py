@@ -56,6 +56,14 @@ class FileReferences:
     unclear: str = ""
     """Why it is not known which files these are, empty if it is."""
 
+    @property
+    def has_hydra_forms(self) -> bool:
+        """Whether ``defaults:`` has an entry that only Hydra reads."""
+        return any(
+            entry.group or entry.is_self or entry.package is not None or entry.names[0].startswith("/")
+            for entry in self.defaults
+        )
+
 
 def references_of(text: str) -> FileReferences:
     """Return the references of a YAML file; only the parts of the text that may have one are parsed."""
@@ -71,8 +79,8 @@ def references_of(text: str) -> FileReferences:
     except (yaml.YAMLError, UnicodeEncodeError):
         # Only the whole text decides whether this is YAML.
         return FileReferences()
-    root = roots[0] if roots else None
-    return _of_root(root, part, _package(text)) if root is not None and root.kind == "map" else FileReferences()
+    package = _package(text)
+    return _of_root(roots[0], part, package) if roots and roots[0].kind == "map" else FileReferences(package=package)
 
 
 def _package(text: str) -> str | None:

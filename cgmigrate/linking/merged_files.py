@@ -16,6 +16,7 @@ from cgmigrate.linking.compositions import (
     CompositionError,
     KeyPath,
     Layer,
+    NoEntryError,
     Unresolved,
     compositions_of,
 )
@@ -217,6 +218,11 @@ class MergedFiles:
         if entry not in self._compositions:
             try:
                 self._compositions[entry] = compositions_of(entry, self.files)
+            except NoEntryError as error:
+                # Those that include it are its entry points.
+                alone = [Composition(entry, (Layer(entry),))]
+                unknown = UnknownMerge(entry, self._named_in(entry), str(error))
+                self._compositions[entry] = alone if self.files.builders_of(entry) else unknown
             except CompositionError as error:
                 self._compositions[entry] = UnknownMerge(entry, self._named_in(entry), str(error))
         result = self._compositions[entry]

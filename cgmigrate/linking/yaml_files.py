@@ -170,7 +170,13 @@ class YamlFiles:
         for key, words in references.others:
             for word in words:
                 result |= self.named(word, folder, is_bare=key in merge_keys())
+        if references.has_hydra_forms:
+            result.update(self.options_below(folder))
         return result - {path}
+
+    def options_below(self, root: str) -> list[str]:
+        """Return the files with settings in the folders below one: Hydra can append each of them as an option."""
+        return [path for path in self._all_with_settings if is_below(os.path.dirname(os.path.dirname(path)), root)]
 
     def _named_by(self, entry: Entry, folder: str) -> set[str]:
         """Return the files that an entry of ``defaults:`` may name: by a path, or by a group and a name."""

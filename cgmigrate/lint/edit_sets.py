@@ -175,6 +175,8 @@ def _proposal(
     if any(case.blocked for case in own.values()):
         return None, _all_blocked(group, own)
     if group.merge is not None:
+        if reason := _restored(group, rewrites):
+            return None, {index: case.block(reason) for index, case in own.items()}
         proved = _proved(group, component, own, rewrites)
         if any(case.blocked for case in proved.values()):
             return None, proved
@@ -271,10 +273,20 @@ def _block_of(group: Group, component: Sequence[int], cases: Mapping[int, SiteCa
 
 def _disagreement(group: Group, cases: Mapping[int, SiteCase]) -> str:
     """Return why sites cannot be rewritten if one keeps a setting that another one changes, empty if none does."""
-    for index, case in cases.items():
-        for other in cases.values():
-            if case.kept and (case.kept.keys() & changed_names(other.before, other.final or other.before)):
-                return f"it shares settings with the mapping {group.name(index)}, which cannot be rewritten"
+    kept = {index: case.kept.keys() for index, case in cases.items() if case.kept}
+    changed = set().union(*(changed_names(one.before, one.final or one.before) for one in cases.values() if kept))
+    index = next((index for index, names in kept.items() if names & changed), None)
+    return (
+        "" if index is None else f"it shares settings with the mapping {group.name(index)}, which cannot be rewritten"
+    )
+
+
+def _restored(group: Group, rewrites: Mapping[int, Settings]) -> str:
+    """Return why a rewrite is wrong that writes a deprecated setting where it was not written, empty if none does."""
+    for index, settings in rewrites.items():
+        site = group.sites[index]
+        if group.document(index).catalogue.deprecated & (settings.keys() - site.own.keys()):
+            return f"it shares settings with the mapping {group.name(index)}, which needs one under its old name"
     return ""
 
 

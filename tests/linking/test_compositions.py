@@ -67,7 +67,7 @@ NESTED: dict[str, list[str]] = {
 """The files, each with the groups that its defaults list may choose of; no file includes itself."""
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_defaults_list_is_composed_as_hydra_composes_it(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
