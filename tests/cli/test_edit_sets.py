@@ -133,6 +133,15 @@ def test_group_writes_one_set(case: Case, cgmigrate: Command) -> None:
     assert case.text() == case.after and Path("other.yaml").read_text() == BASE
 
 
+def test_the_id_of_a_set_is_the_same_in_every_release(project: Path, cgmigrate: Command) -> None:
+    """People note it for `fix --group`, and reviews refer to it."""
+    anchor = "x: {megatron_cfg: &m {external_cuda_graph: true}}\n"
+    write("a.yaml", anchor)
+    write("b.yaml", anchor + "y: {megatron_cfg: {<<: *m, cuda_graph_scope: attn}}\n")
+    ids = {one["path"]: one["fix"]["id"] for one in findings(cgmigrate, ".")}
+    assert ids == {"a.yaml": "571c7e72bd", "b.yaml": "3facca5bb0"}
+
+
 def test_the_id_of_a_set_stays_when_lines_move(case: Case, cgmigrate: Command) -> None:
     before = {one["fix"]["id"] for one in findings(cgmigrate, ".")}
     for name, text in case.before.items():

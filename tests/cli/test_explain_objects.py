@@ -128,6 +128,13 @@ def test_code_is_explained(project: Path, cgmigrate) -> None:
     assert reader.startswith("a.py:6: `config.cuda_graph_scope`\n") and "CG603 on line 6" in reader
 
 
+def test_what_a_condition_decides_is_not_known(project: Path, cgmigrate) -> None:
+    call = 'TransformerConfig(cuda_graph_impl="local" if moe else "none", cuda_graph_scope="attn")'
+    write("a.py", f"from megatron.core.transformer import TransformerConfig\n\ndef build(moe):\n    return {call}\n")
+    explained = cgmigrate("explain", "a.py:4").stdout
+    assert section(explained, "Captures:")[0].startswith("not known: a condition or a value that is computed")
+
+
 def test_a_file_lists_its_objects(chain: Path, cgmigrate) -> None:
     result = cgmigrate("explain", "./conf/child.yaml")
     assert result.exit_code == 0

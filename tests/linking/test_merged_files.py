@@ -121,6 +121,17 @@ def test_parent_and_child_are_rewritten_together(project: Path) -> None:
     assert notes[0] == "`cuda_graph_impl: local` is added, since base.yaml will set it to `full_iteration`"
 
 
+def test_an_added_key_names_the_file_that_has_the_setting(project: Path) -> None:
+    """Of two files below, the nearer one does not have it."""
+    one = model("num_attention_heads: 4", "cuda_graph_impl: local", "cuda_graph_scope: attn")
+    child = model("cuda_graph_scope: full_iteration", head="defaults: [one.yaml, two.yaml]\n")
+    paths = files(project, one=one, two=model("cuda_graph_scope: mlp"), child=child)
+    before = {path: loaded(path) for path in paths.values()}
+    notes = [note for checked in fixed(project) for diagnostic in checked.diagnostics for note in diagnostic.notes]
+    assert_same_captures(before, ("model_config",))
+    assert "`cuda_graph_impl: full_iteration` is added, since one.yaml will set it to `local`" in notes
+
+
 @pytest.mark.parametrize("key", ["extends", "_extends_", "inherits", "_base_"])
 def test_where_a_loader_may_replace_a_mapping_a_fix_is_safe_only_if_each_file_alone_is_too(
     project: Path, key: str

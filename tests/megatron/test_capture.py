@@ -214,6 +214,11 @@ def test_captures_have_descriptions() -> None:
     )
 
 
+def test_messages_name_the_program_that_reads() -> None:
+    names = ("TransformerConfig", "Megatron-LM's command line", "Megatron-Bridge", "NeMo-RL")
+    assert names == (Reader.CONFIG.value, Reader.COMMAND_LINE.value, Reader.BRIDGE.value, Reader.NEMO_RL.value)
+
+
 def test_the_main_branch_reads_like_the_newest_release() -> None:
     """Executed upstream: for every combination 0.20.0 of August 2026 gives what 0.19.2 gives."""
     values: dict[str, list[object]] = {
