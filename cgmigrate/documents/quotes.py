@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
-from cgmigrate.documents.sites import Document, Site
+from cgmigrate.documents.sites import Site
 from cgmigrate.megatron.settings import Settings
 
 Quotes = Mapping[int, Mapping[str, str]]
 """Index of a site → field → the text of that setting."""
 
 
-def quotes_of(before: Document, after: Document, edited: Mapping[int, Settings]) -> dict[int, dict[str, str]]:
-    """Return the text of each setting of the edited sites, as ``after`` has it.
+class Edited(Protocol):
+    """A text that was edited and read again."""
+
+    text: str
+    sites: list[Site]
+
+
+def quotes_of(sites: Sequence[Site], after: Edited, edited: Mapping[int, Settings]) -> dict[int, dict[str, str]]:
+    """Return the text of each setting of the edited ones among some sites, as ``after`` has it.
 
     A site that loses all its settings is no site afterwards, so sites are paired by their paths, in order.
     """
     after_by_path = _by_path(site for site in after.sites if site.own)
     result: dict[int, dict[str, str]] = {}
-    for path, sites in _by_path(site for site in before.sites if edited.get(site.index, site.own)).items():
-        for site, counterpart in zip(sites, after_by_path[path], strict=False):
+    for path, alike in _by_path(site for site in sites if edited.get(site.index, site.own)).items():
+        for site, counterpart in zip(alike, after_by_path[path], strict=False):
             own = edited.get(site.index)
             if own is not None and own.keys() == counterpart.own.keys():
                 written = counterpart.written

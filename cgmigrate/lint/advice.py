@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 
 from cgmigrate.documents.sites import Document, Site, Use
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import (
     ENABLE,
-    EXTERNAL,
     IMPL,
     INFERENCE,
     MODULES,
@@ -21,7 +21,6 @@ from cgmigrate.megatron.settings import (
 
 _A_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A variable, or an attribute of one."""
-_BACKEND = {ENABLE: "local", EXTERNAL: "transformer_engine"}
 _FULL, _FULL_INFERENCE = "full_iteration", "full_iteration_inference"
 _OLD_VALUES = frozenset(("full", _FULL, _FULL_INFERENCE))
 
@@ -32,15 +31,18 @@ def advice_for(document: Document, site: Site, written: Use, settings: Settings)
     def spelled(name: str, value: object) -> str:
         return f"`{document.spelled(site.index, name, value)}`"
 
-    if written.setting in _BACKEND:
-        return _boolean(site, written, settings, spelled)
+    setting = document.catalogue[written.setting]
+    if setting.captures and setting.is_flag:
+        return _boolean(site, written, document.catalogue, settings, spelled)
     if written.setting == SCOPE or (written.setting == MODULES and _OLD_VALUES & set(names_in(written.value))):
         return _scope(written.value, settings, spelled)
     return ""
 
 
-def _boolean(site: Site, written: Use, settings: Settings, spelled: Callable[[str, object], str]) -> str:
-    backend = _BACKEND[written.setting]
+def _boolean(
+    site: Site, written: Use, catalogue: Catalogue, settings: Settings, spelled: Callable[[str, object], str]
+) -> str:
+    backend = dict(catalogue[written.setting].values)[True]
     match written.value:
         case False if site.overrides:
             return f"write {spelled(IMPL, 'none')} to turn graphs off, or delete it where they are off"

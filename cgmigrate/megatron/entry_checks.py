@@ -47,7 +47,7 @@ class Entry:
             yield ("replaced-by",), "a setting cannot replace itself; a rule with `when` and `set` changes its values"
         if "no-flag" in data and "replaced-by" in data:
             reason = (
-                "is not rewritten with the setting: write an entry for it as a setting of its own, and delete it here"
+                "is not rewritten with the setting: write an entry for it as a setting of its own, and delete this line"
             )
             yield ("no-flag",), f"{data['no-flag']} {reason}"
         yield from self._releases()
@@ -56,13 +56,13 @@ class Entry:
 
     def _releases(self) -> Iterator[_Mistake]:
         data = self.data
-        given = {key: release_of(data[key]) for key in ("since", "deprecated-in", "until") if key in data}
-        for key, release in given.items():
+        releases = {key: release_of(data[key]) for key in ("since", "deprecated-in", "until") if key in data}
+        for key, release in releases.items():
             if release > UPSTREAM:
                 yield (key,), f"{key}: {release} is not known yet; the newest release is {UPSTREAM}"
         for first, last in (("since", "deprecated-in"), ("since", "until")):
-            if first in given and last in given and given[last] < given[first]:
-                yield (last,), f"{last}: {given[last]} is before `{first}` ({given[first]})"
+            if first in releases and last in releases and releases[last] < releases[first]:
+                yield (last,), f"{last}: {releases[last]} is before `{first}` ({releases[first]})"
 
     def _ecosystems(self) -> Iterator[_Mistake]:
         known = [path.stem for path in (rules_folder() / "ecosystems").glob("*.yaml")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cgmigrate.lint.rules import Rule, RuleKind
-from cgmigrate.megatron.catalogue import Catalogue, Setting
+from cgmigrate.megatron.catalogue import ABSENT, Catalogue, Setting
 from cgmigrate.megatron.releases import OLDEST
 
 _GENERAL = (RuleKind.FILE, RuleKind.READER)
@@ -16,10 +16,12 @@ def entry_text(setting: Setting, catalogue: Catalogue, rules: Mapping[str, Rule]
     """Return a setting: its summary, kind, releases, replacement, values, rules and sources."""
     parts = [setting.name, "", setting.summary or f"Replaces {_names(catalogue.older_names(setting.name))}", ""]
     parts += [f"{label}: {text}" for label, text in _facts(setting) if text]
-    parts += [f"Value {_shown(old)} of it is {_shown(new)} of its replacement." for old, new in setting.values]
+    parts += [f"Value: {_shown(old)} is {_new(new, setting)}" for old, new in setting.values]
     about = [rule for rule in rules.values() if setting.name in rule.fields and rule.kind not in _GENERAL]
     if about:
         parts += ["", "Rules:", *(f"  {rule.id}  {rule.summary}" for rule in about)]
+    elif setting.deprecated:
+        parts += ["", f"No rule reports it; one with `fix: {{migrate: {setting.name}}}` does."]
     if setting.sources:
         parts += ["", "Sources:", *(f"  - {source}" for source in setting.sources)]
     return "\n".join(parts) + "\n"
@@ -43,6 +45,12 @@ def _facts(setting: Setting) -> Iterable[tuple[str, str]]:
         ("Releases", releases_of(setting)),
         ("Default", _shown(setting.default) if setting.default is not None else ""),
     )
+
+
+def _new(value: object, setting: Setting) -> str:
+    """Return a value of the replacement as a file has it."""
+    name = _names(setting.replaced_by)
+    return f"written without {name}" if value == ABSENT else f"{name}: {_shown(value)} today"
 
 
 def _names(names: Iterable[str]) -> str:

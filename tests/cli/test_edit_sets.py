@@ -236,8 +236,8 @@ def test_a_set_keeps_its_id_while_others_of_the_same_text_are_written(project: P
         return {name: (project / name).read_text() for name in TWINS}
 
     def ids() -> list[str]:
-        found = json.loads(cgmigrate("check", "--output-format", "json", ".").stdout)["findings"]
-        return list(dict.fromkeys(one["fix"]["id"] for one in found if one["fix"]))
+        report = json.loads(cgmigrate("check", "--output-format", "json", ".").stdout)
+        return list(dict.fromkeys(one["fix"]["id"] for one in report["findings"] if one["fix"]))
 
     for name, text in TWINS.items():
         (project / name).write_text(text)

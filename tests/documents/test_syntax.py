@@ -91,7 +91,7 @@ class ToyDocument:
         return self._again
 
     def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
-        return quotes_of(self, self._again, rewrites) if self._again else {}
+        return quotes_of(self.sites, self._again, rewrites) if self._again else {}
 
     def spelled(self, _site: int, name: str, value: object) -> str:
         return line(name, value)

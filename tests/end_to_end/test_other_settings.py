@@ -492,3 +492,14 @@ def test_a_setting_becomes_two(project: Path, cgmigrate: Run, before: str, after
     assert "help: " in cgmigrate("check", ".").stdout
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert path.read_text() == f"model:\n  {after or before}\n"
+
+
+def test_a_setting_is_explained_with_its_values_and_without_a_rule(project: Path, cgmigrate: Run) -> None:
+    write_team(project, {"single_dispatch": FLAG})
+    stdout = cgmigrate("explain", "single_dispatch").stdout
+    assert "Value: true is token_dispatch: single today\nValue: false is written without token_dispatch\n" in stdout
+    assert "No rule" not in stdout
+    (project / "team/TEAM001-single-dispatch.yaml").unlink()
+    assert "No rule reports it; one with `fix: {migrate: single_dispatch}` does." in (
+        cgmigrate("explain", "single_dispatch").stdout
+    )

@@ -16,7 +16,7 @@ from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.tables import Accepted
 from cgmigrate.megatron.tables import load as load_tables
-from tests.megatron.test_tables import CLASSES, installed
+from tests.support.release_tables import CLASSES, installed
 from tests.support.teams import ENTRY, write_entries
 
 CATALOGUE = load()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -14,21 +13,7 @@ import pytest
 from cgmigrate.megatron.releases import KNOWN, LAST_OLD, NEWEST, SPLIT_IN, Release
 from cgmigrate.megatron.tables import Tables, at, load, release_of
 from tests.support.paths import ROOT
-
-SCRIPT = ROOT / "scripts/release_tables.py"
-CLASSES = {
-    "TransformerConfig": "megatron.core.transformer.transformer_config",
-    "MLATransformerConfig": "megatron.core.transformer.transformer_config",
-    "ModelParallelConfig": "megatron.core.model_parallel_config",
-    "OptimizerConfig": "megatron.core.optimizer.optimizer_config",
-    "DistributedDataParallelConfig": "megatron.core.distributed.distributed_data_parallel_config",
-}
-
-
-def installed() -> Release:
-    """The release of megatron-core in this environment."""
-    pytest.importorskip("megatron.core")
-    return release_of(".".join(importlib.metadata.version("megatron-core").split(".")[:2]))
+from tests.support.release_tables import CLASSES, GENERATOR, SCRIPT, installed
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -125,12 +110,7 @@ def test_a_release_without_a_table_is_refused() -> None:
 class TestReadingSource:
     """The generator on the source of a small package."""
 
-    @pytest.fixture
-    def generator(self, monkeypatch: pytest.MonkeyPatch) -> object:
-        monkeypatch.syspath_prepend(str(SCRIPT.parent))
-        return importlib.import_module("release_tables")
-
-    def test_fields_bases_and_imports(self, generator, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def test_fields_bases_and_imports(self, tmp_path: Path) -> None:
         package = tmp_path / "megatron/core"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("from .base import Base as Renamed\n")
@@ -145,7 +125,7 @@ class TestReadingSource:
             "    not_a_field = 4\n"
         )
         classes: dict[str, object] = {}
-        generator.add_class(generator.Wheels([tmp_path]), "Config", "megatron.core.config", classes)
+        GENERATOR.add_class(GENERATOR.Wheels([tmp_path]), "Config", "megatron.core.config", classes)
         assert classes == {
             "Base": {"bases": [], "fields": {"a": {"type": "int"}, "b": {"type": "List[str]", "default": []}}},
             "Config": {
@@ -158,7 +138,7 @@ class TestReadingSource:
             },
         }
 
-    def test_tables_of_all_releases_come_apart_again(self, generator) -> None:  # type: ignore[no-untyped-def]
+    def test_tables_of_all_releases_come_apart_again(self) -> None:
         tables = {
             "0.8": {"classes": {"A": {"bases": [], "fields": {"x": {"type": "int"}}}}, "flags": {}},
             "0.9": {"classes": {"A": {"bases": ["B"], "fields": {}}, "B": {"bases": [], "fields": {}}}, "flags": {}},
@@ -167,5 +147,5 @@ class TestReadingSource:
                 "flags": {"--x": {"dest": "x"}},
             },
         }
-        document = generator.joined(tables)
-        assert {minor: generator.split(document, minor) for minor in tables} == tables
+        document = GENERATOR.joined(tables)
+        assert {minor: GENERATOR.split(document, minor) for minor in tables} == tables

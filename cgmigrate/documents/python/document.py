@@ -15,7 +15,6 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
 from cgmigrate.documents.python.assignments import Assignments
 from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in
@@ -34,6 +33,7 @@ from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
+from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -56,13 +56,11 @@ def _deprecated_word(catalogue: Catalogue) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{names}|{SCOPE_CLASS}|{flags})(?![\w-])")
 
 
-class PythonDocument:
+class PythonDocument(TextDocument):
     """A Python file; see ``sites.Document``. ``path`` shows whose code it is.
 
     Without a catalogue, the settings are those that ship.
     """
-
-    comment_form = CommentForm()
 
     def __init__(
         self, text: str, path: str = "", catalogue: Catalogue | None = None, *, sites_only: bool = False
@@ -191,18 +189,8 @@ class PythonDocument:
 
         return Surroundings(self._source, self._names)
 
-    def comments(self) -> Sequence[Comment]:
-        """Return the comments; see ``comments.Commented``."""
-        return comments_at(self.text, self._comments[0])
-
-    def joined_lines(self) -> Sequence[Span]:
-        """Return the strings and statements of several lines that no comment can be in, with the rest of the lines."""
-        return self._comments[1]
-
-    @cached_property
-    def _comments(self) -> tuple[list[Span], list[Span]]:
-        if any(problem.kind in UNREADABLE for problem in self.problems):
-            return lines_of_comments(self.text, self.comment_form), []
+    def _read_comments(self) -> tuple[list[Span], list[Span]]:
+        """Return the comments, and the strings and statements of several lines with the rest of their lines."""
         from cgmigrate.documents.python.comments import comments_of
 
         return comments_of(self.text, self.comment_form)
@@ -339,12 +327,6 @@ class PythonDocument:
     def edited(self) -> PythonDocument | None:
         """The document of the text that was checked last; see ``sites.Document``."""
         return self._again
-
-    def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
-        """Return the settings as the text that was checked last has them; see ``sites.Document``."""
-        from cgmigrate.documents.quotes import quotes_of
-
-        return quotes_of(self, self._again, rewrites) if self._again else {}
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site; see ``sites.Document``."""

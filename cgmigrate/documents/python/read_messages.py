@@ -7,8 +7,8 @@ from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.megatron.catalogue import Setting
-from cgmigrate.megatron.settings import ENABLE, LAYER_MODULES, SCOPE
+from cgmigrate.megatron.catalogue import Setting, load
+from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
 
 _VALUES = frozenset((*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference"))
 THREE = "`cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope`"
@@ -126,4 +126,5 @@ def advice(name: str) -> str:
 
 
 def _impl(name: str) -> str:
-    return "local" if name == ENABLE else "transformer_engine"
+    """Return the implementation that a boolean names, where it is true."""
+    return str(dict(load()[name].values)[True])

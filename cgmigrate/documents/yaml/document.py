@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
 from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
+from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
 from cgmigrate.documents.yaml.equivalence import Comparison
@@ -43,13 +43,11 @@ _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, s
 """A limit, since mappings that merge one another, each with its own prefix of dotted keys, multiply the places."""
 
 
-class YamlDocument:
+class YamlDocument(TextDocument):
     """A YAML file of one or several YAML documents; see ``sites.Document``.
 
     Without a catalogue, the settings are those that ship.
     """
-
-    comment_form = CommentForm()
 
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
         self.text, self.path = text, path
@@ -142,18 +140,8 @@ class YamlDocument:
         message = f"`{spelled}` is also written as `{first.target.value}` on line {line}; which one counts is not known"
         return Problem(ProblemKind.WRITTEN_TWICE, span, message)
 
-    def comments(self) -> Sequence[Comment]:
-        """Return the comments; see ``comments.Commented``."""
-        return comments_at(self.text, self._comments[0])
-
-    def joined_lines(self) -> Sequence[Span]:
-        """Return the pairs whose value is a scalar of several lines."""
-        return self._comments[1]
-
-    @cached_property
-    def _comments(self) -> tuple[list[Span], list[Span]]:
-        if any(problem.kind in UNREADABLE for problem in self.problems):
-            return lines_of_comments(self.text, self.comment_form), []
+    def _read_comments(self) -> tuple[list[Span], list[Span]]:
+        """Return the comments, and the pairs whose value is a scalar of several lines."""
         from cgmigrate.documents.yaml.comments import comments_of
 
         return comments_of(self.text, self.roots)
@@ -229,12 +217,6 @@ class YamlDocument:
     def edited(self) -> YamlDocument | None:
         """The document of the text that was checked last; see ``sites.Document``."""
         return self._again
-
-    def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
-        """Return the settings as the text that was checked last has them; see ``sites.Document``."""
-        from cgmigrate.documents.quotes import quotes_of
-
-        return quotes_of(self, self._again, rewrites) if self._again else {}
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site; see ``sites.Document``."""

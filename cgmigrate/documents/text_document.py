@@ -1,0 +1,51 @@
+"""What the documents of all syntaxes have in common: their comments, and quotes of the text that was checked last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
+from cgmigrate.documents.sites import UNREADABLE, Problem, Site
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.quotes import Quotes
+
+
+class TextDocument:
+    """A document whose comments are known from its text; see ``sites.Document``."""
+
+    comment_form = CommentForm()
+    text: str
+    sites: list[Site]
+    problems: list[Problem]
+    _again: TextDocument | None
+    """The edited text that was checked last, read again."""
+
+    def comments(self) -> Sequence[Comment]:
+        """Return the comments; see ``comments.Commented``."""
+        return comments_at(self.text, self._comments[0])
+
+    def joined_lines(self) -> Sequence[Span]:
+        """Return the parts of several lines that no comment can be in; see ``comments.Commented``."""
+        return self._comments[1]
+
+    @cached_property
+    def _comments(self) -> tuple[list[Span], list[Span]]:
+        """The spans of comments, and of the parts of several lines that no comment can be in."""
+        if any(problem.kind in UNREADABLE for problem in self.problems):
+            return lines_of_comments(self.text, self.comment_form), []
+        return self._read_comments()
+
+    def _read_comments(self) -> tuple[list[Span], list[Span]]:
+        """Return what `_comments` has, for a text that can be read."""
+        raise NotImplementedError
+
+    def quotes(self, rewrites: Mapping[int, Settings]) -> Quotes:
+        """Return the settings as the text that was checked last has them; see ``sites.Document``."""
+        from cgmigrate.documents.quotes import quotes_of
+
+        return quotes_of(self.sites, self._again, rewrites) if self._again else {}
