@@ -102,10 +102,10 @@ def comprehension(names: tuple[str, ...]) -> str:
 
 
 def keywords(names: tuple[str, ...]) -> str:
-    given = "".join(f'        {name}=cfg.get("{name}"),\n' for name in names)
+    passed = "".join(f'        {name}=cfg.get("{name}"),\n' for name in names)
     return (
         f"from {CORE} import TransformerConfig\n\n\ndef apply(config, model_cfg):\n    cfg = config['megatron_cfg']\n"
-        f"    return TransformerConfig(\n        num_layers=2,\n{given}    )\n"
+        f"    return TransformerConfig(\n        num_layers=2,\n{passed}    )\n"
     )
 
 
