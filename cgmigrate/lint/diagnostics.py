@@ -72,6 +72,20 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class RelatedPlace:
+    """A place of a withheld set besides the one where the set is reported, with the diagnostic that it would have."""
+
+    withheld_set: str
+    path: str
+    rule: str
+    message: str
+    span: Span
+    text: str = field(compare=False, repr=False)
+    written: tuple[str, tuple[Edit, ...]] | None = field(default=None, compare=False, repr=False)
+    """The text of the file with other fixes applied and their edits, None if it stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One message about one place of a file.
 
@@ -95,6 +109,10 @@ class Diagnostic:
     reports: str = ""
     place: str = ""
     """Where it is, in words that stay when lines move; see ``cgmigrate.lint.identity``."""
+    withheld_set: str = ""
+    """The id of the edit set that would settle it and is withheld, empty if there is none."""
+    related: tuple[RelatedPlace, ...] = ()
+    """The other places of that set, if this diagnostic reports all of them."""
 
     @property
     def applicability(self) -> Applicability | None:

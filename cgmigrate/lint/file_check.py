@@ -11,7 +11,8 @@ from cgmigrate.documents.syntax import document_of, unread_text
 from cgmigrate.lint.checked import Checked, Chooser
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
-from cgmigrate.lint.planning import OpenedFile, Planner
+from cgmigrate.lint.planning import OpenedFile, Planned, Planner
+from cgmigrate.lint.withheld_sets import OtherFile, one_for_each_set
 from cgmigrate.project.inputs import Source, TooLarge
 from cgmigrate.project.options import Options
 
@@ -56,8 +57,8 @@ class FileChecker:
         try:
             every = self._check(source)
         except TOO_DEEP as error:
-            every = [self._unreadable(source, ProblemKind.TOO_COMPLEX, too_deep(error))]
-        self._checked.update({checked.path: self._without_known(checked) for checked in every})
+            every = [self._without_known(self._unreadable(source, ProblemKind.TOO_COMPLEX, too_deep(error)))]
+        self._checked.update({checked.path: checked for checked in every})
         return self._checked.pop(source.path)
 
     def check_too_large(self, file: TooLarge) -> Checked:
@@ -72,7 +73,7 @@ class FileChecker:
         except UnicodeDecodeError as error:
             line = source.data.count(b"\n", 0, error.start) + 1
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
-            return [self._unreadable(source, CheckKind.NOT_UTF8, message)]
+            return [self._without_known(self._unreadable(source, CheckKind.NOT_UTF8, message))]
         planned = self.planner.plan(file)
         every = [
             (one, self._with_diagnostics(one, of_plan))
@@ -80,9 +81,20 @@ class FileChecker:
             if self.planner.is_in_run(one.path)
         ]
         if self.options.add_ignore:
-            return [self._with_suppressions(checked, one) for one, checked in every]
+            # Each place of a set gets a comment of its own.
+            return [self._without_known(self._with_suppressions(checked, one)) for one, checked in every]
         files = [checked for _, checked in every]
-        return self._rewritten(files, planned.plan) if self.options.rewrite else files
+        files = self._rewritten(files, planned.plan) if self.options.rewrite else files
+        return one_for_each_set([self._without_known(checked) for checked in files], self._others(planned))
+
+    def _others(self, planned: Planned) -> list[OtherFile]:
+        """Return the files of a plan that are not among the paths of the run."""
+        pairs = zip(planned.files, planned.plan.files, strict=True)
+        return [
+            OtherFile(one.path, file.document.text, self.contexts.selected(one.path, file.diagnostics))
+            for one, file in pairs
+            if not self.planner.is_in_run(one.path)
+        ]
 
     def _with_diagnostics(self, opened_file: OpenedFile, file: PlannedFile) -> Checked:
         """Return a file with the diagnostics of its plan, as far as rules are selected and comments allow."""

@@ -38,10 +38,12 @@ class FileReport:
             yield self._of_problem(problem, rule, decided.get(problem.index))
 
     def _of_problem(self, problem: Problem, rule: Rule, candidate: Candidate | None) -> Diagnostic:
-        if candidate is None or candidate.write_error:
-            return problem_diagnostic(problem, rule, None, candidate.write_error if candidate else "")
+        if candidate is None:
+            return problem_diagnostic(problem, rule, None, "")
+        if candidate.write_error:
+            return _of_withheld_set(problem_diagnostic(problem, rule, None, candidate.write_error), candidate)
         diagnostic = problem_diagnostic(problem, rule, candidate.fix, "")
-        return candidate.withheld.explain(diagnostic, self.file.path) if candidate.withheld else diagnostic
+        return self._withheld(diagnostic, candidate) if candidate.withheld else diagnostic
 
     def _of_sites(self) -> Iterator[Diagnostic]:
         decided = self._by_index()
@@ -56,16 +58,25 @@ class FileReport:
             return
         if candidate.write_error:
             blocked = case.block(f"the text cannot be changed safely: {candidate.write_error}")
-            yield from diagnostics_of(blocked, context, Outcome(unwritable=own), self.enabled)
+            for diagnostic in diagnostics_of(blocked, context, Outcome(unwritable=own), self.enabled):
+                yield _of_withheld_set(diagnostic, candidate) if diagnostic.blocked_by else diagnostic
             return
         outcome = Outcome(candidate.fix, own, candidate.quotes.get(place, {}))
         for diagnostic in diagnostics_of(case, context, outcome, self.enabled):
-            withheld = candidate.withheld if diagnostic.fix else None
-            yield withheld.explain(diagnostic, self.file.path) if withheld else diagnostic
+            yield self._withheld(diagnostic, candidate) if candidate.withheld and diagnostic.fix else diagnostic
+
+    def _withheld(self, diagnostic: Diagnostic, candidate: Candidate) -> Diagnostic:
+        """Return a diagnostic without the fix that is withheld, and with the reason."""
+        assert candidate.withheld is not None
+        return _of_withheld_set(candidate.withheld.explain(diagnostic, self.file.path), candidate)
 
     def _by_index(self) -> dict[int, Candidate]:
         """Return the candidate that each site or problem of the file belongs to."""
         return {index: one for one in self.candidates for at, index in one.edit_set.members if at == self.number}
+
+
+def _of_withheld_set(diagnostic: Diagnostic, candidate: Candidate) -> Diagnostic:
+    return replace(diagnostic, withheld_set=candidate.fix.id)
 
 
 def _with_help(diagnostic: Diagnostic, context: Context) -> Diagnostic:

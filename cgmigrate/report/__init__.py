@@ -17,7 +17,7 @@ from cgmigrate.text.plurals import counted
 if TYPE_CHECKING:
     from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.details import Explanation
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import Diagnostic, RelatedPlace
     from cgmigrate.lint.rules import Rule
     from cgmigrate.project.inputs import InputError
     from cgmigrate.project.pins.resolution import Resolution
@@ -61,6 +61,18 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Related:
+    """Another place of a withheld set: its file, as the user named it and in the repository, and its diagnostic."""
+
+    path: str
+    in_repository: str | None
+    start: Place
+    end: Place
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """One diagnostic and where it is.
 
@@ -86,6 +98,8 @@ class Reported:
     edits: tuple[Edit, ...] = ()
     fixed_with: Place | None = None
     """Where an earlier diagnostic of the file is that has the same edits and shows them."""
+    related: tuple[Related, ...] = ()
+    """The other places of its set, if that is withheld."""
 
     @property
     def named(self) -> str:
@@ -198,6 +212,7 @@ def reported(
             () if after is not None else _replacements(text, diagnostic, checked.path),
             checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
             (naming.rules[diagnostic.rule],),
+            related=tuple(_related(one, naming, written) for one in diagnostic.related),
         )
         for diagnostic in diagnostics
     ]
@@ -206,6 +221,13 @@ def reported(
     explanations = checked.details.of(diagnostics)
     explained = [_explained(one, more, edits) for one, more in zip(result, explanations, strict=True)]
     return tuple(_with_edits_once(explained))
+
+
+def _related(place: RelatedPlace, naming: Naming, written: bool) -> Related:
+    """Return a related place as reports have it; ``written`` says that the other fixes of its file are written."""
+    text, edits = place.written if written and place.written else (place.text, ())
+    inside = in_repository(place.path, naming.root)
+    return Related(readable(place.path), inside, *_places(text, place.span, edits), place.rule, place.message)
 
 
 def _places(text: str, span: Span, edits: Sequence[Edit]) -> tuple[Place, Place]:

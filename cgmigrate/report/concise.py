@@ -5,6 +5,7 @@ from __future__ import annotations
 from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.folding import folded
+from cgmigrate.report.related import more_places
 from cgmigrate.report.style import PLAIN, Style
 from cgmigrate.text.escaping import in_line, in_text
 
@@ -34,4 +35,5 @@ def rule_and_message(reported: Reported, style: Style = PLAIN) -> str:
     diagnostic = reported.diagnostic
     codes = ", ".join(style.link(rule.code, rule.page) for rule in reported.rules)
     mark = f" {MARK}" if diagnostic.applicability is Applicability.SAFE else ""
-    return f"{style.paint(codes, diagnostic.severity)}{mark} {in_text(diagnostic.message)}"
+    places = more_places(reported)
+    return f"{style.paint(codes, diagnostic.severity)}{mark} {in_text(diagnostic.message)}{places}"

@@ -10,6 +10,7 @@ from cgmigrate.report.excerpt import Gutter, Mark, excerpt
 from cgmigrate.report.folding import folded
 from cgmigrate.report.inline_diff import Hunk, diff, hunks_of
 from cgmigrate.report.overview import MANY, overview, together_with
+from cgmigrate.report.related import also, labelled
 from cgmigrate.report.style import PLAIN, Style
 from cgmigrate.text.escaping import in_line
 
@@ -50,7 +51,8 @@ def _place(reported: Reported, gutter: Gutter) -> str:
 def _last_line(reported: Reported, hunks: list[Hunk]) -> int:
     """Return the largest line number that is shown."""
     # An excerpt shows at most one line below its last mark.
-    last = [reported.end.line + 1] + [label.end.line + 1 for label in reported.labels]
+    last = [reported.end.line + 1]
+    last += [label.end.line + 1 for label in reported.labels] + [one.end.line + 1 for one in labelled(reported)]
     last = [min(max(last), reported.text.count("\n") + 1)]
     last += [hunk.old + len(hunk.removed) - 1 for hunk in hunks]
     last += [hunk.new + len(hunk.added) - 1 for hunk in hunks]
@@ -59,7 +61,11 @@ def _last_line(reported: Reported, hunks: list[Hunk]) -> int:
 
 def _marks(reported: Reported) -> list[Mark]:
     main = Mark(reported.start, reported.end, reported.label, reported.diagnostic.severity)
-    return [main, *(Mark(label.start, label.end, label.text, "label", "-") for label in reported.labels)]
+    others = {(label.start, label.end): label.text for label in reported.labels}
+    others = {
+        (one.start, one.end): f"{one.rule}, has to change together with it" for one in labelled(reported)
+    } | others
+    return [main, *(Mark(start, end, text, "label", "-") for (start, end), text in others.items())]
 
 
 def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]:
@@ -89,6 +95,8 @@ def _remarks(reported: Reported, style: Style) -> Iterator[str]:
         yield f"{_label(label, style)} {in_line(first)}".rstrip()
         # Indented, so that no line of a text looks like one of the report.
         yield from (f"{' ' * (len(label) + 2)}{in_line(line)}".rstrip() for line in others)
+    if places := also(reported.related):
+        yield f"{_label('also', style)} {in_line(places)}"
 
 
 _KINDS = {"because": "unsafe", "blocked by": "unsafe", "note": "note"}

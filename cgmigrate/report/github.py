@@ -9,6 +9,7 @@ from __future__ import annotations
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.concise import MARK, headline
 from cgmigrate.report.overview import fixes, together_with
+from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_line, in_text
 
 SHOWN = 10
@@ -40,7 +41,7 @@ def _command(reported: Reported) -> str:
         lines.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix_text}")
     if diagnostic.fix and reported.other_files:
         lines.append(f"note: {together_with(reported.other_files, diagnostic.fix.id)}")
-    lines += [f"{label}: {text}" for label, text in diagnostic.remarks]
+    lines += [f"{label}: {text}" for label, text in with_places(reported)]
     level = "error" if diagnostic.severity == "error" else "warning"
     arguments = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{level} {arguments}::{_data(chr(10).join(lines))}\n"

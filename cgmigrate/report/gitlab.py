@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from cgmigrate.report import Report, Reported
+from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_json
 
 _SEVERITY = {"error": "major", "warning": "minor"}
@@ -26,7 +27,7 @@ def _issue(reported: Reported) -> dict[str, Any]:
     parts = [f"{diagnostic.rule}: {diagnostic.message}"]
     if diagnostic.fix_text:
         parts.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix_text}")
-    parts += [f"{label}: {text}" for label, text in diagnostic.remarks]
+    parts += [f"{label}: {text}" for label, text in with_places(reported)]
     return {
         "description": " | ".join(parts),
         "check_name": diagnostic.rule,

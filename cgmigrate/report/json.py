@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from cgmigrate import __version__
-from cgmigrate.report import Place, Report, Reported, readable
+from cgmigrate.report import Place, Related, Report, Reported, readable
 from cgmigrate.text.escaping import in_json
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def as_data(reported: Reported, report: Report) -> dict[str, Any]:
         # The three fields above as one text, for readers that are older than these fields.
         "reason": "; ".join(text for _, text in diagnostic.reasons),
         "notes": list(diagnostic.notes),
+        "related": [_related(one) for one in reported.related],
         "from": source,
         "to": target,
         "fingerprint": reported.fingerprint,
@@ -77,6 +78,10 @@ def _fix(fix: Fix, reported: Reported) -> dict[str, Any]:
         "files": list(map(readable, fix.paths)),
         "edits": [{**_from(r.start), **_to(r.end), "text": r.text} for r in replacements],
     }
+
+
+def _related(one: Related) -> dict[str, Any]:
+    return {"path": one.path, **_from(one.start), **_to(one.end), "rule": one.rule, "message": one.message}
 
 
 def _from(place: Place) -> dict[str, int]:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.overview import fixes
+from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_line
 
 LONGEST = 60_000
@@ -44,7 +45,7 @@ def _row(reported: Reported) -> str:
     then = []
     if diagnostic.fix_text:
         then.append(diagnostic.fix_text if reported.applied else f"with `--unsafe-fixes`: {diagnostic.fix_text}")
-    then += [f"{label}: {text}" for label, text in diagnostic.remarks]
+    then += [f"{label}: {text}" for label, text in with_places(reported)]
     mark = f"{_MARK} " if reported.applied else ""
     cells = [
         _SIGN[diagnostic.severity],

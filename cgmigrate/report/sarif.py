@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cgmigrate import __version__
-from cgmigrate.report import Place, Report, Reported
+from cgmigrate.report import Place, Related, Report, Reported
 from cgmigrate.report.explain import rule_markdown, rule_text
 from cgmigrate.text.escaping import in_json
 
@@ -83,6 +83,8 @@ def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
         "locations": [{"physicalLocation": {"artifactLocation": file, "region": _region(reported)}}],
         "partialFingerprints": {"cgmigrate/v2": reported.fingerprint},
     }
+    if reported.related:
+        result["relatedLocations"] = [_related(number, one) for number, one in enumerate(reported.related, 1)]
     if reported.applied and reported.replacements and not reported.other_files:
         replacements = [
             {"deletedRegion": _between(r.start, r.end)} | ({"insertedContent": {"text": r.text}} if r.text else {})
@@ -93,13 +95,21 @@ def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
     return result
 
 
-def _file(reported: Reported) -> dict[str, str]:
+def _related(number: int, one: Related) -> dict[str, Any]:
+    return {
+        "id": number,
+        "physicalLocation": {"artifactLocation": _file(one), "region": _region(one)},
+        "message": {"text": f"{one.rule}: {one.message}"},
+    }
+
+
+def _file(reported: Reported | Related) -> dict[str, str]:
     if reported.in_repository is None:
         return {"uri": Path(os.path.abspath(reported.path)).as_uri()}
     return {"uri": quote(reported.in_repository), "uriBaseId": _ROOT}
 
 
-def _region(reported: Reported) -> dict[str, int]:
+def _region(reported: Reported | Related) -> dict[str, int]:
     if reported.start == reported.end:
         return {"startLine": reported.start.line}
     return _between(reported.start, reported.end)
