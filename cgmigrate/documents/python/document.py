@@ -79,6 +79,7 @@ class PythonDocument(TextDocument):
         self._copied: frozenset[int] = frozenset()
         """The indices of the problems about copied keys."""
         self._copies: dict[KeyCopier, frozenset[str]] = {}
+        self._is_read = False
         self._checked = ""
         self._again: PythonDocument | None = None
         self._qualified_names = QualifiedNames()
@@ -94,6 +95,7 @@ class PythonDocument(TextDocument):
         except TOO_DEEP as error:
             self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), too_deep(error)))
             return
+        self._is_read = True
         package = package_of(path)
         self._names = names_of(self._source.tree, package)
         self._names.path, self._names.catalogue = path, self.catalogue
@@ -200,14 +202,14 @@ class PythonDocument(TextDocument):
         """The code that copies keys of a mapping by their names."""
         from cgmigrate.documents.python.key_copies import copiers_in
 
-        return copiers_in(self._source)
+        return copiers_in(self._source) if self._is_read else ()
 
     @cached_property
     def key_types(self) -> Sequence[KeyType]:
         """The TypedDicts whose keys are settings."""
         from cgmigrate.documents.python.key_copies import key_types_in
 
-        return key_types_in(self._source)
+        return key_types_in(self._source) if self._is_read else ()
 
     def copy_keys(
         self, names: Mapping[int, Collection[str]], of_types: Collection[str], text: KeyCopyText, *, keep: bool
