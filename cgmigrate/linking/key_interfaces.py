@@ -7,7 +7,8 @@ it by name is such code; other code that reads it prevents that the files change
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from cgmigrate.documents.python.key_copies import copiers_in, key_types_in
 from cgmigrate.documents.python.source import Source
 from cgmigrate.linking.key_readers import files_that_may_read, readers_in
 from cgmigrate.text.files import MAX_GENERATED
+from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
@@ -58,24 +60,59 @@ def key_interface_of(project: Project, files: YamlFiles) -> KeyInterface | None:
     """Return the key interface of a project, None if it has none that is followed."""
     copiers: dict[str, Sequence[KeyCopier]] = {}
     typed: list[str] = []
+    mentioned: list[str] = []
     not_followed: set[str] = set()
     catalogue = project.catalogue
     for path in files_that_may_read(project.top, project.python, catalogue):
 
         def known(source: Source, path: str = path) -> set[int]:
-            copiers[path], types = copiers_in(source), key_types_in(source)
-            if types:
+            fields = [field for one in key_types_in(source) for field in one.fields]
+            copiers[path] = _without_shared(copiers_in(source), path, project)
+            spans = [source.span(node) for node in (*fields, *(node for one in copiers[path] for node in one.roots()))]
+            if fields:
                 typed.append(path)
-            fields = (id(field) for one in types for field in one.fields)
-            return {*fields, *(id(node) for one in copiers[path] for node in one.nodes())}
+            if not all(_is_inside(at, spans) for at in _mentions(source)):
+                mentioned.append(path)
+            return {*map(id, fields), *(id(node) for one in copiers[path] for node in one.nodes())}
 
         not_followed.update(name for name, _ in readers_in(path, project.python.get(path), catalogue, known))
         if not_followed >= catalogue.deprecated:
             return None
     every = [one for of_file in copiers.values() for one in of_file]
     followed = catalogue.deprecated - not_followed
-    code = _Code({path for path, of_file in copiers.items() if of_file} | set(typed), copiers, followed)
+    code = _Code(
+        {path for path, of_file in copiers.items() if of_file} | set(typed), copiers, followed, bool(mentioned)
+    )
     return _with_yaml(project, files, code) if any(followed & one.names for one in every) else None
+
+
+def _mentions(source: Source) -> Iterator[int]:
+    """Yield where a text names a deprecated setting."""
+    for match in re.finditer(source.catalogue.alternatives(deprecated=True), source.text):
+        yield match.start()
+
+
+def _is_inside(offset: int, spans: Iterable[Span]) -> bool:
+    return any(span.start <= offset < span.end for span in spans)
+
+
+def _without_shared(copiers: Sequence[KeyCopier], path: str, project: Project) -> list[KeyCopier]:
+    """Return the copiers whose lists no other file imports."""
+    constants = {one.constant for copier in copiers for one in copier.lists if one.constant}
+    shared = {constant for constant in constants if _is_imported(constant, path, project)}
+    return [copier for copier in copiers if not any(one.constant in shared for one in copier.lists)]
+
+
+def _is_imported(name: str, path: str, project: Project) -> bool:
+    """Return whether a Python file other than ``path`` may import a name."""
+    from cgmigrate.project.checkout import tracked_python
+
+    tracked = tracked_python(project.top, rf"(^|[^A-Za-z_0-9]){name}([^A-Za-z_0-9]|$)") if project.top else ()
+    untracked = (other for other, data in project.python.items() if name.encode() in data)
+    word = re.escape(name.encode())
+    pattern = re.compile(rb"[.]%b\b|^\s*(?:from\b[^#]*)?import\b[^#]*\b%b\b|import [*]" % (word, word), re.MULTILINE)
+    others = {other for other in (*tracked, *untracked) if os.path.realpath(other) != os.path.realpath(path)}
+    return any(pattern.search(project.python.get(other) or _read(*os.path.split(other))) for other in others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +122,8 @@ class _Code:
     paths: Collection[str]
     by_path: Mapping[str, Sequence[KeyCopier]]
     followed: frozenset[str]
+    names_others: bool
+    """Whether one of the files names a deprecated setting elsewhere as well."""
 
     @property
     def copiers(self) -> list[KeyCopier]:
@@ -94,14 +133,12 @@ class _Code:
 
 def _first_write(project: Project, code: _Code) -> str:
     """Return a place that sets by itself what code copies, empty if there is none."""
-    from cgmigrate.linking.key_writes import first_write, writes_pattern
+    from cgmigrate.linking.key_writes import Copiers, first_write, writes_pattern
     from cgmigrate.project.checkout import tracked_python
 
     tracked = tracked_python(project.top, writes_pattern(project.catalogue)) if project.top else ()
-    targets = {
-        path: {one.target.rpartition(".")[2] for one in of_file} for path, of_file in code.by_path.items() if of_file
-    }
-    return first_write({*tracked, *project.python}, project.python, project.catalogue, targets)
+    copiers = Copiers({path: of_file for path, of_file in code.by_path.items() if of_file})
+    return first_write({*tracked, *project.python}, project.python, project.catalogue, copiers)
 
 
 def _with_yaml(project: Project, files: YamlFiles, code: _Code) -> KeyInterface | None:
@@ -122,9 +159,8 @@ def _with_yaml(project: Project, files: YamlFiles, code: _Code) -> KeyInterface 
         return None
     python = tuple(sorted(map(os.path.realpath, code.paths)))
     set_by = _first_write(project, code)
-    return KeyInterface(
-        python, tuple(fillers), code.followed, others, set_by, _is_private(project, {*python, *fillers})
-    )
+    is_private = not code.names_others and _is_private(project, {*python, *fillers})
+    return KeyInterface(python, tuple(fillers), code.followed, others, set_by, is_private)
 
 
 def fills(site: Site, copier: KeyCopier) -> bool:

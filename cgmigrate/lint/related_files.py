@@ -75,7 +75,7 @@ class RelatedFiles:
         catalogue = self.catalogue_of(path)
         document = self.merged.files.known_document(os.path.realpath(path))
         own = interpolations_of(path, document.text, catalogue) if document else {}
-        return Relations(key_readers={**self._readers_of_keys(path, catalogue), **own})
+        return Relations(key_readers={**self._readers_of_keys(path, catalogue), **own}, interpolations=own)
 
     def members(self, path: str, document: Document) -> Members:
         """Return the files with settings that a YAML file is merged with, itself included.

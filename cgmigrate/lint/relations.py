@@ -28,6 +28,8 @@ class Relations:
     """Why it is not known how these files have to change together."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → code that reads it by name from a mapping."""
+    interpolations: Mapping[str, KeyReader] = field(default_factory=dict)
+    """Old name → an interpolation of the file that reads it."""
     followed: frozenset[int] = frozenset()
     """The sites whose readers change together with them, by index."""
 
@@ -77,10 +79,11 @@ def _with_merged_files(case: SiteCase, relations: Relations, context: Context) -
 
 def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
     """Add a risk for each YAML key that code reads by its name, since the code has to change together with it."""
-    if case.site.origin is not None or case.site.index in relations.followed:
+    if case.site.origin is not None:
         return case
+    readers = relations.interpolations if case.site.index in relations.followed else relations.key_readers
     for written in case.site.written:
-        reader = relations.key_readers.get(written.setting)
+        reader = readers.get(written.setting)
         if reader is not None and written.key.rpartition(".")[2] == written.setting:
             case = case.risk(_reader_risk(reader, written.setting))
     return case

@@ -263,6 +263,9 @@ SET_BY = {
         EXAMPLE + "\ndef freeze(reference):\n    reference.cuda_graph_impl = 'none'\n",
     ),
     "on an object of that name": ("pkg/other.py", "def stop(self):\n    self.model_cfg.cuda_graph_impl = 'none'\n"),
+    "in a dict": ("pkg/other.py", "DEFAULTS = {'external_cuda_graph': True}\n"),
+    "by a test": ("pkg/setup.py", EXAMPLE + "\ndef on(cfg):\n    return 'cuda_graph_impl' in cfg\n"),
+    "by a pop": ("pkg/other.py", "def stop(config):\n    config['megatron_cfg'].pop('cuda_graph_impl', None)\n"),
     "in a mapping": ("pkg/other.py", "def stop(config):\n    config['megatron_cfg']['cuda_graph_impl'] = 'none'\n"),
 }
 
@@ -295,6 +298,11 @@ NOT_COPIED = {
         EXAMPLE.replace("            setattr", "            k = k.lower()\n            setattr"),
         CAPTURED,
         "code reads or sets `external_cuda_graph` by its name",
+    ),
+    "an interpolation": (
+        EXAMPLE,
+        CAPTURED + "log: ${policy.megatron_cfg.external_cuda_graph}\n",
+        "code reads or sets `external_cuda_graph` by its name (conf/recipe.yaml:4)",
     ),
     "a value that changes": (
         EXAMPLE.replace('config["megatron_cfg"][k])', 'not config["megatron_cfg"][k])'),
@@ -339,9 +347,22 @@ def test_a_name_that_another_file_has_and_the_code_does_not_copy_prevents_the_fi
     assert "conf/b.yaml:3 has `cuda_graph_impl`, which the code does not copy yet" in " ".join(result.stdout.split())
 
 
+def test_a_list_of_names_that_another_file_imports_is_not_followed(project: Path, cgmigrate) -> None:
+    code = COPIES["a loop over a constant"].replace("transformer_config", "megatron_cfg")
+    setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", CAPTURED)
+    write(project / "pkg/other.py", "from pkg.setup import (\n    KEYS,\n)\nassert len(KEYS) == 4\n")
+    checkout(project)
+    assert "by its name (pkg/setup.py:2)" in cgmigrate("fix", ".").stdout
+    assert (setup.read_text(), filled.read_text()) == (code, CAPTURED)
+    write(project / "pkg/other.py", "KEYS = 1\n")
+    assert cgmigrate("fix", ".").exit_code == 0
+    assert applied(project) == {"cuda_graph_impl": "transformer_engine"}
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("pkg/setup.py", EXAMPLE + 'TEMPLATE = "external_cuda_graph: {}"\n'),
         ("docs/launch.sh", "python train.py ++policy.megatron_cfg.external_cuda_graph=true\n"),
         ("pkg/train.py", "import argparse\n"),
         ("conf/b.yaml", "policy:\n  megatron_cfg:\n    external_cuda_graph: ${oc.env:GRAPHS}\n"),

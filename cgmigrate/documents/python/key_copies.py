@@ -125,7 +125,7 @@ def key_types_in(source: Source) -> list[KeyType]:
 
 def copiers_in(source: Source) -> list[KeyCopier]:
     """Return the code of a file that copies captured settings by their names."""
-    return _Copiers(source).found()
+    return _Copiers(source).collected()
 
 
 class _Copiers:
@@ -139,7 +139,7 @@ class _Copiers:
         self.copied: set[int] = set()
         """The ids of nodes of statements that copy a key."""
 
-    def found(self) -> list[KeyCopier]:
+    def collected(self) -> list[KeyCopier]:
         """Return the copiers, each with all its lists and statements."""
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.Tuple, ast.List, ast.Set)) and self._lists_names(node):
@@ -438,7 +438,7 @@ def _is_item(node: ast.expr, mapping: ast.expr, key: str) -> bool:
 
 
 def _stored(statement: ast.stmt, mapping: ast.expr, key: str, local: str = "") -> _Copy | None:
-    """Return the copy that a statement makes of a key under its own name, None if it does anything else.
+    """Return the copy of a key under its own name by a statement, None if it does anything else.
 
     ``local`` is a variable that has the value.
     """
