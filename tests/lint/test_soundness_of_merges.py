@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
+from cgmigrate.lint.soundness import replaced_risk
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import FIELDS
@@ -145,3 +147,27 @@ def test_a_child_of_contradictory_settings_is_judged_without_them(
     of_child = [diagnostic for diagnostic in examined.diagnostics if diagnostic.site == 1]
     assert of_child and not any(diagnostic.blocked_by for diagnostic in of_child)
     assert not examined.safe and not examined.unsafe
+
+
+@pytest.mark.parametrize(
+    ("own", "after", "reason"),
+    [
+        # `moe_preprocess` needs `moe_router`: a loader that replaces the mapping fails before and after.
+        ({"cuda_graph_scope": ["moe_preprocess"]}, {"cuda_graph_modules": ["moe_preprocess"]}, ""),
+        ({"cuda_graph_scope": ["attn"]}, {"cuda_graph_modules": ["attn"]}, ""),
+        (
+            {"cuda_graph_scope": ["attn"]},
+            {"cuda_graph_modules": ["mlp"]},
+            "by itself this one captures attn of each layer",
+        ),
+        ({"cuda_graph_scope": ["attn"]}, {"cuda_graph_modules": ["moe_preprocess"]}, "captures attn of each layer"),
+    ],
+)
+def test_a_mapping_that_a_loader_may_replace_is_proved_alone(
+    own: dict[str, object], after: dict[str, object], reason: str
+) -> None:
+    implementation = {"cuda_graph_impl": "transformer_engine"}
+    case = SimpleNamespace(source=Release(0, 17), reader=Reader.CONFIG, keeps_captures=False)
+    context = Context(Release(0, 17), Release(0, 19), RULES, OWNERS)
+    risk = replaced_risk(case, implementation | own, implementation | after, context)
+    assert (bool(risk), reason in risk) == (bool(reason), True), risk

@@ -35,3 +35,17 @@ def test_the_receiver_is_named(document: Document, reason: str) -> None:
     result = examine(document, Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))
     (diagnostic,) = result.diagnostics
     assert diagnostic.message == f"the owner of `enable_cuda_graph` is ambiguous: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("implementation", "advice"),
+    [
+        ("none", "delete it: it captures nothing if the implementation is none"),
+        ("local", 'write `engine.cuda_graph_impl = "full_iteration"` and delete it'),
+    ],
+)
+def test_the_help_says_what_to_write_if_the_owner_is_megatron(implementation: str, advice: str) -> None:
+    code = f'    engine.cuda_graph_impl = "{implementation}"\n    engine.cuda_graph_scope = "full_iteration"\n'
+    document = PythonDocument(f"import megatron\ndef f(engine):\n{code}")
+    (diagnostic,) = examine(document, Context(Release(0, 17), Release(0, 19), load(), ecosystems.load())).diagnostics
+    assert diagnostic.help == f"if it is megatron-core's, {advice}"

@@ -120,6 +120,13 @@ def test_a_folder_is_read_again_where_it_is_another_or_changed(tmp_path: Path, m
     assert load(["rules"]) is load(["rules"])
 
 
+def test_names_that_only_newer_releases_have(tmp_path: Path) -> None:
+    """The split brought those of the capture model; a team's replacement is one in any release."""
+    folder = write_entries(tmp_path, shuffle_kernels=ENTRY.replace('"0.18"', '"0.15"'))
+    expected = {"cuda_graph_modules", "inference_cuda_graph_scope", "shuffle_backend"}
+    assert load([folder]).newer_names == expected
+
+
 @pytest.mark.parametrize(("new", "kind"), [("4", SettingKind.NUMBER), ("true", SettingKind.FLAG)])
 @pytest.mark.parametrize("other", ["absent", "null"])
 def test_a_replacement_is_of_the_kind_of_its_values(tmp_path: Path, new: str, kind: SettingKind, other: str) -> None:
