@@ -160,6 +160,11 @@ def _setting_text(topic: Topic, rules: Mapping[str, Rule]) -> str:
     return "\n".join(filter(None, (setting_text(topic.name, load()), _entry_text(topic.name, topic.folders, rules))))
 
 
+def _own_settings(rules: Mapping[str, Rule]) -> list[str]:
+    """Return the settings that rules are about, a team's own included."""
+    return sorted({name for rule in rules.values() for name in rule.names})
+
+
 def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
     """Return that nothing has a name, with the most similar ones."""
     from cgmigrate.megatron.tables import load
@@ -167,7 +172,7 @@ def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
 
     similar = [code for code in rules if code.startswith(name.upper())]
     similar = similar or difflib.get_close_matches(name.upper(), rules, n=3)
-    similar = similar or difflib.get_close_matches(name, names(load()), n=3)
+    similar = similar or difflib.get_close_matches(name, [*_own_settings(rules), *names(load())], n=3)
     hint = f"; did you mean {', '.join(similar[:3])}?" if similar else ""
     return f"no rule or setting {name}{hint} (`cgmigrate rules` lists the rules)"
 

@@ -27,6 +27,7 @@ def expanded(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mappin
         "fields": [old.name],
         "since": str(old.deprecated_in),
         "replacement-available-in": str(new.since),
+        "help": f"write `{new.name}` with the value that is meant, and delete `{old.name}`",
         "cases": _cases(_with_rename(data, catalogue, path), old, new, catalogue.older_names(new.name)),
     }
     return {**whole, **{key: value for key, value in data.items() if key != "fix"}}

@@ -18,7 +18,7 @@ from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
-from cgmigrate.megatron.rule_data import RuleError, text_of
+from cgmigrate.megatron.rule_data import RuleError, rules_folder, text_of
 from cgmigrate.megatron.versions import parse_release
 from cgmigrate.text.diff import unified_diff
 
@@ -41,6 +41,9 @@ def run_folder(folder: Path) -> Iterator[Tested]:
 
     Raises RuleError when there is no such folder, or no rule in it.
     """
+    if folder.resolve() == rules_folder().resolve():
+        yield from run_shipped()
+        return
     if not folder.is_dir():
         raise RuleError(f"{folder}: not a folder of rules")
     paths = sorted(folder.glob("*.yaml"))
@@ -65,7 +68,13 @@ def run_folder(folder: Path) -> Iterator[Tested]:
 
 
 def run_shipped() -> Iterator[Tested]:
-    """Test every rule that ships. Raises RuleError for one that cannot be read."""
+    """Test every rule that ships, its form included. Raises RuleError for one that cannot be read."""
+    for path in sorted(rules_folder().glob("*.yaml")):
+        try:
+            read(path)
+        except RuleError as error:
+            yield Tested(str(path), path.name, failures=(str(error),))
+            return
     rules = load()
     for rule in rules.values():
         yield _test(Path(rule.path), rule, rules)

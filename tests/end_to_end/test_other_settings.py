@@ -503,3 +503,36 @@ def test_a_setting_is_explained_with_its_values_and_without_a_rule(project: Path
     assert "No rule reports it; one with `fix: {migrate: single_dispatch}` does." in (
         cgmigrate("explain", "single_dispatch").stdout
     )
+
+
+def test_a_name_that_is_nearly_that_of_a_setting_is_proposed(project: Path, cgmigrate: Run) -> None:
+    write_team(project, {"shuffle_kernels": CHOICE})
+    result = cgmigrate("explain", "shuffle_kernel")
+    assert result.exit_code == 2 and "did you mean shuffle_kernels" in result.stderr
+
+
+def test_the_old_name_in_a_parent_and_the_new_one_in_its_child_are_a_choice(project: Path, cgmigrate: Run) -> None:
+    new = 'summary: How many buckets there are\nkind: number\nowner: TransformerConfig\nsince: "0.19"\n'
+    write_team(project, {"num_buckets": NUMBER, "bucket_count": new})
+    head = "policy:\n  megatron_cfg:\n    num_layers: 2\n"
+    files = {
+        "base.yaml": f"{head}    num_buckets: 3\n",
+        "child.yaml": f"defaults: ./base.yaml\n{head}    bucket_count: 4\n",
+    }
+    for name, text in files.items():
+        (project / name).write_text(text)
+    stdout = cgmigrate("check", ".").stdout
+    assert "child.yaml:4" in stdout
+    assert "help: write `bucket_count` with the value that is meant, and delete `num_buckets`" in stdout
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert {name: (project / name).read_text() for name in files} == files
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("a.py", "cuda_graph_scope = (\n"), ("a.py", "enable_cuda_graph = " + "(" * 300 + ")" * 300)]
+)
+def test_code_that_cannot_be_parsed_is_a_diagnostic(project: Path, cgmigrate: Run, path: str, text: str) -> None:
+    (project / path).write_text(text)
+    result = cgmigrate("check", "--output-format", "concise", ".")
+    assert result.exit_code == 1, result.stderr
+    assert "CG009" in result.stdout or "CG013" in result.stdout

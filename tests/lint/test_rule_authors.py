@@ -230,3 +230,9 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
         *schema["properties"]["examples"]["items"]["properties"],
     }
     assert {name for name in named if not re.search(rf"`{name}(: false)?`", prose)} == set()
+
+
+def test_the_folder_that_ships_is_tested_as_without_a_folder(project: Path, cgmigrate) -> None:
+    result = cgmigrate("rules", "test", str(rules_folder()))
+    assert result.exit_code == 0, result.stdout
+    assert "FAIL" not in result.stdout and "CG101 enable-cuda-graph" in result.stdout
