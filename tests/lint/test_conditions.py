@@ -210,6 +210,8 @@ def test_what_is_unknown_depends_on_it_if_each_setting_is_tested_once(
         ({"te_rng_tracker": {"at-least": 1.5}}, None, "1.4", False),
         ({"te_rng_tracker": {"below": 1.5}}, None, "1.5", False),
         ({"te_rng_tracker": {"below": 2}}, None, "two", False),
+        ({"te_rng_tracker": {"empty": True}}, None, [], True),
+        ({"te_rng_tracker": {"empty": True}}, None, "attn", False),
         # The text "absent" is a value.
         ({"te_rng_tracker": "absent"}, None, "absent", False),
     ],

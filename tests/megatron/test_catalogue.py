@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -118,6 +119,12 @@ def test_a_folder_is_read_again_where_it_is_another_or_changed(tmp_path: Path, m
     write_entries(Path("rules"), shuffle_kernels=ENTRY.replace("kind: choice", "kind: list"))
     assert load(["rules"])["shuffle_kernels"].kind is SettingKind.LIST
     assert load(["rules"]) is load(["rules"])
+
+
+def test_a_name_is_matched_whole_where_another_begins_with_it(tmp_path: Path) -> None:
+    catalogue = load([write_entries(tmp_path, cuda_graph_scope_of_ours=ENTRY)])
+    name = re.match(catalogue.alternatives(), "cuda_graph_scope_of_ours")
+    assert name is not None and name[0] == "cuda_graph_scope_of_ours"
 
 
 def test_names_that_only_newer_releases_have(tmp_path: Path) -> None:
