@@ -15,6 +15,7 @@ from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problems import risk_of
 from cgmigrate.lint.relations import with_relations
 from cgmigrate.lint.soundness import order_dependence, proposed_rewrites, replaced_risk
@@ -172,6 +173,7 @@ def _proposal(
     if by_branch is not None:
         rewrites = {group.offsets[number] + index: settings for index, settings in by_branch.rewrites.items()}
         own = {index: _with_risks(case, by_branch.risks[case.site.index]) for index, case in own.items()}
+    own = {index: _with_overrides(group, index, case) for index, case in own.items()}
     if any(case.blocked for case in own.values()):
         return None, _all_blocked(group, own)
     if group.merge is not None:
@@ -279,6 +281,13 @@ def _disagreement(group: Group, cases: Mapping[int, SiteCase]) -> str:
     return (
         "" if index is None else f"it shares settings with the mapping {group.name(index)}, which cannot be rewritten"
     )
+
+
+def _with_overrides(group: Group, index: int, case: SiteCase) -> SiteCase:
+    """Return a case, blocked if a command line overrides a setting so that the rewrite changes what it captures."""
+    file = group.files[group.place(index)[0]]
+    reason = override_problem(case, file.relations.overrides, file.context) if file.relations.overrides else ""
+    return case.block(reason) if reason else case
 
 
 def _restored(group: Group, rewrites: Mapping[int, Settings]) -> str:

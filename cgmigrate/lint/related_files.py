@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import KeyReader
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
+    from cgmigrate.linking.overrides import Override, Overrides
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
 
@@ -49,6 +50,7 @@ class RelatedFiles:
     """By folder."""
     _shims: dict[str | None, str] = field(default_factory=dict)
     _merged: MergedFiles | None = None
+    _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
     _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
@@ -75,7 +77,24 @@ class RelatedFiles:
         catalogue = self.catalogue_of(path)
         document = self.merged.files.known_document(os.path.realpath(path))
         own = interpolations_of(path, document.text, catalogue) if document else {}
-        return Relations(key_readers={**self._readers_of_keys(path, catalogue), **own}, interpolations=own)
+        overrides = tuple(self._overrides_of(path, catalogue))
+        return Relations(
+            key_readers={**self._readers_of_keys(path, catalogue), **own}, interpolations=own, overrides=overrides
+        )
+
+    def _overrides_of(self, path: str, catalogue: Catalogue) -> list[Override]:
+        """Return the overrides on command lines that may start a recipe with a file."""
+        from cgmigrate.linking.overrides import SUFFIXES, Overrides, git_pattern
+        from cgmigrate.project.checkout import tracked_files
+
+        real, top = os.path.realpath(path), self._project_of(path)
+        if (top, catalogue) not in self._overrides:
+            paths = {os.path.realpath(one) for one in self.listed() if one.endswith(SUFFIXES)}
+            below = {one for one in paths if top is None or one.startswith(top + os.sep)}
+            tracked = tracked_files(top, git_pattern(catalogue), [f"*{suffix}" for suffix in SUFFIXES]) if top else []
+            self._overrides[top, catalogue] = Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
+        users = [real, *self.merged.files.builders_of(real)]
+        return self._overrides[top, catalogue].concerning(os.path.basename(one).rpartition(".")[0] for one in users)
 
     def members(self, path: str, document: Document) -> Members:
         """Return the files with settings that a YAML file is merged with, itself included.

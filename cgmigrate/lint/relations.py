@@ -14,6 +14,7 @@ from cgmigrate.lint.rules import Rule
 
 if TYPE_CHECKING:
     from cgmigrate.linking.key_readers import KeyReader
+    from cgmigrate.linking.overrides import Override
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Relations:
     """Files that are merged into this one, as it names them."""
     merged_into: str = ""
     """A file that is merged with this one as an entry point."""
+    overrides: tuple[Override, ...] = ()
+    """Overrides on command lines that may start a recipe with this file."""
     merge_reason: str = "what that file sets is not known"
     """Why it is not known how these files have to change together."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)

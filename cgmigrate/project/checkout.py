@@ -35,7 +35,12 @@ def tracked_yaml(folders: Iterable[str], words: Iterable[str]) -> list[str]:
 
 def tracked_python(top: str, pattern: str) -> list[str]:
     """Return the tracked Python files of a checkout in which a line matches an extended regular expression."""
-    listed = run_git(top, "grep", "-lzE", "-e", pattern, "--", "*.py")
+    return tracked_files(top, pattern, ["*.py"])
+
+
+def tracked_files(top: str, pattern: str, paths: Iterable[str]) -> list[str]:
+    """Return the tracked files of a checkout in which a line matches; ``paths`` are patterns of the files to search."""
+    listed = run_git(top, "grep", "-lzE", "-e", pattern, "--", *paths)
     names = listed[0].split(b"\0") if listed else []
     return [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
 

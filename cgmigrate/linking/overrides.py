@@ -1,0 +1,106 @@
+"""Overrides of settings on command lines: ``++policy.megatron_cfg.cuda_graph_scope=[]`` in scripts, lists and code.
+
+Files are searched by text. An override belongs to the recipes that its file names; without such a name, to all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import Undecided
+from cgmigrate.text.files import read_bytes
+
+SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".sub", ".py", ".yaml", ".yml", ".txt")
+"""The files that are searched."""
+_MOST_BYTES = 1024 * 1024
+_RECIPE = re.compile(r"([\w.-]+)\.ya?ml\b|config[-_]name[\"']?[= ,]+[\"']?([\w./-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A setting on a command line: its keys, and its value as plain data, ``Undecided`` if the text does not show it.
+
+    ``recipes`` are the names, without suffix, of the files that its file names.
+    """
+
+    place: str
+    keys: tuple[str, ...]
+    setting: str
+    value: object
+    recipes: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"`{'.'.join((*self.keys, self.setting))}` ({self.place})"
+
+    def concerns(self, path: tuple[str, ...], names: Iterable[str]) -> bool:
+        """Return whether it may set a mapping at a path of a file; ``names`` are those of the file and what uses it."""
+        # The file may be merged under further keys.
+        is_same = not path or self.keys[-len(path) :] == path
+        return is_same and (not self.recipes or not self.recipes.isdisjoint(names))
+
+
+@dataclass
+class Overrides:
+    """The overrides in the files of some folders, read once."""
+
+    catalogue: Catalogue
+    paths: Iterable[str]
+    """The files to search, and those of other syntaxes."""
+    _read: list[Override] | None = field(default=None)
+
+    def concerning(self, names: Iterable[str]) -> list[Override]:
+        """Return the overrides that belong to files of some names, or to all files."""
+        if self._read is None:
+            self._read = [one for path in sorted(set(self.paths)) for one in _overrides_in(path, self.catalogue)]
+        known = frozenset(names)
+        return [one for one in self._read if not one.recipes or one.recipes & known]
+
+
+def git_pattern(catalogue: Catalogue) -> str:
+    """Return the extended regular expression of lines that may have an override."""
+    return rf"[A-Za-z_0-9]\.({'|'.join(sorted(catalogue.captures))})([^A-Za-z_0-9]|$)"
+
+
+def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
+    try:
+        data = read_bytes(path)
+    except OSError:
+        return
+    names = "|".join(sorted(catalogue.captures))
+    if len(data) > _MOST_BYTES or not any(name.encode() in data for name in catalogue.captures):
+        return
+    text = data.decode("utf-8", "replace")
+    # In code, an assignment without blanks looks the same outside of a string.
+    before = r"(?<=[\"'])" if path.endswith(".py") else r"(?<![\w.$}])"
+    pattern = re.compile(
+        rf"{before}(?P<sign>[+~]{{0,2}})(?P<keys>(?:[\w-]+\.)+)(?P<name>{names})"
+        r"(?:=(?!=)(?P<value>\[[^\]\n]*\]|[^\s\"',;\\)]*)|(?<=\w)(?=[\s\"']))"
+    )
+    recipes = frozenset(
+        os.path.basename(match[1] or match[2]) for match in _RECIPE.finditer(text) if match[1] or match[2]
+    ) - {os.path.basename(path).rpartition(".")[0]}
+    for match in pattern.finditer(text):
+        if match["value"] is None and match["sign"] != "~":
+            continue
+        line = text.count("\n", 0, match.start()) + 1
+        keys = tuple(match["keys"].rstrip(".").split("."))
+        yield Override(f"{_shown(path)}:{line}", keys, match["name"], _value(match), recipes)
+
+
+def _value(match: re.Match[str]) -> object:
+    word = match["value"]
+    if word is None or "$" in word or "{" in word:
+        return Undecided(word or match[0], "a value of the command line")
+    if word.startswith("["):
+        return [item.strip().strip("\"'") for item in word[1:-1].split(",") if item.strip()]
+    return {"true": True, "false": False, "null": None, "none": "none"}.get(word.lower(), word)
+
+
+def _shown(path: str) -> str:
+    from cgmigrate.project.paths import openable_path
+
+    return openable_path(path, os.getcwd())

@@ -1,0 +1,41 @@
+"""The proof of a fix for the command lines that override a setting of the rewritten mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cgmigrate.lint.cases import source_for
+from cgmigrate.lint.diagnostics import Context, SiteCase
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.settings import Choice, Undecided
+from cgmigrate.megatron.types import Rejected, describe_both
+
+if TYPE_CHECKING:
+    from cgmigrate.linking.overrides import Override
+
+
+def override_problem(case: SiteCase, overrides: Iterable[Override], context: Context) -> str:
+    """Return why a rewrite is wrong together with an override, empty if each gives the same before and after."""
+    for override in overrides:
+        if case.after is None or case.before == case.after or case.site.flags:
+            continue
+        if override.concerns(case.site.path, override.recipes) and (reason := _reason(case, override, context)):
+            return reason
+    return ""
+
+
+def _reason(case: SiteCase, override: Override, context: Context) -> str:
+    old = {**case.before, override.setting: override.value}
+    new = {**(case.after or {}), override.setting: override.value}
+    says = f"a command line overrides {override}"
+    if any(isinstance(value, (Undecided, Choice)) for value in (*old.values(), *new.values())):
+        return f"{says}, and has to change together with it"
+    was = capture_of(old, source_for(old, context), case.reader)
+    will = capture_of(new, context.target, case.reader)
+    if isinstance(was, Rejected) or was == will:
+        return ""
+    if isinstance(will, Rejected):
+        return f"{says}, and would be refused after the rewrite ({will.reason.rstrip('.')})"
+    now, then = describe_both(was, will)
+    return f"{says}: with it, {now} is captured before, and {then} after the rewrite"

@@ -1,0 +1,74 @@
+"""A setting that a visible command line overrides is not renamed unless every run captures the same."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.run import Run
+from cgmigrate.project.options import Options
+from tests.support.files import write
+
+RECIPE = "policy:\n  megatron_cfg:\n    cuda_graph_impl: transformer_engine\n    cuda_graph_scope: [attn]\n"
+OLD = "policy.megatron_cfg.cuda_graph_scope"
+
+
+def checkout(top: Path) -> None:
+    (top / ".git/HEAD").unlink(missing_ok=True)
+    for words in (["init", "-q", "."], ["add", "."]):
+        subprocess.run(["git", "-C", str(top), *words], check=True)
+
+
+def fixed(folder: Path, unsafe: bool = False) -> Checked:
+    (checked,) = [item for item in Run([str(folder / "a.yaml")], Options(unsafe=unsafe)) if isinstance(item, Checked)]
+    return checked
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh", f"python run.py --config a.yaml ++{OLD}=[mlp]\n"),
+        ("run.sh", f"python run.py {OLD}=$SCOPE\n"),
+        ("run.sh", f"python run.py '~{OLD}'\n"),
+        ("jobs.yaml", f"jobs:\n- recipe: a.yaml\n  overrides: ['{OLD}=[mlp]']\n"),
+        ("start.py", f"subprocess.run(['python', 'run.py', 'a.yaml', '{OLD}=[mlp]'])\n"),
+    ],
+)
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_an_override_of_an_old_name_withholds_the_fix(project: Path, name: str, text: str, unsafe: bool) -> None:
+    write(project / "a.yaml", RECIPE)
+    write(project / name, text)
+    checkout(project)
+    checked = fixed(project, unsafe=unsafe)
+    assert checked.after is None
+    reasons = " ".join(one.blocked_by for one in checked.diagnostics)
+    assert f"{name}:" in reasons and "a command line overrides" in reasons
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh", f"python run.py --config other.yaml ++{OLD}=[mlp]\n"),
+        ("run.sh", "python run.py a.yaml teacher.megatron_cfg.cuda_graph_scope=[mlp]\n"),
+        ("run.sh", "python run.py a.yaml policy.megatron_cfg.cuda_graph_impl=none\n"),
+        ("start.py", f"config.{OLD}=value\n"),
+    ],
+)
+def test_other_overrides_keep_the_fix(project: Path, name: str, text: str) -> None:
+    write(project / "a.yaml", RECIPE)
+    write(project / name, text)
+    checkout(project)
+    reasons = " ".join(one.blocked_by for one in fixed(project).diagnostics)
+    assert "a command line overrides" not in reasons
+
+
+def test_an_override_of_the_implementation_that_turns_graphs_on_withholds_the_fix(project: Path) -> None:
+    """The recipe is off, so that its scope would be deleted; the command line turns it on."""
+    recipe = RECIPE.replace("transformer_engine", "none").replace("[attn]", "full_iteration")
+    write(project / "a.yaml", recipe)
+    write(project / "run.sh", "python run.py a.yaml policy.megatron_cfg.cuda_graph_impl=local\n")
+    checkout(project)
+    assert fixed(project).after is None
