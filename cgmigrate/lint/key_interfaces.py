@@ -227,9 +227,8 @@ class _Changes:
 
     @property
     def _keeps_old(self) -> bool:
-        """Whether the code goes on copying the deprecated names, since something else may set them."""
-        joined = {place for one in self.joined for place in one.members}
-        return not self.interface.is_private or not joined.issuperset(self.fillers)
+        """Whether the code goes on copying the deprecated names: users may set them in files of their own."""
+        return True
 
     def _text(self, names: Sequence[str]) -> KeyCopyText:
         """Return what the diagnostics of the code say."""

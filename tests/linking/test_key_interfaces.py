@@ -173,7 +173,7 @@ def test_the_real_configuration_is_built_alike_before_and_after(project: Path, c
     assert cgmigrate("fix", ".").exit_code == 0
     after = applied(project)
     assert (before, after) == ({"external_cuda_graph": True}, {"cuda_graph_impl": "transformer_engine"})
-    assert 'for k in ("cuda_graph_impl",):' in setup.read_text()
+    assert 'for k in ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl"):' in setup.read_text()
     assert built(before) == built(after)
     assert cgmigrate("undo").exit_code == 0
     assert setup.read_text() == EXAMPLE and "external_cuda_graph: true" in filled.read_text()
@@ -200,10 +200,10 @@ def test_code_that_copies_keys_changes_with_the_files_that_fill_them(
         assert not isinstance(old, Rejected) and old == capture_of(after, NEWEST, Reader.CONFIG)
         again = setup.read_text()
         assert cgmigrate("check", ".").exit_code == (1 if name == "off" else 0)
-        assert ("external_cuda_graph" in again) == (public or name == "off")
+        assert "external_cuda_graph" in again
         # An old recipe of a user reaches the model as before.
         filled.write_text(recipe)
-        assert not public or applied(project) == before
+        assert applied(project) == before
 
 
 CAPTURED = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n"
@@ -253,7 +253,7 @@ def test_the_keys_of_a_typed_dict_change_with_the_code_that_copies_them(project:
     assert applied(project) == {"cuda_graph_impl": "transformer_engine"}
     old = "    enable_cuda_graph: NotRequired[bool]\n    external_cuda_graph: NotRequired[bool]\n"
     new = "    cuda_graph_impl: NotRequired[str]\n"
-    assert typed.read_text() == TYPED.replace(old, old + new if public else new)
+    assert typed.read_text() == TYPED.replace(old, old + new)
     assert cgmigrate("check", ".").exit_code == 0
 
 
