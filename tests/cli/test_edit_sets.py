@@ -88,11 +88,12 @@ def test_a_set_with_a_rule_that_is_not_enabled_is_withheld(
     result = cgmigrate("fix", *words, ".")
     assert case.text() == case.before and result.exit_code == 1
     reported = findings(cgmigrate, *words, ".")
-    assert {one["rule"] for one in reported} == {"CG106"} and len(reported) == len(case.before)
+    assert {one["rule"] for one in reported} == {"CG106"} and len(reported) == 1
     for one in reported:
         where = "on line 3" if one["path"] == "base.yaml" else "in base.yaml:3"
         assert one["blocked_by"] == f"CG102 {where}, which is not enabled and has to change together with it"
         assert one["help"] == "enable CG102 as well (`--select`, `--ignore`), to fix them together"
+        assert {one["path"], *(other["path"] for other in one["related"])} == set(case.before)
     cgmigrate("fix", "--select", "CG102", "--select", "CG106", ".")
     assert case.text() == case.after
 
