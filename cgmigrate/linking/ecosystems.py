@@ -7,7 +7,7 @@ the file, the neighbours, the spelling of keys) is data: ``rules/ecosystems/*.ya
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,9 @@ class Ecosystem:
     section: tuple[str, ...] = ()
     id: str = ""
     by_name: bool = False
-    """Whether the settings of the catalogue that no other system has are its own, wherever they are."""
+    """Whether the settings of the catalogue that no other system has are its own, but for those in other sections."""
+    other_sections: Mapping[str, str] = field(default_factory=dict)
+    """Section of a configuration → the class of its settings."""
     package: str = ""
     """The package that reads the settings by their names, empty if that is megatron-core itself."""
     unread_up_to: Release | None = None
@@ -66,17 +68,34 @@ def with_settings(ecosystems: Sequence[Ecosystem], catalogue: Catalogue) -> tupl
     """Return the ecosystems for files that may have other settings than those of the capture model.
 
     Other systems have settings with the names of the capture model; the others belong to the ecosystem that owns
-    settings by their names, also as arguments of the class that the catalogue names.
+    settings by their names, also as arguments of the class that the catalogue names. In a section of another class
+    (`checkpoint:`), a setting of that name is another one.
     """
     others = [catalogue[name] for name in catalogue.names if name not in catalogue.captures]
     if not others:
         return tuple(ecosystems)
-    names = {"writes": [setting.name for setting in others]}
-    classes = [name for setting in others for name in (setting.owner, f"*.{setting.owner}")]
-    code = {"callee": list(dict.fromkeys(classes)), **names}
+    by_class: dict[str, list[str]] = {}
+    for setting in others:
+        by_class.setdefault(setting.owner, []).append(setting.name)
+    classes = [name for owner in by_class for name in (owner, f"*.{owner}")]
+    code = {"callee": classes, "writes": [setting.name for setting in others]}
     return tuple(
-        replace(one, owns=(*one.owns, names), code=(*one.code, code)) if one.by_name else one for one in ecosystems
+        replace(one, owns=(*one.owns, *_by_names(one, by_class)), code=(*one.code, code)) if one.by_name else one
+        for one in ecosystems
     )
+
+
+def _by_names(ecosystem: Ecosystem, by_class: Mapping[str, Sequence[str]]) -> list[Mapping[str, Any]]:
+    """Return the conditions by which an ecosystem owns settings, by the class that has them, outside other sections."""
+    return [
+        {
+            "writes": names,
+            "path-has-none": [
+                section for section, of in ecosystem.other_sections.items() if of != owner.rpartition(".")[2]
+            ],
+        }
+        for owner, names in by_class.items()
+    ]
 
 
 def only(name: str) -> tuple[Ecosystem, ...]:
@@ -94,6 +113,7 @@ def _read(path: Path) -> Ecosystem:
         overrides_parent=data.get("overrides-parent", False),
         code=tuple(data.get("code", ())),
         by_name=data.get("by-name", False),
+        other_sections=data.get("other-sections", {}),
         section=tuple(filter(None, data.get("section", "").split("."))),
         id=path.stem,
         package=data.get("package", ""),

@@ -13,7 +13,7 @@ from cgmigrate.documents.sites import Site
 Condition = Mapping[str, Any]
 """Test → expected value; all have to pass."""
 
-TESTS_OF_PATH = frozenset({"path-has", "path-ends", "path-is"})
+TESTS_OF_PATH = frozenset({"path-has", "path-has-none", "path-ends", "path-is"})
 """The tests of a path; the others are about the site and its file."""
 
 
@@ -40,6 +40,8 @@ def _passes_at(test: str, expected: Any, path: tuple[str, ...]) -> bool:
     match test:
         case "path-has":
             return _path_has(path, tuple(expected))
+        case "path-has-none":
+            return not _path_has(path, tuple(expected))
         case "path-ends":
             return bool(path) and _matches_any(path[-1], tuple(expected))
         case _:

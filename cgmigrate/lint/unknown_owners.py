@@ -17,7 +17,7 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
             rule.id,
             rule.severity,
             written.span,
-            _message(site, written.key),
+            _message(site, written.key, is_common=written.setting in document.catalogue.captures),
             help=_if_megatrons(advice),
             reports=rule.reports,
         )
@@ -32,9 +32,12 @@ def _concerns(name: str, site: Site, catalogue: Catalogue) -> bool:
     return name in catalogue.deprecated or (site.origin is None and name in catalogue.captures)
 
 
-def _message(site: Site, key: str) -> str:
-    if site.origin is None:
+def _message(site: Site, key: str, *, is_common: bool) -> str:
+    """Return what is ambiguous; ``is_common`` says whether other systems have a setting of this name."""
+    if site.origin is None and is_common:
         return f"the owner of `{key}` is ambiguous: DeepSpeed, TensorRT-LLM and others have a setting of this name, too"
+    if site.origin is None:
+        return f"the owner of `{key}` is ambiguous: `{'.'.join(site.path)}` has settings of another class"
     name = site.origin.callee or site.origin.object
     receiver = f"`{name}`" if name else "its receiver"
     return f"the owner of `{key}` is ambiguous: {receiver} is not known as Megatron's"

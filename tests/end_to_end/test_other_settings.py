@@ -536,3 +536,20 @@ def test_code_that_cannot_be_parsed_is_a_diagnostic(project: Path, cgmigrate: Ru
     result = cgmigrate("check", "--output-format", "concise", ".")
     assert result.exit_code == 1, result.stderr
     assert "CG009" in result.stdout or "CG013" in result.stdout
+
+
+def test_a_name_in_the_section_of_another_class_is_another_setting(project: Path, cgmigrate: Run) -> None:
+    write_team(project, {"num_buckets": NUMBER})
+    path = project / "a.yaml"
+    path.write_text("checkpoint:\n  num_buckets: 1\nmodel:\n  num_buckets: 2\n")
+    assert "`checkpoint` has settings of another class" in cgmigrate("check", ".").stdout
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == "checkpoint:\n  num_buckets: 1\nmodel:\n  bucket_count: 2\n"
+
+
+def test_a_section_belongs_to_the_class_that_the_entry_names(project: Path, cgmigrate: Run) -> None:
+    write_team(project, {"num_buckets": NUMBER.replace("TransformerConfig", "our.optim.OptimizerConfig")})
+    path = project / "a.yaml"
+    path.write_text("optimizer:\n  num_buckets: 1\nlogger:\n  num_buckets: 2\n")
+    cgmigrate("fix", ".")
+    assert path.read_text() == "optimizer:\n  bucket_count: 1\nlogger:\n  num_buckets: 2\n"

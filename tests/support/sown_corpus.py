@@ -37,8 +37,8 @@ def sow(text: str, settings: dict[str, Any], chance: random.Random) -> str:
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in settings.items()]
     if not settings:
         return text
-    if found := [*_MAPPING.finditer(text)]:
-        return _inserted(text, chance.choice(found).end(), lines)
+    if mappings := [*_MAPPING.finditer(text)]:
+        return _inserted(text, chance.choice(mappings).end(), lines)
     own = [f"{KEY}:\n", *("  " + line for line in lines)]
     if match := _POLICY.search(text):
         return _inserted(text, match.end(), own)
