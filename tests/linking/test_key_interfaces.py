@@ -363,7 +363,7 @@ def test_a_list_of_names_that_another_file_imports_is_not_followed(project: Path
     ("name", "text"),
     [
         ("pkg/setup.py", EXAMPLE + 'TEMPLATE = "external_cuda_graph: {}"\n'),
-        ("docs/launch.sh", "python train.py ++policy.megatron_cfg.external_cuda_graph=true\n"),
+        ("docs/defaults.json", '{"external_cuda_graph": true}\n'),
         ("pkg/train.py", "import argparse\n"),
         ("conf/b.yaml", "policy:\n  megatron_cfg:\n    external_cuda_graph: ${oc.env:GRAPHS}\n"),
         ("setup.cfg", "[metadata]\nname = pkg\n"),
@@ -376,3 +376,11 @@ def test_a_name_that_something_else_may_set_is_still_copied(project: Path, cgmig
     cgmigrate("fix", ".")
     assert '("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl")' in setup.read_text()
     assert "cuda_graph_impl: transformer_engine" in filled.read_text()
+
+
+def test_an_override_of_an_old_key_on_a_command_line_prevents_the_fix(project: Path, cgmigrate) -> None:
+    setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
+    write(project / "docs/launch.sh", "python train.py ++policy.megatron_cfg.external_cuda_graph=true\n")
+    checkout(project)
+    assert "docs/launch.sh" in cgmigrate("fix", ".").stdout
+    assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
