@@ -184,6 +184,21 @@ def test_a_boolean_of_an_object_is_rewritten_only_with_unsafe_fixes() -> None:
     check_fixed(text, 'cfg.model.cuda_graph_impl = "local" if x else "none"\n', unsafe=True)
 
 
+@pytest.mark.parametrize("value", ['"full" if fast else "attn"', '"attn" if fast else "full"'])
+def test_a_fix_is_unsafe_if_what_one_branch_captures_changes(value: str) -> None:
+    """With the scope attn, 0.15 captures inference too, and 0.19 does not; with the scope full both do."""
+    text = f"{HEADER}config = TransformerConfig(enable_cuda_graph=True, cuda_graph_scope={value})\n"
+    examined = run(text, source="0.15").examined
+    assert not examined.safe
+    assert list(examined.unsafe) == [0]
+    assert len(examined.diagnostics) == 2
+    for diagnostic in examined.diagnostics:
+        assert diagnostic.because.startswith(
+            "megatron-core 0.15 captures whole layers (local) in training, whole layers"
+        )
+        assert diagnostic.because.endswith("in training, nothing in inference")
+
+
 def test_the_help_describes_the_fix_briefly() -> None:
     result = run(
         HEADER + 'config = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope="full" if x else ["attn"])\n'

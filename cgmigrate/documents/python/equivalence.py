@@ -57,20 +57,11 @@ def _same(one: ast.stmt, before: Source, other: ast.stmt, after: Source) -> bool
     return _same_compound(one, before, other, after)
 
 
-def _same_compound(one: ast.AST, before: Source, other: ast.AST, after: Source) -> bool:
-    """Compare the head of a statement as a tree, its blocks statement by statement."""
+def _same_compound(one: ast.stmt, before: Source, other: ast.stmt, after: Source) -> bool:
+    """Compare the head of a statement as a tree, its blocks, handlers and cases one by one."""
     if _shape(one, before.catalogue, head=True) != _shape(other, before.catalogue, head=True):
         return False
-    for name in _BLOCKS:
-        ours, theirs = getattr(one, name, []), getattr(other, name, [])
-        if name in ("handlers", "cases"):
-            if len(ours) != len(theirs):
-                return False
-            if not all(_same_compound(a, before, b, after) for a, b in zip(ours, theirs, strict=True)):
-                return False
-        elif isinstance(ours, list) and not _same_body(ours, before, theirs, after):
-            return False
-    return True
+    return all(_same_body(getattr(one, name, []), before, getattr(other, name, []), after) for name in _BLOCKS)
 
 
 def _is_setting(node: ast.stmt, catalogue: Catalogue) -> bool:

@@ -1,0 +1,51 @@
+"""YAML files that others name: what cannot be read, words that are no plain paths, and unclear references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.linking.compositions import CompositionError, compositions_of
+from tests.support.compositions import yaml_files
+from tests.support.files import write
+
+BASE = "model_config:\n  cuda_graph_scope: attn\n"
+
+
+def test_a_file_that_cannot_be_read_has_no_document(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_bytes("# caf\xe9\n".encode("latin-1") + BASE.encode())
+    files = yaml_files(tmp_path)
+    path = str(tmp_path.resolve() / "base.yaml")
+    assert files.document(path) is None
+    assert not files.has_settings(path)
+    assert files.document(str(tmp_path / "missing.yaml")) is None
+
+
+def test_a_document_is_known_once_it_is_parsed(tmp_path: Path) -> None:
+    write(tmp_path / "base.yaml", BASE)
+    files = yaml_files(tmp_path)
+    path = str(tmp_path.resolve() / "base.yaml")
+    assert files.known_document(path) is None
+    assert files.document(path) is files.known_document(path) is not None
+
+
+@pytest.mark.parametrize(
+    "word", ["conf/base", "conf/base.yaml", "/conf//base", "./conf/./base", "../conf/base", "base"]
+)
+def test_a_word_matches_the_files_whose_paths_end_in_it(tmp_path: Path, word: str) -> None:
+    for name in ("conf/base", "conf/other", "conf/database", "more/base"):
+        write(tmp_path / f"{name}.yaml", BASE)
+    expected = {"conf/base.yaml", "more/base.yaml"} if word == "base" else {"conf/base.yaml"}
+    assert yaml_files(tmp_path).matching(word) == {str(tmp_path.resolve() / name) for name in expected}
+
+
+def test_a_composition_with_unclear_references_is_refused(tmp_path: Path) -> None:
+    """Loaders differ in which of two keys of one name is in effect."""
+    write(tmp_path / "base.yaml", BASE)
+    write(tmp_path / "twice.yaml", f"defaults: base.yaml\ndefaults: other.yaml\n{BASE}")
+    write(tmp_path / "child.yaml", f"extends: twice.yaml\n{BASE}")
+    files = yaml_files(tmp_path)
+    for name in ("twice", "child"):
+        with pytest.raises(CompositionError, match="`defaults:` is written twice"):
+            compositions_of(str(tmp_path.resolve() / f"{name}.yaml"), files)
