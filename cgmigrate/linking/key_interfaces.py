@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from cgmigrate.documents.python.key_copies import copiers_in, key_types_in
 from cgmigrate.documents.python.source import Source
 from cgmigrate.linking.key_readers import files_that_may_read, readers_in
 from cgmigrate.text.files import MAX_GENERATED
-from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
@@ -52,15 +51,12 @@ class KeyInterface:
     """New name → the place of a mapping in a file that sets no deprecated one; the code does not copy it yet."""
     set_by: str = ""
     """A place that sets such a setting by itself, empty if there is none."""
-    is_private: bool = False
-    """Whether nothing but the files of the interface names a deprecated setting or can set one."""
 
 
 def key_interface_of(project: Project, files: YamlFiles) -> KeyInterface | None:
     """Return the key interface of a project, None if it has none that is followed."""
     copiers: dict[str, Sequence[KeyCopier]] = {}
     typed: list[str] = []
-    mentioned: list[str] = []
     not_followed: set[str] = set()
     catalogue = project.catalogue
     for path in files_that_may_read(project.top, project.python, catalogue):
@@ -68,11 +64,8 @@ def key_interface_of(project: Project, files: YamlFiles) -> KeyInterface | None:
         def known(source: Source, path: str = path) -> set[int]:
             fields = [field for one in key_types_in(source) for field in one.fields]
             copiers[path] = _without_shared(copiers_in(source), path, project)
-            spans = [source.span(node) for node in (*fields, *(node for one in copiers[path] for node in one.roots()))]
             if fields:
                 typed.append(path)
-            if not all(_is_inside(at, spans) for at in _mentions(source)):
-                mentioned.append(path)
             return {*map(id, fields), *(id(node) for one in copiers[path] for node in one.nodes())}
 
         not_followed.update(name for name, _ in readers_in(path, project.python.get(path), catalogue, known))
@@ -80,20 +73,8 @@ def key_interface_of(project: Project, files: YamlFiles) -> KeyInterface | None:
             return None
     every = [one for of_file in copiers.values() for one in of_file]
     followed = catalogue.deprecated - not_followed
-    code = _Code(
-        {path for path, of_file in copiers.items() if of_file} | set(typed), copiers, followed, bool(mentioned)
-    )
+    code = _Code({path for path, of_file in copiers.items() if of_file} | set(typed), copiers, followed)
     return _with_yaml(project, files, code) if any(followed & one.names for one in every) else None
-
-
-def _mentions(source: Source) -> Iterator[int]:
-    """Yield where a text names a deprecated setting."""
-    for match in re.finditer(source.catalogue.alternatives(deprecated=True), source.text):
-        yield match.start()
-
-
-def _is_inside(offset: int, spans: Iterable[Span]) -> bool:
-    return any(span.start <= offset < span.end for span in spans)
 
 
 def _without_shared(copiers: Sequence[KeyCopier], path: str, project: Project) -> list[KeyCopier]:
@@ -122,8 +103,6 @@ class _Code:
     paths: Collection[str]
     by_path: Mapping[str, Sequence[KeyCopier]]
     followed: frozenset[str]
-    names_others: bool
-    """Whether one of the files names a deprecated setting elsewhere as well."""
 
     @property
     def copiers(self) -> list[KeyCopier]:
@@ -159,8 +138,7 @@ def _with_yaml(project: Project, files: YamlFiles, code: _Code) -> KeyInterface 
         return None
     python = tuple(sorted(map(os.path.realpath, code.paths)))
     set_by = _first_write(project, code)
-    is_private = not code.names_others and _is_private(project, {*python, *fillers})
-    return KeyInterface(python, tuple(fillers), code.followed, others, set_by, is_private)
+    return KeyInterface(python, tuple(fillers), code.followed, others, set_by)
 
 
 def fills(site: Site, copier: KeyCopier) -> bool:
@@ -179,60 +157,6 @@ def _tracked_yaml(project: Project) -> Iterable[str]:
         return ()
     names = names_any(project.top, sorted(project.catalogue.captures), "*.yaml", "*.yml")
     return (os.path.realpath(os.path.join(project.top, name)) for name in names)
-
-
-# --- who can set a name ---------------------------------------------------------------------------
-
-_TABLES = (b"[project]", b"[build-system]", b"[tool.poetry")
-_OUTSIDE = (
-    "argparse",
-    "sys.argv",
-    "environ",
-    "getenv",
-    "hydra",
-    "import click",
-    "typer",
-    "import fire",
-    "absl",
-    "input(",
-    "dump(",
-    ".save(",
-)
-"""Words of code whose configurations users write, or that writes them where other programs read them."""
-_PROSE = (":(exclude)*.md", ":(exclude)*.rst", ":(exclude)*.txt")
-
-
-def _is_private(project: Project, members: set[str]) -> bool:
-    """Return whether nothing outside of some files can set a deprecated setting of an interface."""
-    from cgmigrate.project.checkout import names_any
-
-    words = sorted(project.catalogue.deprecated)
-    folders = {os.path.dirname(path) for path in members}
-    top = project.top or os.path.commonpath(folders)
-    if any(_is_installable(folder, top) for folder in folders) or not members.issuperset(project.yaml):
-        return False
-    named = {os.path.realpath(path) for path, data in project.python.items() if _has(data, words)}
-    outside = any(_has(data, _OUTSIDE) for data in project.python.values())
-    if project.top:
-        named |= {os.path.realpath(os.path.join(top, name)) for name in names_any(top, words, *_PROSE)}
-        outside = outside or bool(names_any(top, _OUTSIDE, "*.py"))
-    return named <= members and not outside
-
-
-def _has(data: bytes, words: Iterable[str]) -> bool:
-    return any(word.encode() in data for word in words)
-
-
-def _is_installable(folder: str, top: str) -> bool:
-    """Return whether a folder, or one above it in the project, is that of a package that can be installed."""
-    while True:
-        if any(table in _read(folder, "pyproject.toml") for table in _TABLES) or _read(folder, "setup.cfg"):
-            return True
-        if _has(_read(folder, "setup.py"), ("setuptools", "distutils")):
-            return True
-        if folder == top or os.path.dirname(folder) == folder:
-            return False
-        folder = os.path.dirname(folder)
 
 
 def _read(folder: str, name: str) -> bytes:

@@ -184,7 +184,7 @@ class _Changes:
         document = file.document
         assert isinstance(document, PythonDocument)
         written = dict.fromkeys(name for of_copier in names.values() for name in of_copier)
-        problems = document.copy_keys(names, every, self._text(list(written) or every), keep=self._keeps_old)
+        problems = document.copy_keys(names, every, self._text(list(written) or every))
         with_rules = [(problem, rule_for(problem.kind, file.context.rules)) for problem in problems]
         if any(rule is None for _, rule in with_rules):
             raise NotCopiedError(f"no rule reports the code that copies its keys ({file.path})")
@@ -214,7 +214,7 @@ class _Changes:
             unread |= dict.fromkeys(before, group.files[filler[0]].path)
         if name := next((name for name in needed if name in unread), ""):
             raise NotCopiedError(f"{unread[name]} has `{name}`, which the code does not copy yet ({place})")
-        if needed and self._keeps_old:
+        if needed:
             # Those who set a deprecated name may set the new ones tomorrow.
             newer = (
                 name for old in sorted(copier.names & catalogue.deprecated) for name in newer_names(old, catalogue)
@@ -225,11 +225,6 @@ class _Changes:
     def _site(self, place: Place) -> Site:
         return self.proposed.group.files[place[0]].document.sites[place[1]]
 
-    @property
-    def _keeps_old(self) -> bool:
-        """Whether the code goes on copying the deprecated names: users may set them in files of their own."""
-        return True
-
     def _text(self, names: Sequence[str]) -> KeyCopyText:
         """Return what the diagnostics of the code say."""
         group = self.proposed.group
@@ -239,7 +234,7 @@ class _Changes:
         more = len({number for number, _ in self.fillers}) - 1
         where = f"{group.files[number].path}:{line}" + (f" and {more} more files" if more else "")
         new = ", ".join(f"`{name}`" for name in names)
-        fix = f"name {new} {'as well' if self._keeps_old else 'instead'}" if names else "copy it if the mapping has it"
+        fix = f"name {new} as well" if names else "copy it if the mapping has it"
         return KeyCopyText(
             f"code copies the key `{{name}}` of {where} by its name",
             f"a TypedDict names the key `{{name}}` of {where}, which code copies by its name",

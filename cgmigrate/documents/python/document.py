@@ -212,17 +212,17 @@ class PythonDocument(TextDocument):
         return key_types_in(self._source) if self._is_read else ()
 
     def copy_keys(
-        self, names: Mapping[int, Collection[str]], of_types: Collection[str], text: KeyCopyText, *, keep: bool
+        self, names: Mapping[int, Collection[str]], of_types: Collection[str], text: KeyCopyText
     ) -> list[Problem]:
         """Add a problem for each name that copiers copy under its deprecated name, and return the problems.
 
-        Their fixes copy ``names``, by the position of the copier, and give the TypedDicts the keys ``of_types``.
-        ``keep`` says that the deprecated names are copied as well. Raises CannotEditError.
+        Their fixes copy ``names`` as well, by the position of the copier, and give TypedDicts the keys ``of_types``.
+        Raises CannotEditError.
         """
         from cgmigrate.documents.python.key_copy_edits import edits_of, type_edits
 
-        edits = edits_of(names, self.key_copiers, self._source, keep=keep)
-        edits += type_edits(self.key_types, of_types, self._source, keep=keep)
+        edits = edits_of(names, self.key_copiers, self._source)
+        edits += type_edits(self.key_types, of_types, self._source)
         first = len(self.sites) + len(self.problems)
         places = {
             id(node): (name, node)

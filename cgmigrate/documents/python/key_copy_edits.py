@@ -6,7 +6,6 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cgmigrate.documents.python.element_removal import remove_elements
 from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, KeyType, NameList
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.source import Source
@@ -24,12 +23,10 @@ class KeyCopyText(NamedTuple):
     fix: str
 
 
-def edits_of(
-    copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier], source: Source, *, keep: bool
-) -> list[Edit]:
-    """Return the edits with which copiers copy further names, by their positions in ``every``.
+def edits_of(copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier], source: Source) -> list[Edit]:
+    """Return the edits with which copiers copy further names as well, by their positions in ``every``.
 
-    ``keep`` says that the deprecated names are copied as well. Raises CannotEditError.
+    Raises CannotEditError.
     """
     edits: list[Edit] = []
     lists: dict[int, tuple[NameList, dict[str, None]]] = {}
@@ -38,10 +35,10 @@ def edits_of(
         for of_list in copier.lists:
             lists.setdefault(id(of_list.node), (of_list, {}))[1].update(dict.fromkeys(names))
         if not copier.lists or copier.required:
-            edits += _statement_edits(copier, [] if copier.lists else list(names), source, keep)
+            edits += _statement_edits(copier, [] if copier.lists else list(names), source)
     for of_list, required in lists.values():
         present = {str(element.value) for element in of_list.names}
-        edits += _list_edits(of_list, [name for name in required if name not in present], source, keep)
+        edits += _list_edits(of_list, [name for name in required if name not in present], source)
     return edits
 
 
@@ -49,16 +46,16 @@ _TYPES = {MODULES: "list[str]"}
 """The types of settings in a TypedDict; of others a string."""
 
 
-def type_edits(types: Sequence[KeyType], names: Collection[str], source: Source, *, keep: bool) -> Iterator[Edit]:
-    """Yield the edits with which TypedDicts have further keys; ``keep`` as for ``edits_of``. Raises CannotEditError."""
+def type_edits(types: Sequence[KeyType], names: Collection[str], source: Source) -> Iterator[Edit]:
+    """Yield the edits with which TypedDicts have further keys as well. Raises CannotEditError."""
     for key_type in types:
         new = [name for name in names if name not in key_type.names]
         old = [field for field in key_type.fields if source.of(field.target) in source.catalogue.deprecated]
         if old and new:
-            yield from _field_edits(old, new, source, keep)
+            yield from _field_edits(old, new, source)
 
 
-def _field_edits(old: Sequence[ast.AnnAssign], names: Sequence[str], source: Source, keep: bool) -> Iterator[Edit]:
+def _field_edits(old: Sequence[ast.AnnAssign], names: Sequence[str], source: Source) -> Iterator[Edit]:
     text = source.text
     spans = [source.span(field) for field in old]
     starts, ends = [line_start(text, span.start) for span in spans], [line_end(text, span.end) for span in spans]
@@ -70,14 +67,10 @@ def _field_edits(old: Sequence[ast.AnnAssign], names: Sequence[str], source: Sou
     assert isinstance(annotation, ast.Subscript)
     optional = source.of(annotation.value)
     fields = "".join(f"{indent}{name}: {optional}[{_TYPES.get(name, 'str')}]{newline}" for name in names)
-    if keep:
-        yield Edit(ends[-1], ends[-1], ("" if text[: ends[-1]].endswith("\n") else newline) + fields)
-        return
-    yield Edit(starts[0], ends[0], fields)
-    yield from (Edit(start, end, "") for start, end in list(zip(starts, ends, strict=True))[1:])
+    yield Edit(ends[-1], ends[-1], ("" if text[: ends[-1]].endswith("\n") else newline) + fields)
 
 
-def _list_edits(of_list: NameList, names: Sequence[str], source: Source, keep: bool) -> Iterator[Edit]:
+def _list_edits(of_list: NameList, names: Sequence[str], source: Source) -> Iterator[Edit]:
     if not names:
         return
     elements = of_list.names
@@ -92,23 +85,11 @@ def _list_edits(of_list: NameList, names: Sequence[str], source: Source, keep: b
     own_line = not indent.strip() and len(elements) > 1
     between = f",{newline_near(source.text, first)}{indent}" if own_line else ", "
     text = between.join(f"{quote}{name}{quote}" for name in names)
-    if keep or not old:
-        yield Edit(last.end, last.end, between + text)
-        return
-    if isinstance(of_list.node, ast.Tuple) and len(old) == len(elements) and len(names) == 1:
-        # One element needs a comma; the last one may have one.
-        text += "" if _has_comma(source.text, spans[-1].end, source.span(of_list.node).end) else ","
-    yield Edit(spans[old[0]].start, spans[old[0]].end, text)
-    yield from remove_elements(source.text, old[1:], spans)
+    yield Edit(last.end, last.end, between + text)
 
 
-def _has_comma(text: str, start: int, end: int) -> bool:
-    """Return whether a comma follows the last element of a tuple; comments may be between."""
-    return any("," in line.partition("#")[0] for line in text[start:end].split("\n"))
-
-
-def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Source, keep: bool) -> Iterator[Edit]:
-    """Yield the edits that copy further names with statements; the deprecated ones go unless they are kept."""
+def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Source) -> Iterator[Edit]:
+    """Yield the edits that copy further names with statements, beside the deprecated ones."""
     text = source.text
     old = [one for one in copier.statements if one.name in source.catalogue.deprecated]
     starts = [line_start(text, source.span(one.nodes[0]).start) for one in old]
@@ -122,10 +103,6 @@ def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Source, ke
     layout = indent, newline_near(text, starts[0])
     copies = "".join(_copy(name, copier, old[0], source, layout) for name in names)
     ends = [line_end(text, source.span(one.nodes[-1]).end) for one in old]
-    if not keep and names:
-        yield Edit(starts[0], ends[0], copies)
-        yield from (Edit(start, end, "") for start, end in list(zip(starts, ends, strict=True))[1:])
-        return
     for statement, start, end in zip(old, starts, ends, strict=True):
         added = copies if statement is old[-1] else ""
         if not statement.is_guarded:
