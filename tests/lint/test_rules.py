@@ -139,7 +139,7 @@ def test_a_team_adds_its_own_rules(tmp_path: Path) -> None:
             6,
             "when.inference_scope: 'inference_scope' is not a",
         ),
-        ("message: our", "mesage: our", 1, "'mesage' was unexpected"),
+        ("message: our", "mesage: our", 7, "the rule: 'mesage' is not a key; did you mean message?"),
         ("summary: we do not use graphs in inference\n", "", 1, "'summary' is a required property"),
         ("  inference_cuda_graph_scope: block", "  inference_cuda_graph_scope: {contains: block}", 6, "contains"),
         ("when:\n  inf", "when: [\n  inf", 7, "not valid YAML"),
