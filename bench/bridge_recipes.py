@@ -38,6 +38,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from cgmigrate.megatron.releases import NEWEST
+
 BRIDGE = "megatron.bridge"
 RECIPES = (f"{BRIDGE}.recipes", f"{BRIDGE}.perf_recipes", f"{BRIDGE}.diffusion.recipes")
 REAL = (*RECIPES, f"{BRIDGE}.utils.cuda_graph")
@@ -340,9 +342,10 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> Comparison:
 
 
 def fixed_copy(tree: Path, into: Path) -> str:
-    """Copy a tree and run plain `cgmigrate fix .` on it; returns its summary."""
+    """Copy a tree and run plain `cgmigrate fix .` on it, to the newest release; returns its summary."""
     shutil.copytree(tree, into, ignore=shutil.ignore_patterns(".git"), symlinks=True)
-    command = [sys.executable, "-m", "cgmigrate", "fix", "."]
+    # A released package has no pins, and code for several releases, which keeps old names.
+    command = [sys.executable, "-m", "cgmigrate", "fix", "--from", "0.17", "--to", str(NEWEST), "."]
     process = subprocess.run(command, cwd=into, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return next((line for line in process.stdout.splitlines() if line.startswith("Fixed")), process.stdout[-2000:])
 

@@ -92,7 +92,8 @@ def judged(corpus: Corpus, seed: int, texts: dict[Path, str], counts: Counter[st
     others = done.written - set(map(str, texts))
     counts["files written that had no old settings"] += len(others)
     stays = [path for path in texts if names_old_key(corpus, path)]
-    reported = {checked.path for checked in done.results if checked.remaining}
+    remaining = [(checked.path, one) for checked in done.results for one in checked.remaining]
+    reported = {path for path, one in remaining} | {place.path for _, one in remaining for place in one.related}
     wrong += [
         f"seed {seed}: {path.name} keeps old names without a diagnostic" for path in stays if str(path) not in reported
     ]

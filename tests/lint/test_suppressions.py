@@ -352,7 +352,7 @@ def test_after_add_ignore_only_idle_comments_are_found(pairs, newline: str, bom:
     lines = [f"  {name}: {value}{'' if chr(10) in value else tail}" for name, value, tail in pairs]
     text = ("m:\n" + "\n".join(lines) + "\n").replace("\n", newline)
     document = YamlDocument(text)
-    run = Run([], Options(rewrite=False))
+    run = Run(["a.yaml"], Options(rewrite=False))
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
     checked = checked_alone(run, Source("a.yaml", Syntax.YAML, data))

@@ -203,6 +203,7 @@ def judge_fix(folder: Path, entries: Entries, places: Mapping[Place, Reader], un
     if again := fix(folder, unsafe).written:
         judgement.wrong.append(f"a second run writes {sorted(again)}")
     reported = {checked.path for checked in done.results if checked.remaining or checked.skipped}
+    reported |= {place.path for checked in done.results for one in checked.remaining for place in one.related}
     for path in sorted(folder.rglob("*.y*ml")):
         if str(path) not in reported and names_old(path.read_text(encoding="utf-8")):
             judgement.silent.append(str(path.relative_to(folder)))
