@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Undecided
+from cgmigrate.project.paths import shown_path
 from cgmigrate.text.files import read_bytes
 
 SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".sub", ".py", ".yaml", ".yml", ".txt")
@@ -88,7 +89,7 @@ def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
             continue
         line = text.count("\n", 0, match.start()) + 1
         keys = tuple(match["keys"].rstrip(".").split("."))
-        yield Override(f"{_shown(path)}:{line}", keys, match["name"], _value(match), recipes)
+        yield Override(f"{shown_path(path)}:{line}", keys, match["name"], _value(match), recipes)
 
 
 def _value(match: re.Match[str]) -> object:
@@ -98,9 +99,3 @@ def _value(match: re.Match[str]) -> object:
     if word.startswith("["):
         return [item.strip().strip("\"'") for item in word[1:-1].split(",") if item.strip()]
     return {"true": True, "false": False, "null": None, "none": "none"}.get(word.lower(), word)
-
-
-def _shown(path: str) -> str:
-    from cgmigrate.project.paths import openable_path
-
-    return openable_path(path, os.getcwd())

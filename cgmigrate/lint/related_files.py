@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import Syntax
 from cgmigrate.project.inputs import Source
+from cgmigrate.project.paths import shown_path
 from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
@@ -25,13 +26,7 @@ def _with_unknown(relations: Relations, merge: UnknownMerge, path: str) -> Relat
     """Return relations with what is not known about the merge of a file, by its real path."""
     if merge.entry == path:
         return replace(relations, builds_on=merge.named, merge_reason=merge.reason)
-    return replace(relations, merged_into=_shown(merge.entry), merge_reason=f"{merge.reason} ({merge.named})")
-
-
-def _shown(path: str) -> str:
-    from cgmigrate.project.paths import openable_path
-
-    return openable_path(path, os.getcwd())
+    return replace(relations, merged_into=shown_path(merge.entry), merge_reason=f"{merge.reason} ({merge.named})")
 
 
 @dataclass(slots=True)
@@ -89,7 +84,8 @@ class RelatedFiles:
 
         real, top = os.path.realpath(path), self._project_of(path)
         if (top, catalogue) not in self._overrides:
-            paths = {os.path.realpath(one) for one in self.listed() if one.endswith(SUFFIXES)}
+            # The names of the settings are seed words: no other file of the run has an override.
+            paths = {os.path.realpath(item.path) for item in self.sources if item.path.endswith(SUFFIXES)}
             below = {one for one in paths if top is None or one.startswith(top + os.sep)}
             tracked = tracked_files(top, git_pattern(catalogue), [f"*{suffix}" for suffix in SUFFIXES]) if top else []
             self._overrides[top, catalogue] = Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
@@ -133,7 +129,7 @@ class RelatedFiles:
         from cgmigrate.linking.merged_files import UnknownMerge
 
         others = [other for other in members.paths if other != os.path.realpath(path)]
-        self.merged.refuse(members, UnknownMerge(os.path.realpath(path), ", ".join(map(_shown, others)), reason))
+        self.merged.refuse(members, UnknownMerge(os.path.realpath(path), ", ".join(map(shown_path, others)), reason))
 
     @property
     def merged(self) -> MergedFiles:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from cgmigrate.project.git import run_git
-from cgmigrate.project.paths import openable_path
+from cgmigrate.project.paths import shown_path
 
 
 def checkout_of(folder: str) -> str | None:
@@ -24,13 +24,9 @@ def tracked_yaml(folders: Iterable[str], words: Iterable[str]) -> list[str]:
 
     Paths are as those of `Discovery`. If git fails, the list is empty.
     """
-    patterns = [part for word in words for part in ("-e", word)]
-    paths: list[str] = []
-    for top in sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))}):
-        listed = run_git(top, "grep", "-lzF", *patterns, "--", "*.yaml", "*.yml")
-        names = listed[0].split(b"\0") if listed else []
-        paths += [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
-    return paths
+    words = list(words)
+    tops = sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))})
+    return [_openable(top, name) for top in tops for name in names_any(top, words, "*.yaml", "*.yml")]
 
 
 def tracked_python(top: str, pattern: str) -> list[str]:
@@ -40,9 +36,7 @@ def tracked_python(top: str, pattern: str) -> list[str]:
 
 def tracked_files(top: str, pattern: str, paths: Iterable[str]) -> list[str]:
     """Return the tracked files of a checkout in which a line matches; ``paths`` are patterns of the files to search."""
-    listed = run_git(top, "grep", "-lzE", "-e", pattern, "--", *paths)
-    names = listed[0].split(b"\0") if listed else []
-    return [openable_path(os.path.join(top, os.fsdecode(name)), os.getcwd()) for name in names if name]
+    return [_openable(top, name) for name in _matching(top, "-lzE", "-e", pattern, "--", *paths)]
 
 
 def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
@@ -51,5 +45,14 @@ def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
     ``paths`` are patterns of the files to search. If git fails, the list is empty.
     """
     patterns = [part for word in words for part in ("-e", word)]
-    listed = run_git(top, "grep", "-lzF", *patterns, "--", *paths)
+    return _matching(top, "-lzF", *patterns, "--", *paths)
+
+
+def _matching(top: str, *words: str) -> list[str]:
+    """Return the names that `git grep` lists in a checkout, none if git fails."""
+    listed = run_git(top, "grep", *words)
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
+
+
+def _openable(top: str, name: str) -> str:
+    return shown_path(os.path.join(top, name))

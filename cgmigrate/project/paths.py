@@ -50,6 +50,11 @@ def openable_path(path: str, cwd: str) -> str:
     return path.rstrip("/") or "/"
 
 
+def shown_path(path: str) -> str:
+    """Return a path relative to the working directory if it is below it, else as it is."""
+    return openable_path(path, os.getcwd())
+
+
 def prefix_of(folder: str) -> str:
     """Return what precedes the name of an entry in the path of that entry."""
     if folder == ".":
