@@ -12,30 +12,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.python.key_copies import copiers_in, key_types_in
-from cgmigrate.documents.python.source import Source
-from cgmigrate.linking.key_readers import files_that_may_read, readers_in
-from cgmigrate.text.files import MAX_GENERATED
+from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.sites import Site
+    from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.yaml_files import YamlFiles
-    from cgmigrate.megatron.catalogue import Catalogue
 
 MOST_FILES = 2_000
 """YAML files that one interface may have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """The files of a project: ``top`` is its folder, None without a checkout; sources are those of the run."""
-
-    top: str | None
-    python: Mapping[str, bytes]
-    yaml: Sequence[str]
-    """The YAML files of the run, by their real paths."""
-    catalogue: Catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +39,47 @@ class KeyInterface:
     """A place that sets such a setting by itself, empty if there is none."""
 
 
-def key_interface_of(project: Project, files: YamlFiles) -> KeyInterface | None:
-    """Return the key interface of a project, None if it has none that is followed."""
+def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles) -> KeyInterface | None:
+    """Return the key interface of a project, None if it has none that is followed.
+
+    ``yaml`` are the YAML files of the run in the project, by their real paths.
+    """
     copiers: dict[str, Sequence[KeyCopier]] = {}
     typed: list[str] = []
     not_followed: set[str] = set()
-    catalogue = project.catalogue
-    for path in files_that_may_read(project.top, project.python, catalogue):
-
-        def known(source: Source, path: str = path) -> set[int]:
-            fields = [field for one in key_types_in(source) for field in one.fields]
-            copiers[path] = _without_shared(copiers_in(source), path, project)
-            if fields:
-                typed.append(path)
-            return {*map(id, fields), *(id(node) for one in copiers[path] for node in one.nodes())}
-
-        not_followed.update(name for name, _ in readers_in(path, project.python.get(path), catalogue, known))
-        if not_followed >= catalogue.deprecated:
+    deprecated = project.catalogue.deprecated
+    for code in project:
+        copiers[code.path] = _without_shared(code.copiers, code.path, project)
+        typed += [code.path] if code.types else []
+        not_followed |= code.names_read(copiers[code.path])
+        if not_followed >= deprecated:
             return None
     every = [one for of_file in copiers.values() for one in of_file]
-    followed = catalogue.deprecated - not_followed
-    code = _Code({path for path, of_file in copiers.items() if of_file} | set(typed), copiers, followed)
-    return _with_yaml(project, files, code) if any(followed & one.names for one in every) else None
+    followed = deprecated - not_followed
+    copying = _Code({path for path, of_file in copiers.items() if of_file} | set(typed), copiers, followed)
+    return _with_yaml(project, yaml, files, copying) if any(followed & one.names for one in every) else None
 
 
-def _without_shared(copiers: Sequence[KeyCopier], path: str, project: Project) -> list[KeyCopier]:
+def _without_shared(copiers: Sequence[KeyCopier], path: str, project: ProjectCode) -> list[KeyCopier]:
     """Return the copiers whose lists no other file imports."""
     constants = {one.constant for copier in copiers for one in copier.lists if one.constant}
     shared = {constant for constant in constants if _is_imported(constant, path, project)}
     return [copier for copier in copiers if not any(one.constant in shared for one in copier.lists)]
 
 
-def _is_imported(name: str, path: str, project: Project) -> bool:
+def _is_imported(name: str, path: str, project: ProjectCode) -> bool:
     """Return whether a Python file other than ``path`` may import a name."""
-    from cgmigrate.project.checkout import tracked_python
+    from cgmigrate.project.checkout import tracked_files
 
-    tracked = tracked_python(project.top, rf"(^|[^A-Za-z_0-9]){name}([^A-Za-z_0-9]|$)") if project.top else ()
-    untracked = (other for other, data in project.python.items() if name.encode() in data)
+    tracked = tracked_files(project.top, [name], "*.py") if project.top else ()
+    untracked = (other for other, data in project.texts.items() if name.encode() in data)
     word = re.escape(name.encode())
     pattern = re.compile(rb"[.]%b\b|^\s*(?:from\b[^#]*)?import\b[^#]*\b%b\b|import [*]" % (word, word), re.MULTILINE)
     others = {other for other in (*tracked, *untracked) if os.path.realpath(other) != os.path.realpath(path)}
-    return any(pattern.search(project.python.get(other) or _read(*os.path.split(other))) for other in others)
+    try:
+        return any(pattern.search(project.texts.get(one) or read_bytes(one, MAX_GENERATED)) for one in others)
+    except OSError:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +96,20 @@ class _Code:
         return [one for of_file in self.by_path.values() for one in of_file]
 
 
-def _first_write(project: Project, code: _Code) -> str:
+def _first_write(project: ProjectCode, code: _Code) -> str:
     """Return a place that sets by itself what code copies, empty if there is none."""
-    from cgmigrate.linking.key_writes import Copiers, first_write, writes_pattern
-    from cgmigrate.project.checkout import tracked_python
+    from cgmigrate.linking.key_writes import Copiers, first_write
+    from cgmigrate.project.checkout import tracked_files
 
-    tracked = tracked_python(project.top, writes_pattern(project.catalogue)) if project.top else ()
+    tracked = tracked_files(project.top, sorted(project.catalogue.captures), "*.py") if project.top else ()
     copiers = Copiers({path: of_file for path, of_file in code.by_path.items() if of_file})
-    return first_write({*tracked, *project.python}, project.python, project.catalogue, copiers)
+    return first_write({*tracked, *project.texts}, project.texts, project.catalogue, copiers)
 
 
-def _with_yaml(project: Project, files: YamlFiles, code: _Code) -> KeyInterface | None:
+def _with_yaml(project: ProjectCode, yaml: Iterable[str], files: YamlFiles, code: _Code) -> KeyInterface | None:
     fillers: list[str] = []
     others: dict[str, str] = {}
-    for path in sorted({*project.yaml, *_tracked_yaml(project)}):
+    for path in sorted({*yaml, *_tracked(project)}):
         if (document := files.document(path)) is None:
             continue
         sites = [site for site in document.sites if any(fills(site, one) for one in code.copiers)]
@@ -150,18 +136,9 @@ def fills(site: Site, copier: KeyCopier) -> bool:
     return not count or any(path[-count:] == copier.keys for path in paths)
 
 
-def _tracked_yaml(project: Project) -> Iterable[str]:
-    from cgmigrate.project.checkout import names_any
+def _tracked(project: ProjectCode) -> Iterable[str]:
+    """Return the real paths of the tracked YAML files of a project that name a captured setting."""
+    from cgmigrate.project.checkout import tracked_files
 
-    if project.top is None:
-        return ()
-    names = names_any(project.top, sorted(project.catalogue.captures), "*.yaml", "*.yml")
-    return (os.path.realpath(os.path.join(project.top, name)) for name in names)
-
-
-def _read(folder: str, name: str) -> bytes:
-    try:
-        with open(os.path.join(folder, name), "rb") as file:
-            return file.read(MAX_GENERATED)
-    except OSError:
-        return b""
+    names = sorted(project.catalogue.captures)
+    return map(os.path.realpath, tracked_files(project.top, names, "*.yaml", "*.yml")) if project.top else ()

@@ -13,25 +13,22 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 
+from cgmigrate.documents.python.key_copies import KeyCopier, KeyType, copiers_in, key_types_in
 from cgmigrate.documents.python.source import Source
-from cgmigrate.linking.name_parts import candidate, names_read_in_part, parts_pattern
+from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
-_FOR_GIT = (
-    r"[\"']([A-Za-z_0-9]+[.])*NAME[\"']|(^|[(,*]|lambda)[[:blank:]]*NAME[[:blank:]]*[:=,)]|[.]NAME([^A-Za-z_0-9]|$)"
-)
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"\w+")
 _MOST_BYTES = 1024 * 1024
-Followed = Callable[[Source], Collection[int]]
-"""Returns the ids of the nodes of a file that are known to copy keys."""
 _SETTERS = frozenset(("setattr", "delattr"))
 
 
@@ -41,8 +38,7 @@ def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     name = catalogue.alternatives(deprecated=True)
     return re.compile(
         rf"[\"']([A-Za-z_0-9]+[.])*(?P<quoted>{name})[\"']|(^|[(,*]|lambda)[ \t]*(?P<field>{name})[ \t]*[:=,)]|"
-        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])",
-        re.MULTILINE,
+        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])"
     )
 
 
@@ -54,43 +50,94 @@ class KeyReader:
     unread: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class KeyCode:
+    """What a file does with the keys of mappings."""
+
+    path: str
+    reads: Sequence[tuple[str, KeyReader, int]] = ()
+    """Each old name that it reads, of a file that is not read those in its text, with the id of the node or 0."""
+    copiers: Sequence[KeyCopier] = ()
+    types: Sequence[KeyType] = ()
+
+    def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
+        """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""
+        known = {id(node) for one in copiers for node in one.nodes()}
+        known |= {id(field) for one in self.types for field in one.fields}
+        return {name for name, _, node in self.reads if node not in known}
+
+
 class _UnreadError(Exception):
     """Code that is not read; the message says why."""
 
 
-def readers_of_keys(
-    top: str | None, sources: Iterable[tuple[str, bytes]], catalogue: Catalogue
-) -> dict[str, KeyReader]:
-    """Return old name → the code that reads it by name; code that is known before code that is not.
+@dataclass(slots=True)
+class ProjectCode:
+    """The Python code of a project that may read settings by name; each file is read and parsed once."""
 
-    ``top`` is the checkout to search, None where there is none; ``sources`` are Python files that the run has read.
-    """
-    texts = dict(sources)
-    readers: dict[str, KeyReader] = {}
-    for path in files_that_may_read(top, texts, catalogue):
-        for name, reader in readers_in(path, texts.get(path), catalogue):
-            if name not in readers or (readers[name].unread and not reader.unread):
-                readers[name] = reader
-        if len(readers) == len(catalogue.deprecated) and not any(reader.unread for reader in readers.values()):
-            break
-    return readers
+    top: str | None
+    """The checkout to search, None where there is none."""
+    texts: Mapping[str, bytes]
+    """The Python files that the run has read."""
+    catalogue: Catalogue
+    _read: list[KeyCode] = field(default_factory=list)
+    _waiting: Iterator[KeyCode] | None = None
 
+    def __iter__(self) -> Iterator[KeyCode]:
+        if self._waiting is None:
+            self._waiting = (read_code(path, self.texts.get(path), self.catalogue) for path in self._paths())
+        at = 0
+        while at < len(self._read) or self._read_next():
+            yield self._read[at]
+            at += 1
 
-def files_that_may_read(top: str | None, paths: Iterable[str], catalogue: Catalogue) -> list[str]:
-    """Return the Python files among ``paths``, and those of a checkout, that may read a setting by its name."""
-    from cgmigrate.project.checkout import tracked_python
+    def readers(self) -> dict[str, KeyReader]:
+        """Return old name → the code that reads it by name; code that is known before code that is not."""
+        readers: dict[str, KeyReader] = {}
+        for code in self:
+            for name, reader, _ in code.reads:
+                if name not in readers or (readers[name].unread and not reader.unread):
+                    readers[name] = reader
+            if len(readers) == len(self.catalogue.deprecated) and not any(one.unread for one in readers.values()):
+                break
+        return readers
 
-    pattern = _FOR_GIT.replace("NAME", f"({catalogue.alternatives(deprecated=True)})")
-    pattern += "|" + parts_pattern(catalogue)
-    every = {*paths, *(tracked_python(top, pattern) if top else ())}
-    # A test that reads a name shows less than the code under test.
-    ordered = sorted(every, key=lambda path: ("test" in path, path))
-    return [path for path in ordered if not is_part_of_megatron(os.path.abspath(path))]
+    def _read_next(self) -> bool:
+        code = next(self._waiting, None) if self._waiting else None
+        self._read += [code] if code else []
+        return code is not None
+
+    def _paths(self) -> list[str]:
+        """Return the Python files of the run, and those of the checkout, that may read a setting by its name."""
+        from cgmigrate.project.checkout import tracked_files
+
+        words = (*sorted(self.catalogue.deprecated), *part_words(self.catalogue))
+        every = {*self.texts, *(tracked_files(self.top, words, "*.py") if self.top else ())}
+        # A test that reads a name shows less than the code under test.
+        ordered = sorted(every, key=lambda path: ("test" in path, path))
+        return [path for path in ordered if not is_part_of_megatron(os.path.abspath(path))]
 
 
 def may_read_keys(text: str, catalogue: Catalogue) -> bool:
     """Return whether Python text may read a deprecated setting by its name."""
-    return _candidate(catalogue).search(text) is not None
+    return next(_candidates(text, catalogue), None) is not None
+
+
+def _candidates(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
+    """Yield the deprecated settings that Python text may read by their names, each with its line."""
+    # A pattern over the whole text takes a hundred times as long.
+    places = (match for name in catalogue.deprecated for match in _positions(text, name))
+    for start in sorted({text.rfind("\n", 0, at) + 1 for at in places}):
+        end = text.find("\n", start)
+        for match in _candidate(catalogue).finditer(text[start : end if end >= 0 else len(text)]):
+            yield match["quoted"] or match["field"] or match["attribute"], text.count("\n", 0, start) + 1
+
+
+def _positions(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
 
 
 def interpolations_of(path: str, text: str, catalogue: Catalogue) -> dict[str, KeyReader]:
@@ -102,40 +149,31 @@ def interpolations_of(path: str, text: str, catalogue: Catalogue) -> dict[str, K
     return readers
 
 
-def readers_in(
-    path: str, data: bytes | None, catalogue: Catalogue, followed: Followed = lambda _: frozenset()
-) -> Iterator[tuple[str, KeyReader]]:
-    """Return the old names that a file reads by name; of a file that is not read, those in its text.
-
-    ``followed`` returns the ids of nodes that do not count, since it is known what they do.
-    """
+def read_code(path: str, data: bytes | None, catalogue: Catalogue) -> KeyCode:
+    """Return what a file does with keys; ``data`` is None if the run has not read it."""
     limit = _MOST_BYTES if data is None else len(data)
     try:
         data = read_bytes(path, MAX_GENERATED) if data is None else data
     except OSError as error:
-        for name in sorted(catalogue.deprecated):
-            yield name, KeyReader(path, f"cannot be read ({error.strerror or error})")
-        return
+        reader = KeyReader(path, f"cannot be read ({error.strerror or error})")
+        return KeyCode(path, [(name, reader, 0) for name in sorted(catalogue.deprecated)])
     try:
         if len(data) > limit:
             raise _UnreadError(f"is larger than {limit:,} bytes")
-        for name, line in _reads(data, catalogue, followed):
-            yield name, KeyReader(f"{path}:{line}")
+        return _read(path, data, catalogue)
     except _UnreadError as error:
         text = data.decode("utf-8", "replace")
-        for match in _candidate(catalogue).finditer(text):
-            name = match["quoted"] or match["field"] or match["attribute"]
-            line = text.count("\n", 0, match.end()) + 1
-            yield name, KeyReader(f"{path}:{line}", str(error))
+        names = _candidates(text, catalogue)
+        return KeyCode(path, [(name, KeyReader(f"{path}:{line}", str(error)), 0) for name, line in names])
 
 
-def _reads(data: bytes, catalogue: Catalogue, followed: Followed) -> Iterator[tuple[str, int]]:
-    """Return the old names that a file reads by name, each with its line. Raises _UnreadError."""
+def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
+    """Return what the code of a file does with keys. Raises _UnreadError."""
     try:
         text, _ = decode(data)
-        in_part = candidate(catalogue).search(text) is not None
-        if not in_part and not _candidate(catalogue).search(text):
-            return
+        in_part = may_read_in_part(text, catalogue)
+        if not in_part and not may_read_keys(text, catalogue):
+            return KeyCode(path)
         source = Source(text, catalogue)
     except UnicodeDecodeError as error:
         raise _UnreadError("is not UTF-8") from error
@@ -143,12 +181,11 @@ def _reads(data: bytes, catalogue: Catalogue, followed: Followed) -> Iterator[tu
         raise _UnreadError("is not valid Python") from error
     except (RecursionError, MemoryError) as error:
         raise _UnreadError("is nested too deeply to be read") from error
-    known = followed(source)
-    for node in source.walk():
-        if id(node) not in known and (name := _name_read(node, source)) in catalogue.deprecated:
-            yield name, getattr(node, "lineno", 0)
-    if in_part:
-        yield from names_read_in_part(source)
+    reads = [(name, node) for node in source.walk() if (name := _name_read(node, source)) in catalogue.deprecated]
+    every = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), id(node)) for name, node in reads]
+    in_parts = sorted(names_read_in_part(source), key=itemgetter(1)) if in_part else []
+    every += [(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_parts]
+    return KeyCode(path, every, copiers_in(source), key_types_in(source))
 
 
 def _name_read(node: ast.AST, source: Source) -> str:

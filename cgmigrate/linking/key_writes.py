@@ -55,12 +55,6 @@ def first_write(paths: Collection[str], texts: Mapping[str, bytes], catalogue: C
     return ""
 
 
-def writes_pattern(catalogue: Catalogue) -> str:
-    """Return the extended regular expression of a line that may set a captured setting, or name a new one."""
-    names, new = "|".join(sorted(catalogue.captures)), "|".join(sorted(catalogue.captures - catalogue.deprecated))
-    return rf"[.]({names})[[:blank:]]*=([^=]|$)|[\"']({new})[\"']|[\"']({names})[\"'][[:blank:]]*:"
-
-
 def _writes(source: Source) -> Iterator[tuple[str, int]]:
     """Yield the last name of each object whose setting is set, empty for a mapping, with the line.
 

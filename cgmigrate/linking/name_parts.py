@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import Source
@@ -16,22 +16,30 @@ _SHORTEST = 2
 
 
 @lru_cache(maxsize=8)
-def parts_pattern(catalogue: Catalogue) -> str:
-    """Return the extended regular expression of a line that may read a deprecated setting by a part of its name."""
+def part_words(catalogue: Catalogue) -> tuple[str, ...]:
+    """Return words of which code has one that reads a deprecated setting by a part of its name."""
+    ends = (part + end for part in sorted(_words(catalogue)) for end in "\"'{")
+    return (*(f"{test}(" for test in _TESTS), *ends)
+
+
+@lru_cache(maxsize=8)
+def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of code that may read a deprecated setting by a part of its name."""
     names = sorted(catalogue.deprecated)
     ends = {name[:at] for name in names for at in range(_SHORTEST, len(name))}
     ends |= {name[at:] for name in names for at in range(1, len(name) - _SHORTEST + 1)}
     tests, words = "|".join(sorted(ends)), "|".join(sorted(_words(catalogue)))
-    return rf"(startswith|removeprefix|endswith)\([^)]*[\"']({tests})[\"']|[\"'}}]({words})[\"'{{]"
+    return re.compile(rf"({'|'.join(_TESTS)})\([^)]*[\"']({tests})[\"']|[\"'}}]({words})[\"'{{]")
+
+
+def may_read_in_part(text: str, catalogue: Catalogue) -> bool:
+    """Return whether Python text may read a deprecated setting by a part of its name."""
+    # Words are much cheaper to look for than the pattern.
+    return any(word in text for word in part_words(catalogue)) and _candidate(catalogue).search(text) is not None
 
 
 @lru_cache(maxsize=8)
-def candidate(catalogue: Catalogue) -> re.Pattern[str]:
-    """Return the same pattern for Python."""
-    return re.compile(parts_pattern(catalogue))
-
-
-def _words(catalogue: Catalogue) -> set[str]:
+def _words(catalogue: Catalogue) -> frozenset[str]:
     """Return the parts of names from which code makes a name, with an underscore at the place where they meet."""
     parts = set()
     for name in catalogue.deprecated:
@@ -40,18 +48,33 @@ def _words(catalogue: Catalogue) -> set[str]:
             first, second = "_".join(words[:at]), "_".join(words[at:])
             parts |= {first + "_", "_" + second}
             parts |= {part for part in (first, second) if "_" in part}
-    return parts - catalogue.deprecated
+    return frozenset(parts - catalogue.deprecated)
 
 
 def names_read_in_part(source: Source) -> Iterator[tuple[str, int]]:
     """Yield the deprecated settings that code may read by a part of their names, each with the line."""
-    parents = {id(child): node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
-    for node in ast.walk(source.tree):
+    spans = [match.span() for match in _candidate(source.catalogue).finditer(source.text)]
+    lines = [(source.line_of(start), source.line_of(end)) for start, end in spans]
+    for node, above, outer in _nodes_on(lines, source.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            above = parents.get(id(node))
-            tested = parents.get(id(above)) if isinstance(above, ast.Tuple) else above
+            tested = outer if isinstance(above, ast.Tuple) else above
             for name in _names_with(node.value, tested, source.catalogue):
                 yield name, node.lineno
+
+
+def _nodes_on(
+    lines: Sequence[tuple[int, int]], tree: ast.AST
+) -> Iterator[tuple[ast.AST, ast.AST | None, ast.AST | None]]:
+    """Yield the nodes on some lines, each with the node around it and the node around that."""
+    waiting: list[tuple[ast.AST, ast.AST | None, ast.AST | None]] = [(tree, None, None)]
+    while waiting:
+        node, above, outer = waiting.pop()
+        yield node, above, outer
+        for child in ast.iter_child_nodes(node):
+            first = getattr(child, "lineno", 0)
+            last = getattr(child, "end_lineno", 0) or first
+            if not first or any(first <= end and last >= start for start, end in lines):
+                waiting.append((child, node, above))
 
 
 def _names_with(part: str, tested: ast.AST | None, catalogue: Catalogue) -> list[str]:

@@ -18,7 +18,7 @@ from cgmigrate.text.files import read_bytes
 SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".sub", ".py", ".yaml", ".yml", ".txt")
 """The files that are searched."""
 _MOST_BYTES = 1024 * 1024
-_RECIPE = re.compile(r"([\w.-]+)\.ya?ml\b|config[-_]name[\"']?[= ,]+[\"']?([\w./-]+)")
+_RECIPE = re.compile(r"(?<![\w.-])([\w.-]+)\.ya?ml\b|config[-_]name[\"']?[= ,]+[\"']?([\w./-]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,6 @@ class Overrides:
         return [one for one in self._read if not one.recipes or one.recipes & known]
 
 
-def git_pattern(catalogue: Catalogue) -> str:
-    """Return the extended regular expression of lines that may have an override."""
-    return rf"[A-Za-z_0-9]\.({'|'.join(sorted(catalogue.captures))})([^A-Za-z_0-9]|$)"
-
-
 def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
     try:
         data = read_bytes(path)
@@ -81,15 +76,18 @@ def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
         rf"{before}(?P<sign>[+~]{{0,2}})(?P<keys>(?:[\w-]+\.)+)(?P<name>{names})"
         r"(?:=(?!=)(?P<value>\[[^\]\n]*\]|[^\s\"',;\\)]*)|(?<=\w)(?=[\s\"']))"
     )
-    recipes = frozenset(
-        os.path.basename(match[1] or match[2]) for match in _RECIPE.finditer(text) if match[1] or match[2]
-    ) - {os.path.basename(path).rpartition(".")[0]}
-    for match in pattern.finditer(text):
-        if match["value"] is None and match["sign"] != "~":
-            continue
+    matches = [match for match in pattern.finditer(text) if match["value"] is not None or match["sign"] == "~"]
+    recipes = _recipes_in(text) - {os.path.basename(path).rpartition(".")[0]} if matches else frozenset()
+    for match in matches:
         line = text.count("\n", 0, match.start()) + 1
         keys = tuple(match["keys"].rstrip(".").split("."))
         yield Override(f"{shown_path(path)}:{line}", keys, match["name"], _value(match), recipes)
+
+
+def _recipes_in(text: str) -> frozenset[str]:
+    """Return the names, without suffix, of the configurations that a text names."""
+    names = (match[1] or match[2] for match in _RECIPE.finditer(text))
+    return frozenset(os.path.basename(name) for name in names if name)
 
 
 def _value(match: re.Match[str]) -> object:

@@ -26,11 +26,11 @@ def release_shim(top: str | None, sources: Iterable[tuple[str, bytes]], catalogu
 
     ``top`` is the folder to search, None where there is none; ``sources`` are Python files that the run has read.
     """
-    from cgmigrate.project.checkout import tracked_python
+    from cgmigrate.project.checkout import tracked_files
 
     names = sorted((catalogue.newer_names & catalogue.captures) | _NEW_CLASSES)
     texts = dict(sources)
-    for path in sorted({*texts, *(tracked_python(top, "|".join(names)) if top else ())}):
+    for path in sorted({*texts, *(tracked_files(top, names, "*.py") if top else ())}):
         if not is_part_of_megatron(os.path.abspath(path)) and (
             line := _shim_in(path, texts.get(path), catalogue, names)
         ):

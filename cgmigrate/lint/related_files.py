@@ -15,7 +15,7 @@ from cgmigrate.project.seeds import SeedsOf
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.key_interfaces import KeyInterface
-    from cgmigrate.linking.key_readers import KeyReader
+    from cgmigrate.linking.key_readers import KeyReader, ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.overrides import Override, Overrides
     from cgmigrate.lint.relations import Relations
@@ -40,6 +40,7 @@ class RelatedFiles:
     """Lists the files that the run searched."""
     catalogue_of: Callable[[str], Catalogue]
     """Returns the settings that a file may have."""
+    _codes: dict[tuple[str | None, Catalogue], ProjectCode] = field(default_factory=dict)
     _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
     _projects: dict[str, str | None] = field(default_factory=dict)
     """By folder."""
@@ -79,7 +80,7 @@ class RelatedFiles:
 
     def _overrides_of(self, path: str, catalogue: Catalogue) -> list[Override]:
         """Return the overrides on command lines that may start a recipe with a file."""
-        from cgmigrate.linking.overrides import SUFFIXES, Overrides, git_pattern
+        from cgmigrate.linking.overrides import SUFFIXES, Overrides
         from cgmigrate.project.checkout import tracked_files
 
         real, top = os.path.realpath(path), self._project_of(path)
@@ -87,7 +88,9 @@ class RelatedFiles:
             # The names of the settings are seed words: no other file of the run has an override.
             paths = {os.path.realpath(item.path) for item in self.sources if item.path.endswith(SUFFIXES)}
             below = {one for one in paths if top is None or one.startswith(top + os.sep)}
-            tracked = tracked_files(top, git_pattern(catalogue), [f"*{suffix}" for suffix in SUFFIXES]) if top else []
+            tracked = (
+                tracked_files(top, sorted(catalogue.captures), *(f"*{suffix}" for suffix in SUFFIXES)) if top else []
+            )
             self._overrides[top, catalogue] = Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
         users = [real, *self.merged.files.builders_of(real)]
         return self._overrides[top, catalogue].concerning(os.path.basename(one).rpartition(".")[0] for one in users)
@@ -112,11 +115,10 @@ class RelatedFiles:
         catalogue = self.catalogue_of(path)
         top = self._project_of(path)
         if (top, catalogue) not in self._interfaces:
-            from cgmigrate.linking.key_interfaces import Project, key_interface_of
+            from cgmigrate.linking.key_interfaces import key_interface_of
 
             yaml = [path for path in self.merged.files.sources.data if top is None or path.startswith(top + os.sep)]
-            project = Project(top, dict(self._python_below(top)), yaml, catalogue)
-            self._interfaces[top, catalogue] = key_interface_of(project, self.merged.files)
+            self._interfaces[top, catalogue] = key_interface_of(self._code(top, catalogue), yaml, self.merged.files)
         interface, real = self._interfaces[top, catalogue], os.path.realpath(path)
         return interface if interface and real in (*interface.python, *interface.yaml) else None
 
@@ -178,12 +180,18 @@ class RelatedFiles:
         That is the folder that pins megatron-core for the file, or else the checkout: a folder with a pin of its own
         (one benchmark of many, a set of examples) runs apart from the rest of the checkout.
         """
-        from cgmigrate.linking.key_readers import readers_of_keys
-
         top = self._project_of(path)
         if (top, catalogue) not in self._key_readers:
-            self._key_readers[top, catalogue] = readers_of_keys(top, self._python_below(top), catalogue)
+            self._key_readers[top, catalogue] = self._code(top, catalogue).readers()
         return self._key_readers[top, catalogue]
+
+    def _code(self, top: str | None, catalogue: Catalogue) -> ProjectCode:
+        """Return the code of a project that may read settings by name."""
+        from cgmigrate.linking.key_readers import ProjectCode
+
+        if (top, catalogue) not in self._codes:
+            self._codes[top, catalogue] = ProjectCode(top, dict(self._python_below(top)), catalogue)
+        return self._codes[top, catalogue]
 
     def _project_of(self, path: str) -> str | None:
         """Return the folder of the project around a file, None if nothing shows it."""

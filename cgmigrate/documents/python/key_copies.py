@@ -8,7 +8,7 @@ is not read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -108,7 +108,7 @@ class KeyType:
 def key_types_in(source: Source) -> list[KeyType]:
     """Return the TypedDicts of a file in which each key that is a captured setting is optional."""
     types = []
-    for node in ast.walk(source.tree):
+    for node in source.walk():
         if isinstance(node, ast.ClassDef) and any(dotted(base).endswith("TypedDict") for base in node.bases):
             fields = tuple(
                 statement
@@ -125,7 +125,30 @@ def key_types_in(source: Source) -> list[KeyType]:
 
 def copiers_in(source: Source) -> list[KeyCopier]:
     """Return the code of a file that copies captured settings by their names."""
+    if not any(_may_copy(node, source.catalogue.captures) for node in source.walk()):
+        # Most files name settings as keywords only, and need not be walked as a whole.
+        return []
     return _Copiers(source).collected()
+
+
+def _may_copy(node: ast.AST, names: Collection[str]) -> bool:
+    """Return whether a node may be a part of code that copies settings by their names."""
+    match node:
+        case ast.Tuple() | ast.List() | ast.Set():
+            return _lists_names(node, names)
+        case ast.If(test=part) | ast.Assign(value=part):
+            return any(isinstance(one, ast.Constant) and one.value in names for one in ast.walk(part))
+    return False
+
+
+def _lists_names(node: Literal, names: Collection[str]) -> bool:
+    """Return whether a literal is a list of strings of which one is a setting."""
+    values = [element.value for element in node.elts if isinstance(element, ast.Constant)]
+    return (
+        len(values) == len(node.elts)
+        and any(value in names for value in values)
+        and all(isinstance(value, str) for value in values)
+    )
 
 
 class _Copiers:
@@ -142,21 +165,13 @@ class _Copiers:
     def collected(self) -> list[KeyCopier]:
         """Return the copiers, each with all its lists and statements."""
         for node in ast.walk(self.tree):
-            if isinstance(node, (ast.Tuple, ast.List, ast.Set)) and self._lists_names(node):
+            if isinstance(node, (ast.Tuple, ast.List, ast.Set)) and _lists_names(node, self.names):
                 self._add_list(node)
             for name in ("body", "orelse", "finalbody"):
                 suite = getattr(node, name, None)
                 if isinstance(suite, list):
                     self._add_statements(suite)
         return list(self.copiers.values())
-
-    def _lists_names(self, node: Literal) -> bool:
-        values = [element.value for element in node.elts if isinstance(element, ast.Constant)]
-        return (
-            len(values) == len(node.elts)
-            and not self.names.isdisjoint(values)
-            and all(isinstance(value, str) for value in values)
-        )
 
     # --- lists of names ---------------------------------------------------------------------------
 

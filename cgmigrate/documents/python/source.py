@@ -45,6 +45,8 @@ class Source:
         """The lines with one of the names."""
         self._line_set = frozenset(self._lines)
         self._parents: dict[int, ast.AST] = {}
+        self._nodes: tuple[ast.AST, ...] | None = None
+        """What ``walk`` yields for the whole tree; None before it did."""
         self.references: list[tuple[str, Span]] | None = None
         self.imports_of_scope: list[ast.ImportFrom] | None = None
         """What ``enum_imports`` has read from the tree; None before it does."""
@@ -94,7 +96,14 @@ class Source:
 
     def walk(self, root: ast.AST | None = None) -> Iterator[ast.AST]:
         """Yield the nodes on lines with one of the names, in the order of the text, outer ones first."""
-        stack = [self.tree if root is None else root]
+        if root is not None:
+            return self._walk(root)
+        if self._nodes is None:
+            self._nodes = tuple(self._walk(self.tree))
+        return iter(self._nodes)
+
+    def _walk(self, root: ast.AST) -> Iterator[ast.AST]:
+        stack = [root]
         while stack:
             node = stack.pop()
             yield node
