@@ -7,8 +7,9 @@ docstrings are not, either.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _SWAPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -29,7 +30,10 @@ _KEYWORDS = ("strict", "encoding", "errors")
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of a file. ``start`` and ``end`` are offsets in the bytes of its text; ``line`` counts from 1."""
+    """One change of a file. ``start`` and ``end`` are offsets in the bytes of its text; ``line`` counts from 1.
+
+    ``number`` is different for equal changes of equal lines in one function; it counts from 1.
+    """
 
     module: str
     function: str
@@ -39,11 +43,16 @@ class Mutant:
     start: int
     end: int
     new: str
+    number: int = 1
 
     @property
     def identity(self) -> str:
-        """What names a mutant in the list of equivalents: stable while its line and its function's name are."""
-        return f"{self.module} | {self.function} | {self.operator} | {self.text}"
+        """What names a mutant in samples and in the list of equivalents.
+
+        It is the same while the text of its line and its function's name are, wherever the line is.
+        """
+        again = f" | {self.number}" if self.number > 1 else ""
+        return f"{self.module} | {self.function} | {self.operator} | {self.text}{again}"
 
     def apply(self, source: str) -> str:
         """Return the text of the file with the change."""
@@ -55,7 +64,12 @@ def mutants_of(module: str, source: str) -> list[Mutant]:
     """Return all mutants of a file, in the order of their lines; ``module`` is its path."""
     walk = _Walk(module, source)
     walk.node(ast.parse(source), "")
-    return sorted(walk.mutants, key=lambda mutant: (mutant.start, mutant.operator))
+    times: Counter[str] = Counter()
+    result = []
+    for mutant in sorted(walk.mutants, key=lambda mutant: (mutant.start, mutant.operator, mutant.end)):
+        times[mutant.identity] += 1
+        result.append(replace(mutant, number=times[mutant.identity]))
+    return result
 
 
 @dataclass
