@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cgmigrate.text.plurals import counted
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.run import Run
 
+_PLACE = re.compile(r"[^\s()]+:\d+")
 MOST_NAMED = 5
 """Places that are named for each owner without --verbose."""
 
@@ -25,14 +27,25 @@ def clean_summary(run: Run, what: str) -> str:
 def print_notes(run: Run, files: Iterable[Checked], output: Output) -> None:
     """Print the notes of the run: files that were not read, and settings of other projects."""
     output.details()
-    for note in run.notes:
+    for note, more in _alike(run.notes, output.reporting.verbose):
         output.message(f"note: {note}")
+        if more:
+            output.message(f"  and {counted(more, 'note')} of this kind for other places (--verbose shows all)")
     for syntax, count in run.unread.items():
         kind = syntax.name.lower()
         unread = counted(count, f"{kind} file")
         output.message(f"note: {unread} with CUDA-graph settings not read; this version reads YAML and Python.")
     for owner, places in _by_owner(files, output.reporting.verbose).items():
         _print_places(owner, places, output)
+
+
+def _alike(notes: Iterable[str], verbose: bool) -> Iterator[tuple[str, int]]:
+    """Yield notes, each with how many more there are that differ in the place only; those follow with ``verbose``."""
+    by_text: dict[str, list[str]] = {}
+    for note in notes:
+        by_text.setdefault(note if verbose else _PLACE.sub("", note), []).append(note)
+    for alike in by_text.values():
+        yield alike[0], len(alike) - 1
 
 
 def _by_owner(files: Iterable[Checked], with_prose: bool) -> dict[str, list[str]]:

@@ -146,6 +146,17 @@ def test_verbose_says_what_was_looked_at_and_why_these_releases(project: Path, c
     assert "and 4 more (--verbose shows all)" in cgmigrate("check", ".").stderr
 
 
+def test_a_note_that_holds_for_many_projects_is_shown_once(project: Path, cgmigrate: Run) -> None:
+    for number in range(4):
+        folder = project / f"benchmark-{number}"
+        write(folder / "Dockerfile", "FROM x\nRUN git clone https://github.com/NVIDIA/Megatron-LM.git\n")
+        write(folder / "model.yaml", "enable_cuda_graph: true\nnum_layers: 2\nhidden_size: 8\n")
+    shown = cgmigrate("check", ".").stderr
+    assert shown.count("pinned by a git clone") == 1
+    assert "and 3 notes of this kind for other places (--verbose shows all)" in shown
+    assert cgmigrate("check", ".", "--verbose").stderr.count("pinned by a git clone") == 4
+
+
 # --- colour ---------------------------------------------------------------------------------------------
 
 
