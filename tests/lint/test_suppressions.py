@@ -16,7 +16,6 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.run import Run
 from cgmigrate.lint.suppression_writer import add_suppressions
-from cgmigrate.megatron.releases import NEWEST
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
 from tests.support.files import write
@@ -349,12 +348,11 @@ TAILS = st.sampled_from(["", "  ", "  # a remark", "  # cgmigrate: ignore[CG106]
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
 )
-def test_after_add_ignore_only_idle_comments_are_found(pairs, newline: str, bom: bool) -> None:
+def test_after_add_ignore_only_idle_comments_are_found(project: Path, pairs, newline: str, bom: bool) -> None:
     lines = [f"  {name}: {value}{'' if chr(10) in value else tail}" for name, value, tail in pairs]
     text = ("m:\n" + "\n".join(lines) + "\n").replace("\n", newline)
     document = YamlDocument(text)
-    # The folder of the tests supports older releases; nothing is withheld where the target is named.
-    run = Run(["a.yaml"], Options(rewrite=False, target=NEWEST))
+    run = Run(["a.yaml"], Options(rewrite=False))
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
     checked = checked_alone(run, Source("a.yaml", Syntax.YAML, data))
@@ -408,7 +406,7 @@ STATEMENTS = st.sampled_from(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STATEMENTS, min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]))
-def test_in_python_too_after_add_ignore_only_idle_comments_are_found(statements, newline: str) -> None:
+def test_in_python_too_after_add_ignore_only_idle_comments_are_found(project: Path, statements, newline: str) -> None:
     head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD
     text = (head + "\n".join(statements) + "\n").replace("\n", newline)
     run = Run([], Options(rewrite=False))
