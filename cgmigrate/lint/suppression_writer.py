@@ -113,8 +113,7 @@ class _Writer:
         for suppression in comments.above(line) if before else comments.on(line):
             if _can_take_codes(suppression) and (before or not suppression.alone):
                 at = text.rindex("]", suppression.span.start, suppression.span.end)
-                missing = [code for code in codes if code not in suppression.codes]
-                return Edit(at, at, "".join(f", {code}" for code in missing))
+                return Edit(at, at, "".join(f", {code}" for code in codes))
         ignored = f"cgmigrate: ignore[{', '.join(codes)}]{' ' + self.reason if self.reason else ''}"
         comment = self.document.comment_form.comment(ignored)
         start, end = comments.bounds(line)

@@ -67,6 +67,26 @@ NESTED: dict[str, list[str]] = {
 """The files, each with the groups that its defaults list may choose of; no file includes itself."""
 
 
+def write_experiment(folder: Path) -> Path:
+    """Write a group and a configuration beside it that names the group from the root; return the configuration."""
+    write(folder / "policy/base.yaml", "v: base\n")
+    return write(folder / "experiments/run.yaml", "defaults:\n- /policy: base\n- _self_\npolicy:\n  lr: 1\n")
+
+
+def test_groups_are_named_from_the_nearest_folder_above_that_has_them(tmp_path: Path) -> None:
+    main = write_experiment(tmp_path / "conf")
+    (composition,) = compositions_of(str(main), yaml_files(tmp_path))
+    assert merged(composition) == composed_by_hydra(tmp_path / "conf", "experiments/run")
+
+
+def test_groups_are_not_in_a_folder_around_the_repository(tmp_path: Path) -> None:
+    main = write_experiment(tmp_path / "conf")
+    (main.parent / ".git").mkdir()
+    (composition,) = compositions_of(str(main), yaml_files(tmp_path))
+    assert composition.paths == [str(main)]
+    assert composition.unresolved
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_defaults_list_is_composed_as_hydra_composes_it(data: st.DataObject) -> None:

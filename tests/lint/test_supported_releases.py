@@ -142,6 +142,11 @@ def test_code_is_withheld_as_well(project: Path, cgmigrate: Command) -> None:
         (SHIM, 1),
         ("import megatron.core as m\n\nNEW = {'cuda_graph_modules': 1} if m.__version__ >= '0.18' else {}\n", 3),
         ("def f(c):\n    if hasattr(c, 'cuda_graph_modules'):\n        c.cuda_graph_modules = []\n", 2),
+        (
+            "import megatron.core as m\n\n"
+            "c = C(cuda_graph_modules=[]) if m.__version__ >= '0.18' else C(cuda_graph_scope=[])\n",
+            3,
+        ),
         ("from megatron.core.transformer.enums import CudaGraphModule\n", 0),
         ("def f(c):\n    if c.cuda_graph_modules:\n        return 1\n", 0),
         ("try:\n    import apex\nexcept ImportError:\n    apex = None\nx = 'cuda_graph_modules'\n", 0),
