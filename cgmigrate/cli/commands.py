@@ -12,6 +12,9 @@ import click
 from cgmigrate import __version__
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS
 from cgmigrate.cli.options import (
+    CONFIGURATION,
+    GATE,
+    OUTPUT,
     PATH,
     CheckMode,
     FixMode,
@@ -19,6 +22,8 @@ from cgmigrate.cli.options import (
     Selection,
     complete_explained,
     exclude_option,
+    format_option,
+    option,
     release_options,
     rules_option,
     shared_options,
@@ -29,7 +34,20 @@ if TYPE_CHECKING:
     from cgmigrate.megatron.releases import Release
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+MIGRATE = "Check and migrate"
+READ = "Read about rules and settings"
+PROVE = "Prove a migration"
+"""Sections of commands in the help."""
+FIXES = "Fixes"
+RUNS = "Runs"
+"""Sections of options."""
+
+
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`cgmigrate help COMMAND` shows the options of a command.",
+)
 @click.version_option(__version__, prog_name="cgmigrate", message="%(prog)s %(version)s")
 def main() -> None:
     """Migrate, lint and verify the CUDA-graph settings of Megatron projects.
@@ -46,24 +64,31 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-@main.command()
+@main.command(section=MIGRATE)
 @shared_options
-@click.option(
-    "--statistics", is_flag=True, help="Show the number of diagnostics of each rule instead of the diagnostics."
+@option(
+    OUTPUT, "--statistics", is_flag=True, help="Show the number of diagnostics of each rule instead of the diagnostics."
 )
-@click.option("--show-settings", is_flag=True, help="Show the settings in effect for PATHS and their origin, and exit.")
-@click.option("--show-files", is_flag=True, help="List the files that would be searched, and exit.")
-@click.option(
-    "--write-baseline", is_flag=True, help="Write all current diagnostics to the baseline. Later runs hide them."
+@option(
+    CONFIGURATION,
+    "--show-settings",
+    is_flag=True,
+    help="Show the settings in effect for PATHS and their origin, and exit.",
 )
-@click.option("--prune-baseline", is_flag=True, help="Remove fixed diagnostics from the baseline.")
-@click.option(
+@option(CONFIGURATION, "--show-files", is_flag=True, help="List the files that would be searched, and exit.")
+@option(
+    GATE, "--write-baseline", is_flag=True, help="Write all current diagnostics to the baseline. Later runs hide them."
+)
+@option(GATE, "--prune-baseline", is_flag=True, help="Remove fixed diagnostics from the baseline.")
+@option(
+    GATE,
     "--add-ignore",
     is_flag=True,
     help="Write a comment that suppresses each diagnostic: # cgmigrate: ignore[CODE].",
 )
-@click.option("--reason", metavar="TEXT", type=str, help="Write this reason in the comments of --add-ignore.")
-@click.option(
+@option(GATE, "--reason", metavar="TEXT", type=str, help="Write this reason in the comments of --add-ignore.")
+@option(
+    GATE,
     "--strict",
     is_flag=True,
     help="Ignore suppression comments, configuration files below the root of the checkout, and a baseline in the "
@@ -107,16 +132,16 @@ def check(
     sys.exit(max(recovered, checking.check(selection, reporting, mode)))
 
 
-@main.command()
+@main.command(short_help="Rewrite settings so that the same graphs are captured.", section=MIGRATE)
 @shared_options
-@click.option("--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
-@click.option(
-    "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic says what its fix may change."
+@option(FIXES, "--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
+@option(
+    FIXES, "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic says what its fix may change."
 )
-@click.option("--interactive", is_flag=True, help="Show each change, and ask before writing it.")
-@click.option("--group", metavar="ID", default="", help="Apply only the fix with this id, in all of its files.")
-@click.option("--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 even if some remain.")
-@click.option("--undo", is_flag=True, help="Do the same as `cgmigrate undo`. Takes no PATHS.")
+@option(FIXES, "--interactive", is_flag=True, help="Show each change, and ask before writing it.")
+@option(FIXES, "--group", metavar="ID", default="", help="Apply only the fix with this id, in all of its files.")
+@option(FIXES, "--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 even if some remain.")
+@option(FIXES, "--undo", is_flag=True, help="Do the same as `cgmigrate undo`. Takes no PATHS.")
 def fix(
     selection: Selection,
     reporting: Reporting,
@@ -157,7 +182,7 @@ def fix(
     sys.exit(max(recover(selection.paths), fixing.fix(selection, reporting, mode)))
 
 
-@main.command()
+@main.command(short_help="Restore the files that the last run wrote.", section=MIGRATE)
 @click.option("--list", "list_only", is_flag=True, help="List the runs that can be undone, and exit.")
 def undo(list_only: bool) -> None:
     """Restore the files that the last run of `fix` or `check --add-ignore` wrote in this project.
@@ -186,15 +211,17 @@ def _undo() -> int:
     return max(recover(), DIAGNOSTICS if undo_last_run() else CLEAN)
 
 
-@main.command(context_settings={"ignore_unknown_options": True})
+@main.command(section=READ, context_settings={"ignore_unknown_options": True})
 @click.argument("name", shell_complete=complete_explained)
 @release_options
 @rules_option
-def explain(name: str, source: Release | None, target: Release | None, folders: tuple[str, ...]) -> None:
+@format_option("full", "json")
+def explain(name: str, source: Release | None, target: Release | None, folders: tuple[str, ...], format: str) -> None:
     """Show a rule, a setting, or the settings of a file.
 
-    NAME is a code such as CG101 or the name of a rule: shows what it reports, its reason, examples and sources. Or it
-    is a field such as cuda_graph_impl or a flag such as --cuda-graph-impl: shows what each release accepts.
+    NAME is a code such as CG101 or the name of a rule: shows what it reports, its reason, examples and sources. The
+    beginning of a code such as CG1 lists the rules of this family. Or NAME is a field such as cuda_graph_impl or a
+    flag such as --cuda-graph-impl: shows what each release accepts.
 
     Or it is FILE:LINE: shows the settings in effect at this line and where each is written, what they capture before
     and after, what changes together with them, and what prevents a fix. FILE alone lists all such places of a file.
@@ -208,13 +235,14 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     from cgmigrate.cli.explain import Topic
     from cgmigrate.cli.explain import explain as explain_topic
 
-    sys.exit(explain_topic(Topic(name, source, target, folders)))
+    sys.exit(explain_topic(Topic(name, source, target, folders, format == "json")))
 
 
-@main.command()
+@main.command(short_help="Compare what is captured before and after migration.", section=PROVE)
 @click.argument("paths", nargs=-1, required=True, type=PATH)
 @release_options
-@click.option(
+@option(
+    RUNS,
     "--level",
     type=click.Choice(["config", "capture"]),
     default="config",
@@ -222,49 +250,64 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     help="With `config`, build the configuration of megatron-core from the settings, which needs no GPU. With "
     "`capture`, train and generate with it.",
 )
-@click.option(
+@option(
+    RUNS,
     "--mcore",
     multiple=True,
     metavar="VERSION[=DIR]",
     help="Use this release of megatron-core. DIR is a folder or virtual environment that contains it. Without DIR, pip "
     "downloads its wheel.",
 )
-@click.option("--after", metavar="FILE", help="Compare PATHS, one file, with this migrated file.")
-@click.option("--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` does.")
-@click.option(
-    "--nproc", default=1, show_default=True, type=click.IntRange(1, 64), help="Use this many GPUs of this machine."
+@option(RUNS, "--after", metavar="FILE", help="Compare PATHS, one file, with this migrated file.")
+@option(FIXES, "--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` does.")
+@option(
+    RUNS,
+    "--nproc",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Use this many GPUs of this machine.",
 )
-@click.option(
+@option(
+    RUNS,
     "--launcher",
     type=click.Choice(["torchrun", "srun"]),
     default="torchrun",
     show_default=True,
     help="Start the arms with torchrun, or print a script that starts them with srun.",
 )
-@click.option(
+@option(
+    RUNS,
     "--workload",
     "workloads",
     multiple=True,
     type=click.Choice(["training", "static", "dynamic"]),
     help="Run this workload. By default: training, and generation if graphs are captured in inference.",
 )
-@click.option(
-    "--steps", default=8, show_default=True, type=click.IntRange(5, 1000), help="Train each arm for this many steps."
+@option(
+    RUNS,
+    "--steps",
+    default=8,
+    show_default=True,
+    type=click.IntRange(5, 1000),
+    help="Train each arm for this many steps.",
 )
-@click.option("--tokens", default=16, show_default=True, type=click.IntRange(2, 200), help="Generate this many tokens.")
-@click.option(
+@option(RUNS, "--tokens", default=16, show_default=True, type=click.IntRange(2, 200), help="Generate this many tokens.")
+@option(
+    RUNS,
     "--packing",
     default="",
     metavar="N,N,..[:CAP]",
     help="Train with packed sequences of N documents a microbatch, padded to CAP documents.",
 )
-@click.option(
-    "--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Train this many arms at a time."
+@option(
+    RUNS, "--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Train this many arms at a time."
 )
-@click.option("--timeout", default=300.0, show_default=True, help="Stop an arm after this many seconds.")
-@click.option("--work", default="", metavar="DIR", help="Keep arms and results in this directory, and reuse them.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option("--report", default="", metavar="FILE", help="Also write the report to this file, as an HTML page.")
+@option(RUNS, "--timeout", default=300.0, show_default=True, help="Stop an arm after this many seconds.")
+@option(RUNS, "--work", default="", metavar="DIR", help="Keep arms and results in this directory, and reuse them.")
+@format_option("full", "json")
+@click.option("--json", "as_json", is_flag=True, hidden=True)
+@option(OUTPUT, "--report", default="", metavar="FILE", help="Also write the report to this file, as an HTML page.")
 @exclude_option
 def verify(
     paths: tuple[str, ...],
@@ -283,6 +326,7 @@ def verify(
     jobs: int,
     timeout: float,
     work: str,
+    format: str,
     as_json: bool,
     report: str,
     exclude: tuple[str, ...],
@@ -315,37 +359,40 @@ def verify(
         folder=work,
         launcher=launcher,
     )
-    sys.exit(max(recovered, verifying.verify(request, as_json, report)))
+    sys.exit(max(recovered, verifying.verify(request, as_json or format == "json", report)))
 
 
-@main.group(name="rules", invoke_without_command=True)
+@main.group(name="rules", section=READ, invoke_without_command=True)
 @rules_option
+@format_option("full", "json")
 @click.pass_context
-def rules_group(ctx: click.Context, folders: tuple[str, ...]) -> None:
+def rules_group(ctx: click.Context, folders: tuple[str, ...], format: str) -> None:
     """List all rules, or test your own."""
     if ctx.invoked_subcommand is None:
         from cgmigrate.cli import rules
 
-        rules.list_rules(folders)
+        rules.list_rules(folders, as_json=format == "json")
 
 
 @rules_group.command(name="list")
 @rules_option
+@format_option("full", "json")
 @click.pass_context
-def list_rules(ctx: click.Context, folders: tuple[str, ...]) -> None:
+def list_rules(ctx: click.Context, folders: tuple[str, ...], format: str) -> None:
     """List all rules, one a line."""
     from cgmigrate.cli import rules
 
     of_group: tuple[str, ...] = ctx.parent.params["folders"] if ctx.parent else ()
-    rules.list_rules(of_group + folders)
+    of_parent: str = ctx.parent.params["format"] if ctx.parent else ""
+    rules.list_rules(of_group + folders, as_json="json" in (format, of_parent))
 
 
 @rules_group.command(name="test")
 @click.argument("folder", metavar="[DIR]", required=False)
 def test_rules(folder: str | None) -> None:
-    """Test the rules in DIR: check each file against the schema, and run each example.
+    """Check rules against the schema, and run their examples.
 
-    Without DIR, the built-in rules are tested.
+    DIR contains the rules. Without it, the built-in rules are tested.
 
     \b
     Exit status:
@@ -356,6 +403,23 @@ def test_rules(folder: str | None) -> None:
     from cgmigrate.cli import rules
 
     sys.exit(rules.test_rules(folder))
+
+
+@main.command(name="help", section=READ)
+@click.argument("names", nargs=-1, metavar="[COMMAND]...")
+@click.pass_context
+def show_help(ctx: click.Context, names: tuple[str, ...]) -> None:
+    """Show what a command does, and its options."""
+    parent = ctx.parent
+    assert parent is not None
+    for name in names:
+        group, command = parent.command, None
+        if isinstance(group, click.Group):
+            command = group.get_command(parent, name)
+        if command is None:
+            raise click.UsageError(f"no command {name}; `cgmigrate help` lists the commands", ctx=parent)
+        parent = command.make_context(name, [], parent=parent, resilient_parsing=True)
+    click.echo(parent.get_help())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR, command_errors
-from cgmigrate.cli.rules import configured_folders, load_rules
+from cgmigrate.cli.rules import configured_folders, load_rules, show_rules
 from cgmigrate.project.paths import file_and_line, openable_path
 from cgmigrate.text.escaping import in_line, in_text
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from cgmigrate.megatron.releases import Release
 
 
+_FAMILY = re.compile(r"[A-Z]+\d*")
+"""The beginning of codes."""
+
+
 class Topic(NamedTuple):
     """What to explain: a name or place, and the releases and folders of rules that apply."""
 
@@ -29,6 +34,7 @@ class Topic(NamedTuple):
     source: Release | None = None
     target: Release | None = None
     folders: tuple[str, ...] = ()
+    as_json: bool = False
 
 
 def explain(topic: Topic) -> int:
@@ -36,20 +42,28 @@ def explain(topic: Topic) -> int:
 
     Rules and settings take precedence over files of the same name: `./CG101` is a file. Raises click.UsageError.
     """
-    from cgmigrate.report.explain import rule_text
-
     rules = load_rules(topic.folders)
-    rule = rules.get(topic.name.upper()) or next((rule for rule in rules.values() if rule.name == topic.name), None)
-    if rule:
-        click.echo(in_text(rule_text(rule)), nl=False)
+    name = topic.name.upper()
+    if chosen := [rule for rule in rules.values() if name == rule.id or topic.name == rule.name]:
+        _show_rule(topic, chosen[0])
         return CLEAN
     path, line = file_and_line(topic.name)
     if text := _setting_text(topic, rules):
-        click.echo(in_text(text), nl=False)
+        click.echo(text, nl=False)
         return CLEAN
     if os.path.lexists(path) or _is_like_path(topic.name, path):
         return _explain_file(topic, path, line)
+    if _FAMILY.fullmatch(name) and (family := [rule for rule in rules.values() if rule.id.startswith(name)]):
+        show_rules(family, as_json=topic.as_json)
+        return CLEAN
     raise click.UsageError(_unknown(topic.name, rules))
+
+
+def _show_rule(topic: Topic, rule: Rule) -> None:
+    from cgmigrate.report.explain import rule_text
+    from cgmigrate.report.explained_json import rules_document
+
+    click.echo(rules_document([rule]) if topic.as_json else in_text(rule_text(rule)), nl=False)
 
 
 # --- objects of files -----------------------------------------------------------------------------
@@ -83,15 +97,22 @@ def _explain_file(topic: Topic, path: str, line: int | None) -> int:
     if not file.objects:
         click.echo(in_line(f"{file.path}: no settings that cgmigrate knows"), err=True)
         return CLEAN if line is None else DIAGNOSTICS
-    if line is None:
-        return _show_all(topic, file)
-    if (one := file.at(line)) is not None:
+    one = None if line is None else file.at(line)
+    if line is not None and one is None:
+        nearest = file.nearest(line)
+        assert nearest is not None
+        text = f"{file.path}:{line}: no settings on this line; the nearest are {_named(nearest)}"
+        click.echo(in_line(text), err=True)
+        return DIAGNOSTICS
+    if topic.as_json:
+        from cgmigrate.report.explained_json import objects_document
+
+        click.echo(objects_document(file, file.objects if one is None else [one]), nl=False)
+    elif one is None:
+        _show_all(topic, file)
+    else:
         _show(topic, file, one)
-        return CLEAN
-    nearest = file.nearest(line)
-    assert nearest is not None
-    click.echo(in_line(f"{file.path}:{line}: no settings on this line; the nearest are {_named(nearest)}"), err=True)
-    return DIAGNOSTICS
+    return CLEAN
 
 
 def _named(one: ExplainedObject) -> str:
@@ -106,7 +127,7 @@ def _show(topic: Topic, file: ExplainedFile, one: ExplainedObject) -> None:
     _print_last(file, _next(topic, one))
 
 
-def _show_all(topic: Topic, file: ExplainedFile) -> int:
+def _show_all(topic: Topic, file: ExplainedFile) -> None:
     from cgmigrate.report.objects import object_line
 
     for one in file.objects:
@@ -117,7 +138,6 @@ def _show_all(topic: Topic, file: ExplainedFile) -> int:
     place = f"{first.first.path}:{first.first.number}" if first else ""
     words = ["cgmigrate", "explain", *_release_options(topic), place]
     _print_last(file, shlex.join(words) if place else "")
-    return CLEAN
 
 
 def _print_last(file: ExplainedFile, command: str) -> None:
@@ -154,10 +174,19 @@ def _setting_text(topic: Topic, rules: Mapping[str, Rule]) -> str:
 
     Empty if neither knows it.
     """
+    from cgmigrate.megatron import catalogue
     from cgmigrate.megatron.tables import load
     from cgmigrate.report.release_tables import setting_text
+    from cgmigrate.report.settings import entry_text
 
-    return "\n".join(filter(None, (setting_text(topic.name, load()), _entry_text(topic.name, topic.folders, rules))))
+    known = catalogue.load((*configured_folders(topic.folders), *topic.folders))
+    setting, text = known.get(topic.name), setting_text(topic.name, load())
+    if topic.as_json and (setting or text):
+        from cgmigrate.report.explained_json import setting_document
+
+        return setting_document(topic.name, setting, rules.values(), load())
+    entry = entry_text(setting, known, rules) if setting else ""
+    return in_text("\n".join(filter(None, (text, entry))))
 
 
 def _own_settings(rules: Mapping[str, Rule]) -> list[str]:
@@ -170,18 +199,8 @@ def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
     from cgmigrate.megatron.tables import load
     from cgmigrate.report.release_tables import names
 
-    similar = [code for code in rules if code.startswith(name.upper())]
+    similar = [code for code in rules if _FAMILY.fullmatch(name.upper()) and code.startswith(name.upper()[:-1])]
     similar = similar or difflib.get_close_matches(name.upper(), rules, n=3)
     similar = similar or difflib.get_close_matches(name, [*_own_settings(rules), *names(load())], n=3)
     hint = f"; did you mean {', '.join(similar[:3])}?" if similar else ""
     return f"no rule or setting {name}{hint} (`cgmigrate rules` lists the rules)"
-
-
-def _entry_text(name: str, folders: tuple[str, ...], rules: Mapping[str, Rule]) -> str:
-    """Return a setting of the catalogue by its name as text; empty if there is none."""
-    from cgmigrate.megatron.catalogue import load
-    from cgmigrate.report.settings import entry_text
-
-    catalogue = load((*configured_folders(folders), *folders))
-    setting = catalogue.get(name)
-    return entry_text(setting, catalogue, rules) if setting else ""

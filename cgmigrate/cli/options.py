@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from cgmigrate.cli.program import Option
 from cgmigrate.project.options import FORMATS, FORMER_NAMES
 
 if TYPE_CHECKING:
@@ -110,18 +111,6 @@ class FormatType(click.Choice):  # type: ignore[type-arg]  # generic since click
         return super().convert(FORMER_NAMES.get(value, value), param, ctx)
 
 
-class RenamedOption(click.Option):
-    """An option whose former names are accepted and not listed."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the first name and the help."""
-        self.opts, names = self.opts[:1], self.opts
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = names
-
-
 def complete_codes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the rule codes that begin with the text."""
     from cgmigrate.cli.completion import codes
@@ -140,21 +129,57 @@ def complete_explained(_ctx: click.Context, _param: click.Parameter, incomplete:
 PATH = click.Path(readable=False)
 
 
-rules_option = click.option(
-    "--rules", "folders", multiple=True, metavar="DIR", type=str, help="Also load the rules in this directory."
+RELEASES = "Releases"
+RULES = "Rules"
+PATHS = "Paths"
+CONFIGURATION = "Configuration"
+OUTPUT = "Output"
+GATE = "Gates"
+"""Sections of options in the help."""
+
+
+def option(section: str, *names: str, **values: Any) -> Callable[..., Any]:
+    """Return a decorator that adds an option in a section of the help; its second long name is a former one."""
+    return click.option(*names, cls=Option, section=section, **values)
+
+
+def format_option(*formats: str) -> Callable[..., Any]:
+    """Return a decorator that adds --format to a command; the first format is the default."""
+    return option(
+        OUTPUT,
+        "--output-format",
+        "--format",
+        "format",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="Print the result in this format.",
+    )
+
+
+rules_option = option(
+    RULES, "--rules", "folders", multiple=True, metavar="DIR", type=str, help="Also load the rules in this directory."
 )
-exclude_option = click.option(
-    "--exclude", multiple=True, metavar="PATTERN", help="Skip paths that match PATTERN, in the syntax of .gitignore."
+exclude_option = option(
+    PATHS,
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Skip paths that match PATTERN, in the syntax of .gitignore.",
 )
 
 
 def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --from and --to."""
     options = [
-        click.option(
-            "--from", "source", type=ReleaseType(), help="The release of megatron-core that the files are written for."
+        option(
+            RELEASES,
+            "--from",
+            "source",
+            type=ReleaseType(),
+            help="The release of megatron-core that the files are written for.",
         ),
-        click.option("--to", "target", type=ReleaseType(), help="The release of megatron-core to migrate to."),
+        option(RELEASES, "--to", "target", type=ReleaseType(), help="The release of megatron-core to migrate to."),
     ]
     return _with(options, command)
 
@@ -189,23 +214,26 @@ def _selection_options() -> list[Callable[..., Any]]:
     return [
         click.argument("paths", nargs=-1, type=PATH),
         release_options,
-        click.option(
+        option(
+            RULES,
             "--select",
             multiple=True,
             metavar="CODE",
             shell_complete=complete_codes,
             help="Run only the rules whose code begins with CODE, such as CG1 or CG301.",
         ),
-        click.option(
+        option(
+            RULES,
             "--ignore",
             multiple=True,
             metavar="CODE",
             shell_complete=complete_codes,
             help="Skip the rules whose code begins with CODE.",
         ),
-        click.option("--preview", is_flag=True, help="Also run the rules in preview, which may still change."),
+        option(RULES, "--preview", is_flag=True, help="Also run the rules in preview, which may still change."),
         exclude_option,
-        click.option(
+        option(
+            RULES,
             "--rules",
             "rule_folders",
             multiple=True,
@@ -213,49 +241,57 @@ def _selection_options() -> list[Callable[..., Any]]:
             type=PATH,
             help="Also load the rules in this directory.",
         ),
-        click.option(
+        option(
+            CONFIGURATION,
             "--config",
             metavar="FILE",
             type=PATH,
             help="Use this configuration file for all PATHS, instead of the nearest one.",
         ),
-        click.option("--isolated", is_flag=True, help="Read no configuration files."),
-        click.option("--baseline", metavar="FILE", type=PATH, help="Hide the diagnostics that this baseline contains."),
+        option(CONFIGURATION, "--isolated", is_flag=True, help="Read no configuration files."),
+        option(GATE, "--baseline", metavar="FILE", type=PATH, help="Hide the diagnostics that this baseline contains."),
     ]
 
 
 def _reporting_options() -> list[Callable[..., Any]]:
     return [
-        click.option(
+        option(
+            OUTPUT,
             "--output-format",
             "--format",
             "format",
-            cls=RenamedOption,
             type=FormatType(FORMATS),
             help=f"Report diagnostics in this format (default: {FORMATS[0]}).",
         ),
-        click.option(
-            "--output-file", metavar="FILE", type=PATH, help="Write the report to this file instead of stdout."
+        option(
+            OUTPUT, "--output-file", metavar="FILE", type=PATH, help="Write the report to this file instead of stdout."
         ),
-        click.option(
+        option(
+            GATE,
             "--fail-on",
             type=click.Choice(["warning", "error"]),
             default="warning",
             show_default=True,
             help="Exit with 1 only for diagnostics of at least this severity.",
         ),
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are diagnostics."),
-        click.option(
-            "--stdin-filename", metavar="NAME", type=PATH, help="The name of the file whose text is read from stdin."
+        option(GATE, "--exit-zero", is_flag=True, help="Exit with 0 even if there are diagnostics."),
+        option(
+            PATHS,
+            "--stdin-filename",
+            metavar="NAME",
+            type=PATH,
+            help="The name of the file whose text is read from stdin.",
         ),
-        click.option("-q", "--quiet", is_flag=True, help="Print only diagnostics and errors."),
-        click.option(
+        option(OUTPUT, "-q", "--quiet", is_flag=True, help="Print only diagnostics and errors."),
+        option(
+            OUTPUT,
             "-v",
             "--verbose",
             is_flag=True,
             help="Also print how many files were searched, and where the releases come from.",
         ),
-        click.option(
+        option(
+            OUTPUT,
             "--color",
             type=click.Choice(["auto", "always", "never"]),
             default="auto",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -21,8 +22,30 @@ INTERRUPTED = 130
 """128 + SIGINT."""
 
 
+class Option(click.Option):
+    """An option in a section of the help. Only its first long name is listed; the others are former names."""
+
+    def __init__(self, *args: Any, section: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the names and the help."""
+        former = [name for name in self.opts if name.startswith("--")][1:]
+        self.opts, names = [name for name in self.opts if name not in former], self.opts
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
 class Command(click.Command):
-    """A command that refuses options and paths that are empty."""
+    """A command that refuses options and paths that are empty, and lists its options in sections."""
+
+    def __init__(self, *args: Any, section: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+        """The section of the commands in which it is listed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options. Raises click.BadParameter for one whose value is empty."""
@@ -30,11 +53,45 @@ class Command(click.Command):
         _refuse_empty(ctx)
         return rest
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, those without a section last."""
+        options = (one for one in self.get_params(ctx) if isinstance(one, click.Option))
+        records = [(getattr(one, "section", ""), record) for one in options if (record := one.get_help_record(ctx))]
+        _write_sections(formatter, records, "Options")
+
 
 class Group(Command, click.Group):
-    """A group of commands that refuse options and paths that are empty, as the group itself does."""
+    """A group of such commands, which it lists in sections."""
 
     command_class = Command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options."""
+        commands = [(name, command) for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        # The column of the names is as wide in each section.
+        longest = max((len(name) for name, _ in commands), default=0)
+        limit = formatter.width - 6 - longest
+        rows = (
+            (getattr(command, "section", ""), (name.ljust(longest), command.get_short_help_str(limit)))
+            for name, command in commands
+            if not command.hidden
+        )
+        _write_sections(formatter, rows, "Commands")
+        super().format_options(ctx, formatter)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (an override)
+        """Return the names of the commands as they were added."""
+        return list(self.commands)
+
+
+def _write_sections(formatter: click.HelpFormatter, rows: Iterable[tuple[str, tuple[str, str]]], others: str) -> None:
+    """Write rows by section; those without one come last, under a title of their own."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for section, row in rows:
+        sections.setdefault(section, []).append(row)
+    for title in sorted(sections, key=lambda title: not title):
+        with formatter.section(title or others):
+            formatter.write_dl(sections[title])
 
 
 class Program(Group):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,22 @@ if TYPE_CHECKING:
     from cgmigrate.lint.rules import Rule
 
 
-def list_rules(folders: tuple[str, ...]) -> None:
-    """Print all rules, one a line."""
-    for rule in load_rules(folders).values():
-        click.echo(in_line(f"{rule.id}  {rule.name:44} {rule.summary}{' (preview)' if rule.preview else ''}"))
+def list_rules(folders: tuple[str, ...], *, as_json: bool) -> None:
+    """Print all rules, one a line, or as a JSON document."""
+    show_rules(load_rules(folders).values(), as_json=as_json)
+
+
+def show_rules(rules: Iterable[Rule], *, as_json: bool) -> None:
+    """Print some rules, one a line, or as a JSON document."""
+    if as_json:
+        from cgmigrate.report.explained_json import rules_document
+
+        click.echo(rules_document(rules), nl=False)
+        return
+    from cgmigrate.report.explain import rule_line
+
+    for rule in rules:
+        click.echo(in_line(rule_line(rule)))
 
 
 def test_rules(folder: str | None) -> int:

@@ -42,9 +42,8 @@ def verify(request: VerifyOptions, as_json: bool, page: str) -> int:
     if page and not os.path.isdir(os.path.dirname(page) or "."):
         raise CommandError(f"--report {page}: no such folder")
     if page and request.level != "capture":
-        raise CommandError(
-            "--report shows runs, so it needs --level capture; --json reports the results of --level config"
-        )
+        reported = "--output-format json reports the results of --level config"
+        raise CommandError(f"--report shows runs, so it needs --level capture; {reported}")
     outcome = _outcome(request, quiet=as_json)
     if outcome.script:
         click.echo(outcome.script, nl=False)

@@ -21,6 +21,11 @@ def rule_text(rule: Rule) -> str:
     return "\n".join(parts) + "\n"
 
 
+def rule_line(rule: Rule) -> str:
+    """Return the rule in one line: code, name and summary."""
+    return f"{rule.id}  {rule.name:44} {rule.summary}{' (preview)' if rule.preview else ''}"
+
+
 def releases_in_words(rule: Rule) -> str:
     """Return whether the rule is on, the targets that it concerns, and the release that has the replacement."""
     return f"{_preview(rule)}{_range(rule)}"

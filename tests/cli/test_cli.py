@@ -138,7 +138,7 @@ def test_explain_and_rules(project: Path, cgmigrate) -> None:
         explanation = cgmigrate("explain", line.split()[0])
         assert explanation.exit_code == 0 and line.split()[1] in explanation.stdout
     assert cgmigrate("explain", "cuda-graph-scope").stdout.startswith("CG106 cuda-graph-scope")
-    wrong = cgmigrate("explain", "CG10")
+    wrong = cgmigrate("explain", "CG109")
     assert wrong.exit_code == 2 and "did you mean CG101, CG102, CG103" in wrong.stderr
 
 

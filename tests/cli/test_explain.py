@@ -1,12 +1,13 @@
-"""`explain` for a field or a flag: what each release accepts, from the tables."""
+"""`explain` for a field or a flag: what each release accepts, from the tables; families of rules, and JSON."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from cgmigrate.megatron.releases import KNOWN, Release
+from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
 from cgmigrate.megatron.tables import load
 from cgmigrate.report.release_tables import names, setting_text
 
@@ -38,7 +39,7 @@ def test_an_entry_that_is_gone_is_no_longer_there() -> None:
 
 @pytest.mark.parametrize(
     ("name", "similar"),
-    [("moe_deepep_num_sm", "moe_deepep_num_sms"), ("--cuda-graph-imp", "--cuda-graph-impl"), ("CG10", "CG101")],
+    [("moe_deepep_num_sm", "moe_deepep_num_sms"), ("--cuda-graph-imp", "--cuda-graph-impl"), ("CG109", "CG101")],
 )
 def test_an_unknown_name_gets_the_nearest_ones(project: Path, cgmigrate, name: str, similar: str) -> None:
     result = cgmigrate("explain", name)
@@ -66,3 +67,43 @@ def _covers(releases: str, release: Release) -> bool:
 def test_every_name_is_explained() -> None:
     assert len(names(TABLES)) > 1500
     assert all(setting_text(name, TABLES) for name in names(TABLES))
+
+
+# --- families and JSON -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["CG30", "cg30"])
+def test_the_beginning_of_a_code_lists_its_family(cgmigrate, name: str) -> None:
+    result = cgmigrate("explain", name)
+    assert result.exit_code == 0
+    listed = result.stdout.splitlines()
+    assert [line.split()[0] for line in listed] == [f"CG30{number}" for number in range(1, 8)]
+    assert listed == [line for line in cgmigrate("rules").stdout.splitlines() if line.startswith("CG30")]
+
+
+def test_rules_as_json_have_what_their_pages_show(cgmigrate) -> None:
+    every = json.loads(cgmigrate("rules", "--output-format", "json").stdout)["rules"]
+    assert json.loads(cgmigrate("rules", "list", "--format", "json").stdout)["rules"] == every
+    (one,) = json.loads(cgmigrate("explain", "CG103", "--format", "json").stdout)["rules"]
+    assert one in every and len(every) == len(cgmigrate("rules").stdout.splitlines())
+    assert (one["code"], one["name"], one["severity"]) == ("CG103", "scope-full", "warning")
+    text = cgmigrate("explain", "CG103").stdout
+    for word in (one["summary"], one["explanation"].splitlines()[0], one["fix"], *one["sources"]):
+        assert word in text
+
+
+def test_a_setting_as_json_has_its_releases_and_rules(cgmigrate) -> None:
+    setting = json.loads(cgmigrate("explain", "cuda_graph_impl", "--format", "json").stdout)["setting"]
+    field = next(one for one in setting["accepted"] if one["as"] == "TransformerConfig.cuda_graph_impl")
+    assert field["releases"][-1]["to"] == str(NEWEST)
+    assert "CG501" in setting["rules"] and setting["catalogue"]["flag"] == "--cuda-graph-impl"
+
+
+def test_the_objects_of_a_file_as_json(project: Path, cgmigrate) -> None:
+    (project / "a.yaml").write_text("model:\n  hidden_size: 8\n  external_cuda_graph: true\n")
+    report = json.loads(cgmigrate("explain", "a.yaml:3", "--format", "json").stdout)
+    (one,) = report["objects"]
+    assert [setting["text"] for setting in one["settings"]] == ["external_cuda_graph: true"]
+    assert one["edit_set"]["safety"] == "safe" and one["edit_set"]["files"] == ["a.yaml"]
+    assert [diagnostic["rule"] for diagnostic in one["diagnostics"]] == ["CG102"]
+    assert json.loads(cgmigrate("explain", "a.yaml", "--format", "json").stdout) == report
