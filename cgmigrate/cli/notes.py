@@ -34,7 +34,7 @@ def print_notes(run: Run, files: Iterable[Checked], output: Output) -> None:
     for syntax, count in run.unread.items():
         kind = syntax.name.lower()
         unread = counted(count, f"{kind} file")
-        output.message(f"note: {unread} with CUDA-graph settings not read; this version reads YAML and Python.")
+        output.message(f"note: {unread} with CUDA-graph settings not read; this version reads YAML, Python and shell.")
     for owner, places in _by_owner(files, output.reporting.verbose).items():
         _print_places(owner, places, output)
 

@@ -124,6 +124,8 @@ class Site:
     uncertain: bool = False
     overrides_around: bool = False
     """Whether the last site that it inherits from is that of the mapping around it, which its owner overrides."""
+    programs: tuple[str, ...] | None = None
+    """The scripts and commands that get the flags of a command line, as far as they are known; None elsewhere."""
 
     @property
     def own(self) -> dict[str, object]:

@@ -27,6 +27,7 @@ class Syntax:
 
     YAML: ClassVar[Syntax]
     PYTHON: ClassVar[Syntax]
+    SHELL: ClassVar[Syntax]
     COMMAND_LINE: ClassVar[Syntax]
     MARKDOWN: ClassVar[Syntax]
 
@@ -55,13 +56,11 @@ def register(syntax: Syntax) -> Syntax:
 
 Syntax.YAML = register(Syntax("YAML", ("yaml", "yml"), "cgmigrate.documents.yaml:YamlDocument"))
 Syntax.PYTHON = register(Syntax("Python", ("py", "pyi"), "cgmigrate.documents.python:PythonDocument"))
+Syntax.SHELL = register(
+    Syntax("shell", ("sh", "bash", "sbatch", "slurm", "sub", "args"), "cgmigrate.documents.shell:ShellDocument")
+)
 Syntax.COMMAND_LINE = register(
-    Syntax(
-        "command line",
-        ("sh", "bash", "args", "slurm", "sbatch", "dockerfile"),
-        prefix="Dockerfile",
-        not_read="shell and other command lines are not read yet",
-    )
+    Syntax("Docker", ("dockerfile",), prefix="Dockerfile", not_read="Dockerfiles are not read yet")
 )
 Syntax.MARKDOWN = register(Syntax("Markdown", ("md", "markdown", "mdx"), not_read="Markdown is not read yet"))
 

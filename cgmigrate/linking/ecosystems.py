@@ -79,10 +79,14 @@ def with_settings(ecosystems: Sequence[Ecosystem], catalogue: Catalogue) -> tupl
         by_class.setdefault(setting.owner, []).append(setting.name)
     classes = [name for owner in by_class for name in (owner, f"*.{owner}")]
     code = {"callee": classes, "writes": [setting.name for setting in others]}
-    return tuple(
-        replace(one, owns=(*one.owns, *_by_names(one, by_class)), code=(*one.code, code)) if one.by_name else one
-        for one in ecosystems
-    )
+    in_scripts = {"command-line": True, "writes": code["writes"]}
+
+    def extended(one: Ecosystem) -> Ecosystem:
+        if one.by_name:
+            return replace(one, owns=(*one.owns, *_by_names(one, by_class)), code=(*one.code, code))
+        return replace(one, owns=(*one.owns, in_scripts)) if one.reader is Reader.COMMAND_LINE else one
+
+    return tuple(map(extended, ecosystems))
 
 
 def _by_names(ecosystem: Ecosystem, by_class: Mapping[str, Sequence[str]]) -> list[Mapping[str, Any]]:
@@ -90,6 +94,7 @@ def _by_names(ecosystem: Ecosystem, by_class: Mapping[str, Sequence[str]]) -> li
     return [
         {
             "writes": names,
+            "command-line": False,
             "path-has-none": [
                 section for section, of in ecosystem.other_sections.items() if of != owner.rpartition(".")[2]
             ],

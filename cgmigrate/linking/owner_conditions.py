@@ -100,8 +100,15 @@ def _imports(modules: Any, around: Surroundings) -> bool:
     return any(name == module or name.startswith(module + ".") for name in imported for module in modules)
 
 
+def _starts(patterns: Any, around: Surroundings) -> bool:
+    programs = around.site.programs or ()
+    return any(_matches_any(program, tuple(patterns)) for program in programs)
+
+
 _TESTS: Mapping[str, Callable[[Any, Surroundings], bool]] = {
     "flags": lambda expected, around: around.site.flags is expected,
+    "command-line": lambda expected, around: (around.site.programs is not None) is expected,
+    "program": _starts,
     "beside": _is_beside,
     "target": _has_target,
     "callee": _has_callee,

@@ -35,6 +35,8 @@ def advice_for(document: Document, site: Site, written: Use, settings: Settings)
     if setting.captures and setting.is_flag:
         return _boolean(site, written, document.catalogue, settings, spelled)
     if written.setting == SCOPE or (written.setting == MODULES and _OLD_VALUES & set(names_in(written.value))):
+        if site.programs is not None and names_in(written.value) == ["full"]:
+            return "delete it: whole layers are captured where no module is named"
         return _scope(written.value, settings, spelled)
     return ""
 

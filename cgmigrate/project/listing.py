@@ -51,7 +51,7 @@ def syntax_of_named(path: str) -> Syntax | InputError:
     if syntax is None:
         reason = f"not a kind of file that cgmigrate reads ({', '.join(read)})"
     else:
-        reason = f"{syntax.not_read}, only {' and '.join(read)}"
+        reason = f"{syntax.not_read}, only {', '.join(read[:-1])} and {read[-1]}"
     return InputError(path, reason, missing=False)
 
 

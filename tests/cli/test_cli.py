@@ -274,17 +274,16 @@ def test_a_folder_without_permission_is_reported(project: Path, tmp_path: Path) 
 
 
 def test_other_languages_are_counted_and_said_to_be_unread(project: Path, cgmigrate) -> None:
-    write(project / "a.sh", "torchrun pretrain_gpt.py --enable-cuda-graph\n")
+    write(project / "Dockerfile", "CMD torchrun pretrain_gpt.py --enable-cuda-graph\n")
     result = cgmigrate("check", ".")
-    assert "1 command line file with CUDA-graph settings not read; this version reads YAML and Python" in result.stderr
+    assert "1 docker file with CUDA-graph settings not read; this version reads YAML, Python and shell" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("run.sh", "shell and other command lines are"),
-        ("train.slurm", "shell and other command lines are"),
-        ("Dockerfile", "shell and other command lines are"),
+        ("Dockerfile", "Dockerfiles are"),
+        ("ci.dockerfile", "Dockerfiles are"),
         ("README.md", "Markdown is"),
     ],
 )
@@ -294,7 +293,7 @@ def test_a_named_file_of_a_syntax_that_is_not_read_yet_says_so(project: Path, cg
         write(project / name, text)
         for command in (["check"], ["fix"], ["fix", "--diff"]):
             result = cgmigrate(*command, name)
-            assert f"warning: {name}: {kind} not read yet, only YAML and Python\n" in result.stderr
+            assert f"warning: {name}: {kind} not read yet, only YAML, Python and shell\n" in result.stderr
             assert "Checked 0 files" in result.stderr and "note:" not in result.stderr
         assert cgmigrate("verify", name).exit_code == 2
 

@@ -215,9 +215,9 @@ def test_command_lines_in_yaml_are_reported_and_left(recipe: Path) -> None:
 
 
 def test_other_syntaxes_are_counted(recipe: Path) -> None:
-    Path("train.sh").write_text("torchrun pretrain_gpt.py --enable-cuda-graph\n", encoding="utf-8")
+    Path("Dockerfile").write_text("CMD torchrun pretrain_gpt.py --enable-cuda-graph\n", encoding="utf-8")
 
-    assert "1 command line file with CUDA-graph settings not read" in cgmigrate("check", ".").output
+    assert "1 docker file with CUDA-graph settings not read" in cgmigrate("check", ".").output
 
 
 PYTHON = """\

@@ -114,11 +114,12 @@ class TestTriggers:
         ("deep/a.b.YML", Syntax.YAML),
         ("a.py", Syntax.PYTHON),
         ("a.pyi", Syntax.PYTHON),
-        ("run.sh", Syntax.COMMAND_LINE),
-        ("run.bash", Syntax.COMMAND_LINE),
-        ("gpt.args", Syntax.COMMAND_LINE),
-        ("job.slurm", Syntax.COMMAND_LINE),
-        ("job.sbatch", Syntax.COMMAND_LINE),
+        ("run.sh", Syntax.SHELL),
+        ("run.bash", Syntax.SHELL),
+        ("gpt.args", Syntax.SHELL),
+        ("job.slurm", Syntax.SHELL),
+        ("job.sbatch", Syntax.SHELL),
+        ("job.sub", Syntax.SHELL),
         ("Dockerfile", Syntax.COMMAND_LINE),
         ("docker/Dockerfile.ci", Syntax.COMMAND_LINE),
         ("ci.dockerfile", Syntax.COMMAND_LINE),
@@ -152,6 +153,7 @@ class TestFiles:
         assert discovered.seed_counts == {
             Syntax.YAML: 1,
             Syntax.PYTHON: 0,
+            Syntax.SHELL: 0,
             Syntax.COMMAND_LINE: 0,
             Syntax.MARKDOWN: 1,
         }
@@ -267,7 +269,7 @@ class TestNamedPaths:
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
         put("a.json")
-        reason = "not a kind of file that cgmigrate reads (YAML, Python)"
+        reason = "not a kind of file that cgmigrate reads (YAML, Python, shell)"
         assert inputs("a.json") == [InputError("a.json", reason, missing=False)]
 
     def test_a_missing_path_does_not_stop_the_others(self) -> None:

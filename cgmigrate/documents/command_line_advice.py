@@ -1,0 +1,43 @@
+"""Deprecated names in command lines that are not rewritten, and what to write by hand."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import ENABLE, IMPL, INFERENCE, MODULES
+
+
+@lru_cache(maxsize=8)
+def pattern_in_text(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of deprecated names in a command line; other systems have an option `enable_cuda_graph`."""
+    names, flags = catalogue.alternatives(deprecated=True), catalogue.alternatives(deprecated=True, flags=True)
+    return re.compile(
+        rf"(?<![\w-])(?:{flags})(?![\w-])"
+        rf"|(?<![\w.])[+~]{{0,2}}(?:\w+\.)+(?!{ENABLE})(?:{names})="
+        rf"|(?<![\w.])[+~]{{0,2}}(?:\w+\.)*(?:model|megatron|transformer_config)\w*\.{ENABLE}="
+    )
+
+
+def by_hand(name: str, catalogue: Catalogue) -> str:
+    """Return what to write for a deprecated name in a command line, as a flag or an override like it."""
+    flag = name.startswith("-")
+    prefix = "" if flag else name.rpartition(".")[0] + "."
+
+    def spelled(setting: str, value: str) -> str:
+        return f"`{catalogue[setting].flag} {value}`" if flag else f"`{prefix}{setting}={value}`"
+
+    old = catalogue[catalogue.by_key[name if flag else name.rpartition(".")[2]]]
+    if not old.captures:
+        return f"write {' or '.join(spelled(new, '…') for new in old.replaced_by)}" if old.replaced_by else ""
+    match old.name:
+        case "enable_cuda_graph":
+            return f"write {spelled(IMPL, 'local')}"
+        case "external_cuda_graph":
+            return f"write {spelled(IMPL, 'transformer_engine')}"
+    modules = spelled(MODULES, "attn" if flag else "[attn]")
+    return (
+        f"write {spelled(IMPL, 'full_iteration')} for full_iteration, {spelled(INFERENCE, 'block')} for "
+        f"full_iteration_inference, and modules as in {modules}"
+    )

@@ -1,0 +1,282 @@
+"""A shell script: sites are command lines with CUDA-graph flags.
+
+A site has the flags that come together in one command: those of the command, and those of the arrays and strings that
+it expands. Edits are spans of the text; the edited script is parsed again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
+from cgmigrate.documents.comments import LINE_BREAK
+from cgmigrate.documents.shell.equivalence import same_apart_from_flags
+from cgmigrate.documents.shell.fragments import Fragment, FragmentReader
+from cgmigrate.documents.shell.objects import CommandLine, command_lines
+from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
+from cgmigrate.documents.shell.tree import ShellTree, parse
+from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
+from cgmigrate.documents.text_document import TextDocument
+from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Missing, Settings
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cgmigrate.documents.uses import Appearance
+
+HARNESS = "a program with options of its own, spelled with underscores"
+"""Owner of ``--cuda_graph_scope``, such as Megatron-Bridge's performance scripts."""
+OWN_OPTION = "the script's own option or variable"
+_IMPLEMENTATIONS = frozenset((IMPL, ENABLE, EXTERNAL))
+_UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
+_PLACES = {
+    "heredoc_body": "a here-document",
+    "raw_string": "a string that is not a word of a command line",
+    "string": "a string that is not a word of a command line",
+    "expansion": "the default of a variable, which counts only where the variable is not set",
+    "comment": "a comment",
+}
+
+
+class ShellDocument(TextDocument):
+    """A shell script; see ``sites.Document``. Without a catalogue, the settings are those that ship."""
+
+    def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
+        self.text, self.path = text, path
+        self.catalogue = catalogue or load()
+        self.sites: list[Site] = []
+        self.problems: list[Problem] = []
+        self.skipped: list[tuple[Use, str]] = []
+        self.top_level: list[str] = []
+        self.builds_on = ""
+        self._again: ShellDocument | None = None
+        self._is_arguments = path.lower().endswith(".args")
+        self._tree: ShellTree = parse(text)
+        reader = FragmentReader(self._tree, self.catalogue)
+        self._names = self._appearances()
+        starts = [appearance.span.start for appearance in self._names]
+        self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
+        self._lines: list[CommandLine] = command_lines(self._fragments)
+        self._read()
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        self.sites = [self._site(index, line) for index, line in enumerate(self._lines)]
+        written = [flag.span for line in self._lines for one in line.fragments for flag in one.flags]
+        for appearance in self._names:
+            if not any(span.start <= appearance.span.start < span.end for span in written):
+                self._read_other(appearance)
+
+        self._read_defaults()
+
+    def _read_defaults(self) -> None:
+        """Report the flags at the beginning of a default, such as ``${ARGS:---cuda-graph-scope attn}``."""
+        for match in _default_flags(self.catalogue).finditer(self.text):
+            message = f"`{match['flag']}` is part of {_PLACES['expansion']}; the other meaning is its value"
+            self.problems.append(
+                Problem(
+                    ProblemKind.COMMAND_LINE_IN_VALUE,
+                    Span(*match.span("flag")),
+                    message,
+                    advice=by_hand(match["flag"], self.catalogue),
+                )
+            )
+
+    def _appearances(self) -> list[Appearance]:
+        from cgmigrate.documents.uses import appearances_in
+
+        return [one for one in appearances_in(self.text, self.catalogue) if one.setting in self.catalogue.name_set]
+
+    def _site(self, index: int, line: CommandLine) -> Site:
+        written = tuple(flag.use for one in line.fragments for flag in one.flags)
+        names = {use.setting for use in written}
+        is_part = bool(line.linked)
+        first = line.fragments[0]
+        return Site(
+            index,
+            (first.variable or first.program or "command",),
+            Span(min(use.span.start for use in written), max(use.span.end for use in written)),
+            written,
+            flags=True,
+            neighbours=line.options,
+            blocked_by=self._blocked_by(line, written),
+            overrides=is_part or not names & _IMPLEMENTATIONS,
+            linked=tuple(sorted(line.linked)),
+            uncertain=is_part,
+            programs=line.programs,
+        )
+
+    def _blocked_by(self, line: CommandLine, written: Sequence[Use]) -> str:
+        if self._tree.errors and not self._is_arguments:
+            return _UNPARSED.format(line=self._tree.errors[0].start_point.row + 1)
+        if reason := next((one.blocked_by for one in line.fragments if one.blocked_by), ""):
+            return reason
+        counts = Counter(use.setting for use in written)
+        twice = next((use.key for use in written if counts[use.setting] > 1), "")
+        return f"`{twice}` is written twice; the last one counts" if twice else ""
+
+    def _read_other(self, appearance: Appearance) -> None:
+        """Note an appearance that is no flag of a site: a problem, or a name that belongs to something else."""
+        start = appearance.span.start
+        node = self._tree.at(appearance.span)
+        kinds = _kinds_around(node)
+        match = pattern_in_text(self.catalogue).match(self.text, self._override_start(start))
+        if "comment" in kinds or (self._is_arguments and self._is_in_comment(start)):
+            self.skipped.append((appearance.use(Role.MENTION), PROSE))
+        elif match is None or not match.start() <= start < match.end():
+            owner = HARNESS if appearance.key.startswith("--") else OWN_OPTION
+            self.skipped.append((appearance.use(Role.WRITE), owner))
+        elif "case_item" in kinds[:2]:
+            self.skipped.append((appearance.use(Role.DEFINE), OWN_OPTION))
+        elif "test_command" in kinds:
+            self._problem(match, ProblemKind.READ, "is read by a test, which no fix changes")
+        elif self._is_text(node):
+            self.skipped.append((appearance.use(Role.MENTION), PROSE))
+        else:
+            what = next((_PLACES[kind] for kind in kinds if kind in _PLACES), "a word that is not a flag of a command")
+            self._problem(match, ProblemKind.COMMAND_LINE_IN_VALUE, f"is part of {what}, which is not rewritten")
+
+    def _override_start(self, start: int) -> int:
+        """Return where the word of an override begins, such as ``++model.cuda_graph_scope=[]``."""
+        before = re.search(r"(?<![\w.])[+~]{0,2}(?:\w+\.)+\Z", self.text[max(0, start - 200) : start])
+        return start - len(before.group()) if before else start
+
+    def _problem(self, match: re.Match[str], kind: ProblemKind, message: str) -> None:
+        name = match.group().lstrip("+~").rstrip("=")
+        self.problems.append(
+            Problem(kind, Span(*match.span()), f"`{name}` {message}", advice=by_hand(name, self.catalogue))
+        )
+
+    def _is_in_comment(self, offset: int) -> bool:
+        return self.text[self.text.rfind("\n", 0, offset) + 1 : offset].lstrip().startswith("#")
+
+    def _is_text(self, node: Node | None) -> bool:
+        """Whether a place is among the words of a command that prints or searches text and writes no file."""
+        from cgmigrate.documents.shell.fragments import READERS_OF_TEXT
+
+        while node is not None and node.type != "command":
+            node = node.parent
+        name = node.child_by_field_name("name") if node is not None else None
+        if node is None or name is None or self._tree.written(name).rpartition("/")[2] not in READERS_OF_TEXT:
+            return False
+        return node.parent is None or node.parent.type != "redirected_statement"
+
+    @property
+    def uses(self) -> Sequence[Use]:
+        """Every appearance of a setting; see ``sites.Document``."""
+        others = [Use(*self._named(problem), problem.span, Role.WRITE) for problem in self.problems]
+        written = [use for site in self.sites for use in site.written]
+        return sorted([*written, *others, *(use for use, _ in self.skipped)], key=lambda use: use.span.start)
+
+    def _named(self, problem: Problem) -> tuple[str, str, None]:
+        key = self.text[problem.span.start : problem.span.end].lstrip("+~").rstrip("=")
+        return self.catalogue.by_key[key if key.startswith("--") else key.rpartition(".")[2]], key, None
+
+    def _read_comments(self) -> tuple[list[Span], list[Span]]:
+        """Return the comments, and the commands and strings of several lines, inside which no comment can be."""
+        comments = [self._tree.span(node) for node in self._tree.comments]
+        spans = [one.span for one in self._fragments if one.form.value != "an array"]
+        joined = [self._whole_lines(span) for span in spans if LINE_BREAK.search(self.text, span.start, span.end)]
+        return comments, joined
+
+    def _whole_lines(self, span: Span) -> Span:
+        match = LINE_BREAK.search(self.text, span.end)
+        return Span(self.text.rfind("\n", 0, span.start) + 1, match.start() if match else len(self.text))
+
+    def enclosing(self, offset: int, /) -> str:
+        """Return the function around an offset, empty where there is none."""
+        names = []
+        for node in self._tree.functions:
+            span = self._tree.span(node)
+            if span.start <= offset < span.end and (name := node.child_by_field_name("name")) is not None:
+                names.append(self._tree.written(name))
+        return ".".join(names)
+
+    def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
+        """Return the value of another flag of the command line; see ``sites.Document``."""
+        line = self._lines[index]
+        if section:
+            return Missing.UNKNOWN
+        value = line.options.get(keys[-1], Missing.ABSENT)
+        return Missing.UNKNOWN if value is Missing.ABSENT and (line.is_open or line.linked) else value
+
+    # --- writing --------------------------------------------------------------------------------------
+
+    def risk(self, _index: int, /) -> str:
+        """Return why a fix of the script is not safe: a test in it reads the words of a command line."""
+        read = next((problem for problem in self.problems if problem.kind is ProblemKind.READ), None)
+        if read is None:
+            return ""
+        line = self.text.count("\n", 0, read.span.start) + 1
+        return f"line {line} tests whether a text has the deprecated flag"
+
+    def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
+        """Return the edits that make the rewrites; see ``sites.Document``."""
+        own = {index: self.sites[index].own for index in rewrites}
+        result = edits_of(self.text, self._fragments_of(rewrites), own, rewrites, self.catalogue)
+        if any(one.end > other.start for one, other in pairwise(result)):
+            raise CannotEditError(min(rewrites), "two changes replace the same text")
+        return result
+
+    def _fragments_of(self, rewrites: Mapping[int, Settings]) -> dict[int, list[Fragment]]:
+        return {index: self._lines[index].fragments for index in rewrites}
+
+    def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
+        """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
+        again = self._again = ShellDocument(edited, self.path, self.catalogue)
+        if len(again._tree.errors) > len(self._tree.errors):
+            return "it would no longer be valid shell code"
+        expected = [own for site in self.sites if (own := dict(rewrites.get(site.index, site.own)))]
+        if expected != [site.own for site in again.sites]:
+            return "the flags would be read differently"
+        if len(again.problems) != len(self.problems):
+            return "other flags would be read differently"
+        if self._is_arguments:
+            return self._other_arguments(again)
+        same = same_apart_from_flags(self._tree, self._spans(), again._tree, again._spans())
+        return "" if same else "something else in the script would be read differently"
+
+    def _other_arguments(self, again: ShellDocument) -> str:
+        return "" if self._other_words() == again._other_words() else "another argument would be read differently"
+
+    def _other_words(self) -> list[str]:
+        spans = self._spans()
+        words = [word.span for one in self._fragments for word in one.words]
+        kept = [span for span in words if not any(one.start <= span.start < one.end for one in spans)]
+        return [self.text[span.start : span.end] for span in kept]
+
+    def _spans(self) -> list[Span]:
+        return sorted((use.span for site in self.sites for use in site.written), key=lambda span: span.start)
+
+    @property
+    def edited(self) -> ShellDocument | None:
+        """The document of the text that was checked last; see ``sites.Document``."""
+        return self._again
+
+    def spelled(self, _site: int, name: str, value: object) -> str:
+        """Return a setting as a flag; see ``sites.Document``."""
+        return spelled(self.catalogue, name, value)
+
+
+@lru_cache(maxsize=8)
+def _default_flags(catalogue: Catalogue) -> re.Pattern[str]:
+    flags = catalogue.alternatives(deprecated=True, flags=True)
+    return re.compile(rf"\$\{{\w+:?[-+=](?P<flag>{flags})(?![\w-])")
+
+
+def _kinds_around(node: Node | None) -> list[str]:
+    """Return the types of a node and of those around it, nearest first."""
+    kinds = []
+    while node is not None:
+        kinds.append(node.type)
+        node = node.parent
+    return kinds

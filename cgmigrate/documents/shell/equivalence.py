@@ -1,0 +1,53 @@
+"""Equality of a script before and after: everything but the flags of settings and comments must be the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_BLANKS = re.compile(r"(?:\\\r?\n|\s)+")
+
+
+def same_apart_from_flags(before: ShellTree, flags: Sequence[Span], after: ShellTree, rest: Sequence[Span]) -> bool:
+    """Return whether two scripts are the same without some spans of each, those of their flags."""
+    one, other = ([node for node in tree.root.children if node.type != "comment"] for tree in (before, after))
+    if len(one) != len(other):
+        return False
+    for left, right in zip(one, other, strict=True):
+        if before.written(left) == after.written(right):
+            continue
+        if list(_leaves(left, before, flags)) != list(_leaves(right, after, rest)):
+            return False
+    return True
+
+
+def _leaves(node: Node, tree: ShellTree, flags: Sequence[Span]) -> Iterator[tuple[str, str]]:
+    """Yield the type and text of each leaf below a node; strings are compared word by word."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        span = tree.span(node)
+        if node.type == "comment" or any(flag.start <= span.start and span.end <= flag.end for flag in flags):
+            continue
+        if node.type in ("raw_string", "string_content") or not node.child_count:
+            if text := _without(tree.text, span, flags):
+                yield node.type, text
+        else:
+            stack += reversed(node.children)
+
+
+def _without(text: str, span: Span, flags: Sequence[Span]) -> str:
+    pieces, start = [], span.start
+    for flag in flags:
+        if start <= flag.start < span.end:
+            pieces.append(text[start : flag.start])
+            start = flag.end
+    pieces.append(text[start : max(start, span.end)])
+    return _BLANKS.sub(" ", " ".join(pieces)).strip()

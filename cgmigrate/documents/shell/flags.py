@@ -1,0 +1,167 @@
+"""Flags of settings among the words of a command line, as argparse reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.shell.words import Word
+from cgmigrate.documents.sites import Use
+from cgmigrate.megatron.catalogue import Catalogue, Setting, SettingKind
+from cgmigrate.megatron.settings import Undecided
+from cgmigrate.text.spans import Span
+
+_DEFAULT = re.compile(r"\"?\$\{(\w+):?-(.*)\}\"?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag of a setting with its words. ``values`` are the spans of those that follow it.
+
+    ``name`` is where the flag itself is; with ``--flag=value``, ``values`` is the part of the word after the sign.
+    """
+
+    use: Use
+    name: Span
+    values: tuple[Span, ...]
+    first: int
+    """The position of its first word."""
+    last: int
+    """The position of its last word."""
+
+    @property
+    def span(self) -> Span:
+        """The flag with its values."""
+        return self.use.span
+
+
+def flags_in(words: Sequence[Word], text: str, catalogue: Catalogue) -> list[Flag]:
+    """Return the flags of settings among words."""
+    return [
+        _flag(words, at, catalogue[name], text)
+        for at, word in enumerate(words)
+        if (name := setting_of(word, text, catalogue))
+    ]
+
+
+def setting_of(word: Word, text: str, catalogue: Catalogue) -> str:
+    """Return the setting whose flag a word is, empty if it is none."""
+    if word.text is not None:
+        return catalogue.by_key.get(word.text.partition("=")[0], "") if word.text.startswith("--") else ""
+    written = text[word.span.start : word.span.end].lstrip("\"'")
+    name, equals, _ = written.partition("=")
+    return catalogue.by_key.get(name, "") if equals and name.startswith("--") else ""
+
+
+def options_in(words: Sequence[Word], text: str) -> dict[str, object]:
+    """Return every option of a command line with its value: the words behind it, None if there are none."""
+    result: dict[str, object] = {}
+    last = ""
+    for word in words:
+        if word.text is not None and word.text.startswith("--"):
+            last, equals, value = word.text.partition("=")
+            result[last] = value if equals else None
+            last = "" if equals else last
+        elif last:
+            result[last] = _extended(result[last], word, text)
+    return result
+
+
+def _extended(before: object, word: Word, text: str) -> object:
+    if word.text is None or isinstance(before, Undecided):
+        return Undecided(text[word.span.start : word.span.end], "words that the shell computes")
+    if before is None:
+        return word.text
+    return [*before, word.text] if isinstance(before, list) else [before, word.text]
+
+
+def _flag(words: Sequence[Word], at: int, setting: Setting, text: str) -> Flag:
+    word = words[at]
+    start = word.span.start + (text[word.span.start] in "\"'")
+    name = Span(start, start + len(setting.flag))
+    if text[name.start : name.end] != setting.flag:
+        unusual = Undecided(_at(text, word.span), "a flag that is written in an unusual way")
+        return Flag(Use(setting.name, setting.flag, unusual, word.span), name, (), at, at)
+    if word.text is None or "=" in word.text:
+        # What follows the sign ends with the word, before a quote around all of it.
+        part = Span(name.end + 1, word.span.end - (start - word.span.start))
+        known = word.text.partition("=")[2] if word.text is not None else None
+        use = Use(setting.name, setting.flag, _value(setting, [known], _at(text, part)), word.span)
+        return Flag(use, name, (part,), at, at)
+    values = [] if setting.is_flag else _values(words[at + 1 :])
+    span = Span(word.span.start, values[-1].span.end if values else word.span.end)
+    shown = text[values[0].span.start : span.end] if values else ""
+    value = _value(setting, [one.text for one in values], shown)
+    use = Use(setting.name, setting.flag, value, span)
+    return Flag(use, name, tuple(one.span for one in values), at, at + len(values))
+
+
+def _at(text: str, span: Span) -> str:
+    return text[span.start : span.end]
+
+
+def _values(words: Sequence[Word]) -> list[Word]:
+    """Return the words that belong to a flag: up to the next flag, or to a variable that follows the first of them."""
+    values: list[Word] = []
+    for word in words:
+        is_flag = word.text is not None and word.text.startswith("-")
+        if is_flag or (word.text is None and values) or word.text in _CONTROL:
+            break
+        values.append(word)
+        if word.text is None:
+            break
+    return values
+
+
+_CONTROL = ("&&", "||", "|", ";", "&", ">", "<", ">>", "2>&1")
+
+
+def _value(setting: Setting, texts: Sequence[str | None], written: str) -> object:
+    if setting.is_flag:
+        return True if not texts else Undecided(written, "a value of a flag that takes none")
+    if not texts:
+        return Undecided("", "a flag without a value that can be seen")
+    known = [text for text in texts if text is not None]
+    if len(known) != len(texts):
+        return Undecided(written, _reason(written))
+    if setting.kind is SettingKind.LIST or len(known) != 1:
+        return known
+    return _number(known[0]) if setting.kind is SettingKind.NUMBER else known[0]
+
+
+def _reason(written: str) -> str:
+    """Return why a value that the shell computes is not known."""
+    match = _DEFAULT.fullmatch(written)
+    if match:
+        return f"`{match[1]}` if that variable is set, `{match[2]}` if it is not"
+    return "words that the shell computes"
+
+
+def _number(text: str) -> object:
+    """Return the number that a word is; any other word as it is."""
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text
+
+
+def written(setting: Setting, value: object) -> list[str] | None:
+    """Return the words that write a value behind a flag, None if a command line cannot express it."""
+    if setting.is_flag:
+        return [] if value is True else None
+    if value is None or isinstance(value, bool | Undecided) or value == []:
+        return None
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+
+
+def same_options(options: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """Return the options of several command lines; one that differs has a value that is not known."""
+    result: dict[str, object] = {}
+    for name in dict.fromkeys(name for one in options for name in one):
+        values = [one.get(name, Undecided(name, "not on every command line")) for one in options]
+        same = all(type(value) is type(values[0]) and value == values[0] for value in values)
+        result[name] = values[0] if same else Undecided(name, "it differs between the command lines")
+    return result

@@ -1,0 +1,247 @@
+"""Fragments of command lines: the words of one command, or those that one assignment puts into a variable."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
+from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.documents.shell.words import Word, words_in_string, words_in_text, words_of
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Path = tuple[tuple[int, int], ...]
+"""The blocks around a place, from the outermost: where each begins, and which of its branches."""
+
+READERS_OF_TEXT = frozenset(
+    [
+        "echo",
+        "printf",
+        "log",
+        "info",
+        "warn",
+        "die",
+        "usage",
+        "print",
+        "cat",
+        "tee",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rg",
+        "sed",
+        "awk",
+        "git",
+        "test",
+        "[",
+        "logger",
+        "read",
+    ]
+)
+"""Commands whose words are text for people, or text that they search."""
+_SEPARATORS = ("&&", "||", "|", ";", "&")
+_BRANCHES = ("elif_clause", "else_clause")
+_BLOCKS = ("do_group", "compound_statement", "subshell", "command_substitution", "process_substitution")
+
+
+class Form(Enum):
+    """How the words of a fragment are written, which decides how lines are joined."""
+
+    COMMAND = "a command"
+    ARRAY = "an array"
+    STRING = "a string"
+    FILE = "a file of arguments"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fragment:
+    """Words at one place of a script.
+
+    ``variable`` is what they are assigned to, empty for those of a command. ``appends`` says that the variable keeps
+    what it had. ``path`` are the blocks around the place, and ``start`` is where its code begins.
+    """
+
+    form: Form
+    words: Sequence[Word]
+    span: Span
+    flags: Sequence[Flag]
+    options: dict[str, object]
+    start: int
+    path: Path = ()
+    variable: str = ""
+    appends: bool = False
+    blocked_by: str = ""
+
+    @property
+    def program(self) -> str:
+        """The script that a command starts, or else the command itself; empty if neither is known."""
+        texts = [word.text for word in self.words if word.text]
+        scripts = (text for text in texts if text.endswith(".py"))
+        first = texts[0] if texts and self.words[0].text else ""
+        return next(scripts, first).rpartition("/")[2] if not self.variable else ""
+
+
+def exclude_each_other(one: Path, other: Path) -> bool:
+    """Return whether two places are in different branches of one statement."""
+    branches = dict(one)
+    return any(branches.get(start, branch) != branch for start, branch in other)
+
+
+def is_certain(place: Path, where: Path) -> bool:
+    """Return whether the code at a place has run wherever the code behind it, at ``where``, runs."""
+    return where[: len(place)] == place
+
+
+_EXPANDED = re.compile(r"\$\{?(\w+)", re.ASCII)
+
+
+class _Part:
+    """A command or assignment before it is read: the variables that it sets and expands."""
+
+    __slots__ = ("expands", "has_setting", "node", "variable")
+
+    def __init__(self, node: Node, tree: ShellTree, starts: Sequence[int]) -> None:
+        self.node = node
+        span = tree.span(node)
+        text = tree.text[span.start : span.end]
+        self.expands = set(_EXPANDED.findall(text)) if "$" in text else frozenset[str]()
+        is_assignment = node.type != "command"
+        self.variable = text.partition("=")[0].rstrip("+") if is_assignment else " "
+        self.has_setting = bisect_left(starts, span.start) < bisect_left(starts, span.end)
+
+
+class FragmentReader:
+    """Reads the fragments of a script."""
+
+    def __init__(self, tree: ShellTree, catalogue: Catalogue) -> None:
+        self.tree, self.text, self.catalogue = tree, tree.text, catalogue
+
+    def fragments(self, starts: Sequence[int]) -> list[Fragment]:
+        """Return the fragments that share a command with a setting, in the order of the text.
+
+        ``starts`` is where names of settings begin.
+        """
+        commands, assignments = self._concerned(starts)
+        result = [one for node in commands for one in self._of_command(node)]
+        result += [one for node in assignments for one in self._of_assignment(node)]
+        return sorted(result, key=lambda one: one.start)
+
+    def _concerned(self, starts: Sequence[int]) -> tuple[list[Node], list[Node]]:
+        """Return the commands and assignments that have a setting, expand a variable that has one, or are beside it."""
+        parts = [_Part(node, self.tree, starts) for node in (*self.tree.commands, *self.tree.assignments)]
+        chosen, names = [part for part in parts if part.has_setting], set[str]()
+        rest = [part for part in parts if not part.has_setting]
+        new = chosen
+        while new:
+            names |= {part.variable for part in new}
+            new = [part for part in rest if not names.isdisjoint(part.expands)]
+            rest = [part for part in rest if names.isdisjoint(part.expands)]
+            chosen += new
+        new = chosen
+        while new:
+            beside = {name for part in new for name in part.expands}
+            new = [part for part in rest if part.variable in beside]
+            rest = [part for part in rest if part.variable not in beside]
+            chosen += new
+        nodes = [part.node for part in chosen]
+        return [node for node in nodes if node.type == "command"], [node for node in nodes if node.type != "command"]
+
+    def of_arguments(self) -> list[Fragment]:
+        """Return the one fragment of a file that contains nothing but arguments."""
+        words: list[Word] = []
+        for line in re.finditer(r"[^\n]+", self.text):
+            if not line.group().lstrip().startswith("#"):
+                words += words_in_text(self.text, Span(*line.span()))
+        words = [word for word in words if self.text[word.span.start : word.span.end] != "\\"]
+        return [self._made(Form.FILE, words, Span(0, len(self.text)))]
+
+    def _made(self, form: Form, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = "") -> Fragment:
+        flags = flags_in(words, self.text, self.catalogue)
+        return Fragment(form, words, span, flags, options_in(words, self.text), span.start, path, blocked_by=blocked_by)
+
+    def _of_command(self, node: Node) -> Iterator[Fragment]:
+        words = words_of(node.children, self.tree)
+        name = words[0].text if words else None
+        if name is not None and name.rpartition("/")[2] in READERS_OF_TEXT:
+            return
+        path, span = self._path(node), self.tree.span(node)
+        starts_with_flag = name is not None and name.startswith("-")
+        blocked_by = _NO_COMMAND if starts_with_flag else ""
+        yield self._made(Form.COMMAND, words, span, path, blocked_by)
+        for child in node.named_children:
+            if child.type in ("string", "raw_string") and (inner := words_in_string(child, self.tree))[1:]:
+                yield from self._of_string(inner, path)
+
+    def _of_string(self, words: Sequence[Word], path: Path) -> Iterator[Fragment]:
+        """Yield the commands in a string that is an argument, such as that of ``bash -c``."""
+        first = 0
+        for at in [*(at for at, word in enumerate(words) if word.text in _SEPARATORS), len(words)]:
+            part = words[first:at]
+            if any(word.text and word.text.startswith("-") for word in part):
+                yield self._made(Form.STRING, part, Span(part[0].span.start, part[-1].span.end), path)
+            first = at + 1
+
+    def _of_assignment(self, node: Node) -> Iterator[Fragment]:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or name.type != "variable_name":
+            return
+        form, words = self._value(value)
+        variable, span = self.tree.written(name), self.tree.span(node)
+        kept = [word for word in words if word.variable != variable]
+        appends = len(kept) != len(words) or any(child.type == "+=" for child in node.children)
+        yield Fragment(
+            form,
+            kept,
+            self.tree.span(value) if value else span,
+            flags_in(kept, self.text, self.catalogue),
+            options_in(kept, self.text),
+            span.start,
+            self._path(node),
+            variable,
+            appends,
+        )
+
+    def _value(self, value: Node | None) -> tuple[Form, list[Word]]:
+        if value is None:
+            return Form.STRING, []
+        match value.type:
+            case "array":
+                return Form.ARRAY, words_of(value.children, self.tree)
+            case "string" | "raw_string":
+                return Form.STRING, words_in_string(value, self.tree)
+        return Form.STRING, words_of([value], self.tree)
+
+    def _path(self, node: Node) -> Path:
+        path: list[tuple[int, int]] = []
+        child, parent = node, node.parent
+        while parent is not None:
+            branch = _branch(child, parent)
+            if branch is not None:
+                path.append((parent.start_byte, branch))
+            child, parent = parent, parent.parent
+        return tuple(reversed(path))
+
+
+_NO_COMMAND = "the shell runs this line as a command of its own: a comment or a line above ends the command"
+
+
+def _branch(child: Node, parent: Node) -> int | None:
+    """Return which branch of a statement a part of it is in; None if the part always runs."""
+    if parent.type == "if_statement":
+        if child.type in _BRANCHES:
+            return child.start_byte
+        then = next((part.start_byte for part in parent.children if part.type == "then"), 0)
+        return 0 if child.start_byte > then else None
+    if child.type == "case_item":
+        return child.start_byte
+    if parent.type == "list":
+        return 0 if parent.named_children[0] != child else None
+    return 0 if child.type in _BLOCKS or parent.type in _BLOCKS[2:] else None

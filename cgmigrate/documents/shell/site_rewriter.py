@@ -1,0 +1,184 @@
+"""Edits of flags: renames, new values, deletion with lines and backslashes, and new flags beside others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
+from cgmigrate.documents.shell.flags import Flag, written
+from cgmigrate.documents.shell.fragments import Form, Fragment
+from cgmigrate.documents.sites import CannotEditError
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.text.edits import Edit
+
+_REST = re.compile(r"[ \t]*(?P<backslash>\\?)(?=\r?\n|\Z)")
+"""What may follow the last flag of a line."""
+_CONTINUED = re.compile(r"[ \t]*\\\r?\n[ \t]*\Z")
+_ALIGNED = re.compile(r"[ \t]{2,}(?=\S)")
+_BEFORE_END = ")\"'"
+_OPENING = "(\"'"
+
+
+class SiteRewriter:
+    """Rewrites the flags of one object."""
+
+    def __init__(self, text: str, index: int, fragments: Sequence[Fragment], catalogue: Catalogue) -> None:
+        self.text, self.index, self.catalogue = text, index, catalogue
+        self.places: dict[str, tuple[Fragment, Flag]] = {}
+        for fragment in fragments:
+            for flag in fragment.flags:
+                self.places[flag.use.setting] = (fragment, flag)
+
+    def edits(self, own: Settings, after: Settings) -> list[Edit]:
+        """Return the edits that turn the settings of the object into others. Raises CannotEditError."""
+        planned = changes(own, after, self.catalogue)
+        edits = [edit for change in planned for edit in self._of(change)]
+        removed = {change.name for change in planned if isinstance(change, Remove)}
+        return [*edits, *self._removals(removed)]
+
+    def _of(self, change: Change) -> list[Edit]:
+        match change:
+            case Rename(old=old, new=new, value=value):
+                flag = self.places[old][1]
+                return self._renamed(flag, new, value)
+            case Revalue(name=name, value=value):
+                flag = self.places[name][1]
+                return self._aligned(flag, self._with_value(flag, self._words(name, value)))
+            case Add(name=name, value=value, after=after):
+                return [self._added(*self.places[after], " ".join(self._new(name, value)))]
+        return []
+
+    def _words(self, name: str, value: object) -> list[str]:
+        words = written(self.catalogue[name], value)
+        if words is None:
+            flag = self.catalogue[name].flag
+            reason = f"a command line cannot set `{flag}` to {_shown(value)}"
+            raise CannotEditError(self.index, reason)
+        return words
+
+    def _new(self, name: str, value: object) -> list[str]:
+        return [self.catalogue[name].flag, *self._words(name, value)]
+
+    def _renamed(self, flag: Flag, new: str, value: object) -> list[Edit]:
+        setting, words = self.catalogue[new], self._words(new, value)
+        name = setting.flag
+        if not flag.values:
+            # The value is a word of its own, quoted as the flag is.
+            quote = self.text[flag.span.start] if flag.span.start < flag.name.start else ""
+            name = f"{quote} {quote}".join([name, *words])
+        edits = [Edit(flag.name.start, flag.name.end, name)]
+        if flag.values and not same(flag.use.value, value) and [flag.use.value] != words:
+            edits += self._with_value(flag, words)
+        return self._aligned(flag, edits)
+
+    def _with_value(self, flag: Flag, words: Sequence[str]) -> list[Edit]:
+        start, end = flag.values[0].start, flag.values[-1].end
+        if self.text[flag.name.end : flag.name.end + 1] == "=" and len(words) != 1:
+            raise CannotEditError(self.index, f"`{flag.use.key}=` takes one word")
+        new, quote = " ".join(words), self.text[start]
+        if len(flag.values) == 1 and len(words) == 1 and quote in "\"'" and self.text[end - 1] == quote:
+            new = f"{quote}{new}{quote}"
+        return [Edit(start, end, new)]
+
+    def _aligned(self, flag: Flag, edits: list[Edit]) -> list[Edit]:
+        """Return the edits of a flag, with the blanks behind it changed so that what follows keeps its column."""
+        ends = [flag.name.end, flag.span.end]
+        for end in dict.fromkeys(ends):
+            match = _ALIGNED.match(self.text, end)
+            if match and " " * len(match.group()) == match.group() and self.text[end - 1] not in "\r\n":
+                before = [edit for edit in edits if edit.end <= end]
+                grown = sum(len(edit.text) - (edit.end - edit.start) for edit in before)
+                width = max(1, len(match.group()) - grown)
+                edits = [*edits, Edit(*match.span(), " " * width)] if grown else edits
+        return edits
+
+    # --- deletion and insertion -------------------------------------------------------------------
+
+    def _removals(self, names: set[str]) -> list[Edit]:
+        edits = []
+        by_fragment: dict[int, list[Flag]] = {}
+        fragments: dict[int, Fragment] = {}
+        for name in names:
+            fragment, flag = self.places[name]
+            fragments[id(fragment)] = fragment
+            by_fragment.setdefault(id(fragment), []).append(flag)
+        for key, flags in by_fragment.items():
+            flags.sort(key=lambda flag: flag.first)
+            at = 0
+            while at < len(flags):
+                last = at
+                while last + 1 < len(flags) and flags[last + 1].first == flags[last].last + 1:
+                    last += 1
+                edits.append(self._removal(fragments[key].form, flags[at].span.start, flags[last].span.end))
+                at = last + 1
+        return edits
+
+    def _removal(self, form: Form, start: int, end: int) -> Edit:
+        first = self._line_start(start)
+        rest = _REST.match(self.text, end)
+        is_first, is_last = not self.text[first:start].strip(), rest is not None
+        if is_first and rest is not None:
+            continued = _CONTINUED.search(self.text, 0, start) if not rest["backslash"] else None
+            if continued and form is not Form.ARRAY:
+                # The line before was continued by this one only.
+                return Edit(continued.start(), rest.end(), "")
+            return Edit(first, self._next_line(rest.end()), "")
+        blanks = self._blanks_behind(end)
+        before = self.text[:start].rstrip(" \t")
+        if is_first or before[-1:] in _OPENING:
+            return Edit(start, end if self.text[blanks : blanks + 1] in _BEFORE_END else blanks, "")
+        if is_last and rest is not None and rest["backslash"] and blanks - end > 1:
+            return Edit(len(before), end, " " * (end - len(before)))
+        return Edit(len(before), end, "")
+
+    def _added(self, fragment: Fragment, flag: Flag, new: str) -> Edit:
+        end = flag.span.end
+        first = self._line_start(flag.span.start)
+        indent = self.text[first : flag.span.start]
+        rest = _REST.match(self.text, end)
+        if indent.strip() or rest is None or not first or "\n" in self.text[flag.span.start : end]:
+            return Edit(end, end, f" {new}")
+        line_break = "\r\n" if "\r\n" in self.text else "\n"
+        if rest["backslash"]:
+            width = max(1, rest.end() - 1 - first - len(indent) - len(new)) if rest.end() - 1 - end > 1 else 1
+            return Edit(rest.end(), rest.end(), f"{line_break}{indent}{new}{' ' * width}\\")
+        joined = "" if fragment.form is Form.ARRAY or not _CONTINUED.search(self.text, 0, flag.span.start) else " \\"
+        return Edit(end, end, f"{joined}{line_break}{indent}{new}")
+
+    def _line_start(self, offset: int) -> int:
+        return self.text.rfind("\n", 0, offset) + 1
+
+    def _next_line(self, offset: int) -> int:
+        end = self.text.find("\n", offset)
+        return len(self.text) if end < 0 else end + 1
+
+    def _blanks_behind(self, offset: int) -> int:
+        while self.text[offset : offset + 1] in (" ", "\t"):
+            offset += 1
+        return offset
+
+
+def _shown(value: object) -> str:
+    return "an empty list" if value == [] else str(value)
+
+
+def spelled(catalogue: Catalogue, name: str, value: object) -> str:
+    """Return a setting as a flag with its value."""
+    words = written(catalogue[name], value)
+    return " ".join([catalogue[name].flag, *(words if words is not None else [str(value)])])
+
+
+def edits_of(
+    text: str,
+    fragments: Mapping[int, Sequence[Fragment]],
+    own: Mapping[int, Settings],
+    rewrites: Mapping[int, Settings],
+    catalogue: Catalogue,
+) -> list[Edit]:
+    """Return the edits that make rewrites, by the index of the object, in the order of the text."""
+    edits: list[Edit] = []
+    for index, after in sorted(rewrites.items()):
+        edits += SiteRewriter(text, index, fragments[index], catalogue).edits(own[index], after)
+    return sorted(edits, key=lambda edit: (edit.start, edit.end))

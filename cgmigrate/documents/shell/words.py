@@ -1,0 +1,94 @@
+"""Words of a shell script: of commands, arrays, and strings that hold a command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PLAIN = re.compile(r"[\w./:=,@%+^-]+", re.ASCII)
+"""A word that a shell passes on as it is written."""
+_BLANKS = re.compile(r"(?:\\\r?\n|[ \t\r\n])+")
+_EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
+_EXPANSION = re.compile(r"\"?\$(?:\{(\w+)(?:\[[@*]\])?\}|(\w+|[@*]))\"?", re.ASCII)
+"""A word that is nothing but the value of a variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word. ``text`` is what the command gets, None if the shell computes it.
+
+    ``variable`` is the name of the variable that the whole word stands for (``@`` for the script's own arguments),
+    empty for other words.
+    """
+
+    span: Span
+    text: str | None
+    variable: str = ""
+
+
+def words_of(nodes: Sequence[Node], tree: ShellTree) -> list[Word]:
+    """Return the words that some nodes are."""
+    return [_word(node, tree) for node in nodes if node.is_named and node.type not in _NO_WORDS]
+
+
+_NO_WORDS = ("comment", "variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect")
+
+
+def _word(node: Node, tree: ShellTree) -> Word:
+    span = tree.span(node)
+    written = tree.text[span.start : span.end]
+    text = _literal(node, tree, written)
+    match = _EXPANSION.fullmatch(written) if text is None else None
+    return Word(span, text, (match[1] or match[2]) if match else "")
+
+
+def _literal(node: Node, tree: ShellTree, written: str) -> str | None:
+    """Return the value of a word, None if the shell computes it."""
+    match node.type:
+        case "word" | "number":
+            return written if _PLAIN.fullmatch(written) else None
+        case "raw_string":
+            return written[1:-1]
+        case "string":
+            plain = all(child.type == "string_content" for child in node.named_children)
+            return written[1:-1] if plain and "\\" not in written and "`" not in written else None
+        case "command_name" | "concatenation":
+            parts = [_literal(child, tree, tree.written(child)) for child in node.named_children]
+            return None if not parts or None in parts else "".join(filter(None, parts))
+    return None
+
+
+def words_in_string(node: Node, tree: ShellTree) -> list[Word]:
+    """Return the words in a quoted string, as the shell divides its value where it is used without quotes."""
+    span = tree.span(node)
+    inner = Span(span.start + 1, span.end - 1)
+    computed = [tree.span(child) for child in node.named_children if child.type in _EXPANSIONS]
+    return list(words_in_text(tree.text, inner, computed))
+
+
+def words_in_text(text: str, span: Span, computed: Sequence[Span] = ()) -> Iterator[Word]:
+    """Yield the words between blanks of a text; ``computed`` are parts of it that the shell replaces."""
+    start = span.start
+    for blank in [*_BLANKS.finditer(text, span.start, span.end), None]:
+        end = blank.start() if blank else span.end
+        if blank and any(part.start <= end < part.end for part in computed):
+            continue
+        if end > start:
+            yield _word_in_text(text, Span(start, end))
+        start = blank.end() if blank else span.end
+
+
+def _word_in_text(text: str, span: Span) -> Word:
+    written = text[span.start : span.end]
+    if _PLAIN.fullmatch(written):
+        return Word(span, written)
+    match = _EXPANSION.fullmatch(written)
+    return Word(span, None, (match[1] or match[2]) if match else "")

@@ -1,0 +1,255 @@
+"""Shell scripts: which flags are sites, what a fix writes, and what stays, judged by a real bash."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.support.paths import ROOT
+
+Run = Callable[..., Result]
+
+HEAD = "#!/bin/bash\nset -euo pipefail\n"
+LOCAL = "--num-query-groups 8 --cuda-graph-impl local"
+
+FORMS = {
+    "the last flag of a continued command": (
+        "torchrun pretrain_gpt.py \\\n    --bf16 \\\n    --cuda-graph-impl local \\\n    --cuda-graph-scope full\n",
+        "torchrun pretrain_gpt.py \\\n    --bf16 \\\n    --cuda-graph-impl local\n",
+    ),
+    "a flag amid a continued command": (
+        "torchrun pretrain_gpt.py \\\n    --cuda-graph-impl local \\\n    --cuda-graph-scope full \\\n    --bf16\n",
+        "torchrun pretrain_gpt.py \\\n    --cuda-graph-impl local \\\n    --bf16\n",
+    ),
+    "the last two flags of a continued command": (
+        "torchrun pretrain_gpt.py --bf16 \\\n  --cuda-graph-impl local \\\n  --cuda-graph-scope full_iteration \\\n\n",
+        "torchrun pretrain_gpt.py --bf16 \\\n  --cuda-graph-impl full_iteration \\\n\n",
+    ),
+    "several flags on a line": (
+        f"torchrun pretrain_gpt.py {LOCAL} --cuda-graph-scope attn mlp --bf16\n",
+        f"torchrun pretrain_gpt.py {LOCAL} --cuda-graph-modules attn mlp --bf16\n",
+    ),
+    "a flag with its value in one word": (
+        f"torchrun pretrain_gpt.py {LOCAL} --cuda-graph-scope=attn | cat\n",
+        f"torchrun pretrain_gpt.py {LOCAL} --cuda-graph-modules=attn | cat\n",
+    ),
+    "quotes": (
+        "python pretrain_gpt.py '--cuda-graph-impl=local' \"--cuda-graph-scope\" 'full_iteration' --bf16\n",
+        "python pretrain_gpt.py '--cuda-graph-impl=full_iteration' --bf16\n",
+    ),
+    "quotes around a flag without a value": (
+        'ARGS=(--te-rng-tracker "--enable-cuda-graph")\ntorchrun pretrain_gpt.py "${ARGS[@]}"\n',
+        'ARGS=(--te-rng-tracker "--cuda-graph-impl" "local")\ntorchrun pretrain_gpt.py "${ARGS[@]}"\n',
+    ),
+    "columns": (
+        "torchrun pretrain_gpt.py       \\\n    --external-cuda-graph      \\\n"
+        "    --cuda-graph-scope   attn  \\\n    --bf16\n",
+        "torchrun pretrain_gpt.py       \\\n    --cuda-graph-impl transformer_engine \\\n"
+        "    --cuda-graph-modules attn  \\\n    --bf16\n",
+    ),
+    "an array with comments": (
+        "MODEL_ARGS=(\n    --kv-channels 128\n    --enable-cuda-graph   # faster\n    # --cuda-graph-scope attn\n"
+        "    --cuda-graph-scope full\n)\ntorchrun pretrain_gpt.py ${MODEL_ARGS[@]} $@\n",
+        "MODEL_ARGS=(\n    --kv-channels 128\n    --cuda-graph-impl local # faster\n    # --cuda-graph-scope attn\n"
+        ")\ntorchrun pretrain_gpt.py ${MODEL_ARGS[@]} $@\n",
+    ),
+    "an array that grows": (
+        'ARGS=(--bf16)\nARGS+=( --external-cuda-graph --cuda-graph-scope attn )\npython pretrain_gpt.py "${ARGS[@]}"\n',
+        "ARGS=(--bf16)\nARGS+=( --cuda-graph-impl transformer_engine --cuda-graph-modules attn )\n"
+        'python pretrain_gpt.py "${ARGS[@]}"\n',
+    ),
+    "settings of one command in two arrays": (
+        'A=(--cuda-graph-impl local)\nB=(\n  --cuda-graph-scope full\n)\npython pretrain_gpt.py "${A[@]}" "${B[@]}"\n',
+        'A=(--cuda-graph-impl local)\nB=(\n)\npython pretrain_gpt.py "${A[@]}" "${B[@]}"\n',
+    ),
+    "a string with a command line": (
+        'OPTIONS=" \\\n    --cuda-graph-impl local \\\n    --cuda-graph-scope attn mlp \\\n    --bf16"\n'
+        "python pretrain_gpt.py $OPTIONS\n",
+        'OPTIONS=" \\\n    --cuda-graph-impl local \\\n    --cuda-graph-modules attn mlp \\\n    --bf16"\n'
+        "python pretrain_gpt.py $OPTIONS\n",
+    ),
+    "the last flag of a string": (
+        'OPTIONS="--bf16 --cuda-graph-impl local --cuda-graph-scope full"\npython pretrain_gpt.py $OPTIONS\n',
+        'OPTIONS="--bf16 --cuda-graph-impl local"\npython pretrain_gpt.py $OPTIONS\n',
+    ),
+    "a block that adds all flags": (
+        'ARGS=(--bf16)\nif [ -n "${GRAPHS:-}" ]; then\n  ARGS+=(--external-cuda-graph --cuda-graph-scope attn)\nfi\n'
+        'torchrun pretrain_gpt.py "${ARGS[@]}"\n',
+        'ARGS=(--bf16)\nif [ -n "${GRAPHS:-}" ]; then\n  ARGS+=(--cuda-graph-impl transformer_engine '
+        '--cuda-graph-modules attn)\nfi\ntorchrun pretrain_gpt.py "${ARGS[@]}"\n',
+    ),
+    "branches of which one runs": (
+        'if [ -n "${A:-}" ]; then\n  G="--enable-cuda-graph --cuda-graph-scope full"\nelse\n'
+        '  G="--cuda-graph-impl none"\nfi\ntorchrun pretrain_gpt.py $G --num-query-groups 8\n',
+        'if [ -n "${A:-}" ]; then\n  G="--cuda-graph-impl local"\nelse\n'
+        '  G="--cuda-graph-impl none"\nfi\ntorchrun pretrain_gpt.py $G --num-query-groups 8\n',
+    ),
+    "a scope that becomes two flags": (
+        "torchrun pretrain_gpt.py \\\n  --cuda-graph-impl local \\\n  --cuda-graph-scope attn "
+        "full_iteration_inference \\\n  --bf16\n",
+        "torchrun pretrain_gpt.py \\\n  --cuda-graph-impl local \\\n  --cuda-graph-modules attn \\\n"
+        "  --inference-cuda-graph-scope block \\\n  --bf16\n",
+    ),
+    "a command in a string": (
+        "bash -c 'torchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn'\n",
+        "bash -c 'torchrun pretrain_gpt.py --cuda-graph-impl transformer_engine --cuda-graph-modules attn'\n",
+    ),
+    "CRLF and other letters": (
+        'X="größe 日本"\r\ntorchrun pretrain_gpt.py --external-cuda-graph \\\r\n'
+        "  --cuda-graph-scope attn \\\r\n  --bf16\r\n",
+        'X="größe 日本"\r\ntorchrun pretrain_gpt.py --cuda-graph-impl transformer_engine \\\r\n'
+        "  --cuda-graph-modules attn \\\r\n  --bf16\r\n",
+    ),
+}
+
+STAY = {
+    "a comment": "# torchrun pretrain_gpt.py --cuda-graph-scope full\n",
+    "Megatron-Bridge's harness": "python run.py --cuda_graph_impl local --cuda_graph_scope attn,mlp\n",
+    "a server with a flag of its own": "python -m sglang.launch_server --model-path a --enable-cuda-graph\n",
+    "a value from a variable": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope $SCOPE\n",
+    "a default": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope ${SCOPE:-full}\n",
+    "a default with flags": "torchrun pretrain_gpt.py ${GRAPHS:---cuda-graph-scope attn}\n",
+    "a flag that is written twice": f"python pretrain_gpt.py {LOCAL} --cuda-graph-scope attn --cuda-graph-scope full\n",
+    "an array of two commands with other flags": (
+        'A=(--cuda-graph-impl local)\npython pretrain_gpt.py "${A[@]}" --cuda-graph-scope full\n'
+        'python pretrain_gpt.py "${A[@]}"\n'
+    ),
+    "a flag that may follow another": (
+        "A=(--cuda-graph-impl local --cuda-graph-scope attn)\nif [ $X ]; then A+=(--cuda-graph-scope full); fi\n"
+        'python pretrain_gpt.py "${A[@]}"\n'
+    ),
+    "an implementation that is elsewhere": "python pretrain_gpt.py $GRAPHS --cuda-graph-scope full_iteration\n",
+    "a here-document": "sbatch <<EOF\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\nEOF\n",
+    "a line after a comment": "torchrun pretrain_gpt.py \\\n  # --bf16 \\\n  --external-cuda-graph\n",
+    "a message": 'echo "use --cuda-graph-scope attn"\n',
+    "an override": "python train.py model.cuda_graph_scope=[attn]\n",
+    "an option of the script": 'case "$1" in\n  --cuda-graph-scope) SCOPE="$2" ;;\nesac\n',
+    "a newer command": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-modules attn\n",
+}
+SILENT = {"a comment", "Megatron-Bridge's harness", "a message", "an option of the script", "a newer command"}
+
+
+def recorded(script: str) -> list[list[str]]:
+    """The words of each command of a script that starts a program, as a real bash expands them."""
+    bash = shutil.which("bash")
+    assert bash
+    names = ("torchrun", "python", "srun", "sbatch")
+    report = 'for word in "$@"; do printf "%s\\0" "$word"; done >&3; printf "\\n\\0" >&3'
+    shims = "".join(f'{name}() {{ set -- {name} "$@"; {report}; }}; export -f {name}; ' for name in names)
+    code = f"exec 3>&1 1>/dev/null; {shims}\n{script}"
+    done = subprocess.run([bash], input=code.encode(), capture_output=True, check=False, timeout=20)
+    commands: list[list[str]] = [[]]
+    for word in done.stdout.decode().split("\0")[:-1]:
+        if word == "\n":
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return commands[:-1]
+
+
+def without_settings(words: list[str]) -> list[str]:
+    """Words without the flags of settings and their values."""
+    flag = re.compile(r"--(?:inference-)?(?:cuda-graph-(?:scope|impl|modules)|(?:enable|external)-cuda-graph)(?:=.*)?")
+    kept, inside = [], False
+    for word in words:
+        inside = bool(flag.fullmatch(word)) or (inside and not word.startswith("-"))
+        if not inside:
+            kept.append(word)
+    return kept
+
+
+def is_valid(script: str) -> bool:
+    return subprocess.run(["bash", "-n"], input=script.encode(), capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)
+def test_each_form_is_rewritten_where_it_is(project: Path, cgmigrate: Run, before: str, after: str) -> None:
+    path = project / "train.sh"
+    path.write_bytes((HEAD + before).encode())
+    assert cgmigrate("check", ".").exit_code == 1
+    result = cgmigrate("fix", ".")
+    assert path.read_bytes().decode() == HEAD + after, result.output
+    cgmigrate("fix", ".")
+    assert path.read_bytes().decode() == HEAD + after
+
+
+@pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("variables", ["", "A=1 GRAPHS=1; "])
+def test_bash_passes_on_the_other_words_as_before(before: str, after: str, variables: str) -> None:
+    old, new = (text.replace("\r\n", "\n") for text in (before, after))
+    assert is_valid(old) and is_valid(new)
+    recordings = [recorded(variables + text) for text in (old, new)]
+    assert recordings[0] and recordings[0] != [[]]
+    # The words of `bash -c` are those of the command that it starts.
+    assert [without_settings(words) for words in recordings[0]] == [without_settings(words) for words in recordings[1]]
+
+
+@pytest.mark.parametrize(("name", "text"), STAY.items(), ids=STAY)
+def test_what_cannot_be_followed_or_belongs_to_others_stays(
+    project: Path, cgmigrate: Run, name: str, text: str
+) -> None:
+    path = project / "train.sh"
+    path.write_text(HEAD + text)
+    result = cgmigrate("check", ".")
+    assert (result.exit_code == 0) is (name in SILENT), result.output
+    cgmigrate("fix", ".")
+    assert path.read_text() == HEAD + text
+
+
+def test_a_comment_suppresses_in_an_array_and_above_a_command(project: Path, cgmigrate: Run) -> None:
+    text = (
+        "A=(\n  --external-cuda-graph  # cgmigrate: ignore[CG102] later\n)\ntorchrun pretrain_gpt.py ${A[@]}\n"
+        "# cgmigrate: ignore[CG102]\ntorchrun pretrain_vlm.py \\\n  --bf16 \\\n  --external-cuda-graph\n"
+    )
+    (project / "train.sh").write_text(text)
+    result = cgmigrate("check", ".")
+    assert result.exit_code == 0, result.output
+    cgmigrate("fix", ".")
+    assert (project / "train.sh").read_text() == text
+
+
+def test_written_suppressions_keep_the_script_valid(project: Path, cgmigrate: Run) -> None:
+    path = project / "train.sh"
+    path.write_text("torchrun pretrain_gpt.py \\\n  --external-cuda-graph \\\n  --bf16\n")
+    assert cgmigrate("check", ".", "--add-ignore").exit_code == 0
+    assert is_valid(path.read_text()) and recorded(path.read_text()) == [
+        ["torchrun", "pretrain_gpt.py", "--external-cuda-graph", "--bf16"]
+    ]
+    assert cgmigrate("check", ".").exit_code == 0
+
+
+def test_a_file_of_arguments(project: Path, cgmigrate: Run) -> None:
+    path = project / "gpt.args"
+    path.write_text("# all\n--te-rng-tracker\n--cuda-graph-impl local\n--cuda-graph-scope attn\n--bf16\n")
+    cgmigrate("fix", ".")
+    assert path.read_text() == ("# all\n--te-rng-tracker\n--cuda-graph-impl local\n--cuda-graph-modules attn\n--bf16\n")
+
+
+@pytest.mark.parametrize("text", ["if [ x ]; then\n--cuda-graph-scope attn", "\0 --cuda-graph-scope", "((", "'" * 9])
+def test_text_that_is_no_shell_code_is_reported_and_stays(project: Path, cgmigrate: Run, text: str) -> None:
+    path = project / "a.sh"
+    path.write_text(f"torchrun pretrain_gpt.py --external-cuda-graph\n{text}")
+    assert cgmigrate("check", ".").exit_code == 1
+    cgmigrate("fix", ".")
+    assert "--external-cuda-graph\n" in path.read_text()
+
+
+def test_a_run_without_settings_in_scripts_does_not_import_the_grammar(tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text("torchrun pretrain_gpt.py --bf16\n")
+    (tmp_path / "a.yaml").write_text("model:\n  cuda_graph_impl: local\n  hidden_size: 1\n")
+    code = (
+        "import sys\nfrom click.testing import CliRunner\nfrom cgmigrate.cli.commands import main\n"
+        "result = CliRunner().invoke(main, ['check', '.'])\nassert result.exit_code == 0, result.output\n"
+        "assert not any('tree_sitter' in name for name in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
