@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
@@ -140,10 +140,17 @@ def _positions(text: str, word: str) -> Iterator[int]:
         at = text.find(word, at + 1)
 
 
-def interpolations_of(path: str, text: str, catalogue: Catalogue) -> dict[str, KeyReader]:
-    """Return old name → the first ``${...}`` of a YAML file that reads it."""
+def interpolations_of(
+    path: str, text: str, catalogue: Catalogue, followed: Collection[int] = ()
+) -> dict[str, KeyReader]:
+    """Return old name → the first ``${...}`` of a YAML file that reads it.
+
+    ``followed`` are the offsets of values that do not count, since they are followed.
+    """
     readers: dict[str, KeyReader] = {}
     for match in _INTERPOLATION.finditer(text):
+        if match.start() in followed or match.start() - 1 in followed:
+            continue
         for name in catalogue.deprecated.intersection(_WORD.findall(match.group())):
             readers.setdefault(name, KeyReader(f"{path}:{text.count(chr(10), 0, match.start()) + 1}"))
     return readers

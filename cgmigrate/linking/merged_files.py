@@ -21,6 +21,7 @@ from cgmigrate.linking.compositions import (
     compositions_of,
 )
 from cgmigrate.linking.inheritance import Stack, Stacks
+from cgmigrate.linking.interpolations import Followed, followed_values
 
 if TYPE_CHECKING:
     from cgmigrate.documents.yaml import YamlDocument
@@ -169,6 +170,8 @@ class Members:
 
     paths: tuple[str, ...]
     merge: MergedSites
+    followed: Followed = field(default_factory=Followed)
+    """The interpolations in their settings whose values are known."""
 
 
 @dataclass
@@ -285,14 +288,15 @@ class Assembly:
     def members(self, compositions: Sequence[Composition]) -> Members:
         """Return the members with their entry points. Raises CannotLinkError."""
         numbers = {path: number for number, path in enumerate(self.paths)}
+        followed = followed_values(self.paths, compositions, self.files)
         if len(numbers) == 1:
-            self._check_reads(compositions)
+            self._check_reads(compositions, followed)
             (path,) = self.paths
-            return Members((path,), MergedSites([MergedEntry(path, (Contribution(0, ()),), 0)]))
+            return Members((path,), MergedSites([MergedEntry(path, (Contribution(0, ()),), 0)]), followed)
         of_members = [self._document(path) for path in self.paths]
         for path, document in zip(self.paths, of_members, strict=True):
             _check_sites(path, document)
-        self._check_reads(compositions)
+        self._check_reads(compositions, followed)
         first: dict[str, Composition] = {}
         for one in compositions:
             first.setdefault(one.entry, one)
@@ -308,17 +312,19 @@ class Assembly:
             for one in compositions
             if one.entry in numbers or sum(path in numbers for path in one.paths) > 1
         ]
-        return Members(tuple(self.paths), MergedSites(entries, all(one.is_deep for one in compositions)))
+        merge = MergedSites(entries, all(one.is_deep for one in compositions))
+        return Members(tuple(self.paths), merge, followed)
 
     def _document(self, path: str) -> YamlDocument:
         document = self.files.document(path)
         assert document is not None, "it has settings"
         return document
 
-    def _check_reads(self, compositions: Sequence[Composition]) -> None:
-        """Check that no file of the compositions reads a setting of another one. Raises CannotLinkError."""
+    def _check_reads(self, compositions: Sequence[Composition], followed: Followed) -> None:
+        """Check that no file of the compositions reads a setting that is not followed. Raises CannotLinkError."""
         for path in dict.fromkeys(path for one in compositions for path in one.paths):
-            if (path not in self.paths or len(self.paths) > 1) and (text := self.files.setting_read_in(path)):
+            text = self.files.setting_read_in(path, followed.starts(path))
+            if text and (path not in self.paths or len(self.paths) > 1):
                 raise CannotLinkError(UnknownMerge(path, text, "it reads a setting of the merged configuration"))
 
     def _contributions(self, composition: Composition, numbers: Mapping[str, int]) -> tuple[Contribution, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cgmigrate.megatron.catalogue import Catalogue
@@ -59,6 +59,20 @@ class Overrides:
             self._read = [one for path in sorted(set(self.paths)) for one in _overrides_in(path, self.catalogue)]
         known = frozenset(names)
         return [one for one in self._read if not one.recipes or one.recipes & known]
+
+
+def first_override(keys: Collection[str], paths: Iterable[str]) -> str:
+    """Return the first place of some files that overrides a key, with the key; empty if none does."""
+    names = "|".join(map(re.escape, sorted(keys)))
+    pattern = re.compile(rf"(?<![\w.$}}])[+~]{{0,2}}({names})(?:=(?!=)|(?=[\s\"']))")
+    for path in sorted(paths):
+        try:
+            text = read_bytes(path).decode("utf-8", "replace")
+        except OSError:
+            continue
+        if match := pattern.search(text):
+            return f"`{match[1]}` ({shown_path(path)}:{text.count(chr(10), 0, match.start()) + 1})"
+    return ""
 
 
 def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:

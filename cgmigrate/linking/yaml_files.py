@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -109,8 +109,11 @@ class YamlFiles:
             self._has_settings[path] = document is not None and any(site.written for site in document.sites)
         return self._has_settings[path]
 
-    def setting_read_in(self, path: str) -> str:
-        """Return the first interpolation of a file that names a setting, empty if there is none."""
+    def setting_read_in(self, path: str, followed: Collection[int] = ()) -> str:
+        """Return the first interpolation of a file that names a setting, empty if there is none.
+
+        ``followed`` are the offsets of values that do not count, since they are followed.
+        """
         try:
             if path not in self.sources.data and not self.sources.seeds(path).in_file(self._data(path)):
                 return ""
@@ -118,7 +121,8 @@ class YamlFiles:
             return ""
         document = self.document(path)
         for match in _INTERPOLATION.finditer(document.text) if document else ():
-            if document is not None and document.catalogue.is_in(match.group()):
+            is_followed = match.start() in followed or match.start() - 1 in followed
+            if document is not None and not is_followed and document.catalogue.is_in(match.group()):
                 return match.group()
         return ""
 

@@ -183,14 +183,29 @@ def _proposal(
         if any(case.blocked for case in proved.values()):
             return None, proved
         own = _each_alone(group, component, rewrites, proved) if not group.merge.deep else proved
-    changed = {
-        group.place(index): settings
-        for index, settings in rewrites.items()
-        if differ(settings, group.document(index).sites[group.place(index)[1]].own)
-    }
+    changed, own = _written(group, rewrites, own)
     if group.merge is not None:
         own = {index: replace(case, notes=_additions(group, index, rewrites, own)) for index, case in own.items()}
     return Proposal(tuple(map(group.place, own)), changed), own
+
+
+def _written(
+    group: Group, rewrites: Mapping[int, Settings], cases: _Cases
+) -> tuple[dict[Place, Settings], dict[int, SiteCase]]:
+    """Return the own settings of the sites that change, with their interpolations, and the cases with the risks."""
+    changed: dict[Place, Settings] = {}
+    result = dict(cases)
+    for index, settings in rewrites.items():
+        place, document = group.place(index), group.document(index)
+        site, followed = document.sites[place[1]], group.files[place[0]].followed
+        written = followed.kept(site, settings, document.catalogue)
+        if not differ(written, site.own):
+            continue
+        changed[place] = written
+        if lost := followed.lost(site, written):
+            reason = f"`{lost}` is replaced, and what sets that key would have no effect on it"
+            result[index] = result[index].risk(reason)
+    return changed, result
 
 
 def _proved(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.sites import Document, Problem, Site, Use
 from cgmigrate.linking.inheritance import effective
+from cgmigrate.linking.interpolations import NOTHING_FOLLOWED, FollowedValues
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
 from cgmigrate.lint.cases import case_of
@@ -38,6 +39,8 @@ class ExaminedFile:
     """Those about sites whose owner is ambiguous."""
     skipped: tuple[tuple[Use, str], ...] = ()
     """Settings of other systems, each with its owner."""
+    followed: FollowedValues = NOTHING_FOLLOWED
+    """The values of its interpolations."""
 
     @property
     def has_fixes(self) -> bool:
@@ -50,9 +53,12 @@ class ExaminedFile:
         return self if same and list(owners) == list(self.owners) else _with_cases(self, owners, merged)
 
 
-def examine(path: str, document: Document, context: Context) -> ExaminedFile:
+def examine(
+    path: str, document: Document, context: Context, followed: FollowedValues = NOTHING_FOLLOWED
+) -> ExaminedFile:
     """Return a file with the owners and cases of its sites."""
-    sites, owners = owned_sites(document.sites, document.top_level, context.ecosystems)
+    known = followed.in_sites(document.sites, document.catalogue)
+    sites, owners = owned_sites(known, document.top_level, context.ecosystems)
     sites, by_branch = merge_branches(document, sites, owners, context)
     file = ExaminedFile(
         path,
@@ -63,6 +69,7 @@ def examine(path: str, document: Document, context: Context) -> ExaminedFile:
         by_branch,
         tuple(problems_of(document, context)),
         Relations(builds_on=document.builds_on),
+        followed=followed,
     )
     return _with_cases(file, owners, effective(sites))
 
@@ -78,7 +85,9 @@ def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int
         elif owner.ecosystem.reader is None and not owner.conflict:
             skipped += [(written, owner.ecosystem.name) for written in site.written]
         else:
-            cases[site.index] = case_of(site, owner, merged[site.index], file.document, file.context)
+            case = case_of(site, owner, merged[site.index], file.document, file.context)
+            reader = file.followed.read.get(site.path)
+            cases[site.index] = case.block(f"`{reader}` reads a setting of it by its name") if reader else case
     return replace(file, owners=owners, cases=cases, diagnostics=tuple(diagnostics), skipped=tuple(skipped))
 
 

@@ -21,6 +21,7 @@ from cgmigrate.project.options import Options
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.merged_files import MergedEntry, MergedSites
     from cgmigrate.lint.suppressions import SuppressionComments
@@ -82,7 +83,7 @@ class Planner:
 
     def plan(self, file: OpenedFile) -> Planned:
         """Return the plan of a file and of those that are merged with it."""
-        examined = examine(file.path, file.document, self.contexts.context(file.path))
+        examined = self._examined(file, self.related.followed(file.path, file.document))
         if (planned := self._with_interface(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
@@ -168,7 +169,7 @@ class Planner:
         if len(members.paths) == 1:
             return None
         files = [file if path == os.path.realpath(file.path) else self._member(path) for path in members.paths]
-        every = [examined if one is file else self._examined(one) for one in files]
+        every = [self._examined(one, members.followed.of(os.path.realpath(one.path))) for one in files]
         if any(one.context != examined.context for one in every):
             # Files of different projects are not loaded together.
             self.related.refuse(members, file.path, "they are of projects with other releases or rules")
@@ -191,7 +192,10 @@ class Planner:
             return None
         paths, merge, alone = merged
         files = [file if path == os.path.realpath(file.path) else self._member(path) for path in paths]
-        every = [examined if one is file else self._examined(one) for one in files]
+        every = [
+            examined if one is file else self._examined(one, self.related.followed(one.path, one.document))
+            for one in files
+        ]
         if any(one.context != examined.context for one in every):
             self.related.no_interface(file.path)
             return None
@@ -257,8 +261,8 @@ class Planner:
             source = Source(openable_path(path, os.getcwd()), syntax, read_bytes(path))
         return self.open(source)
 
-    def _examined(self, file: OpenedFile) -> ExaminedFile:
-        return examine(file.path, file.document, self.contexts.context(file.path))
+    def _examined(self, file: OpenedFile, followed: FollowedValues) -> ExaminedFile:
+        return examine(file.path, file.document, self.contexts.context(file.path), followed)
 
 
 def _pinned_up_to(path: str, package: str, newest: Release) -> str:

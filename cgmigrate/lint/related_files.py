@@ -14,6 +14,7 @@ from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import KeyReader, ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
@@ -67,16 +68,33 @@ class RelatedFiles:
 
     def readers(self, path: str) -> Relations:
         """Return what reads the keys of a YAML file: code, and its own interpolations."""
-        from cgmigrate.linking.key_readers import interpolations_of
+        from cgmigrate.linking.interpolations import NOTHING_FOLLOWED
+        from cgmigrate.linking.key_readers import KeyReader, interpolations_of
         from cgmigrate.lint.relations import Relations
 
         catalogue = self.catalogue_of(path)
         document = self.merged.files.known_document(os.path.realpath(path))
-        own = interpolations_of(path, document.text, catalogue) if document else {}
-        overrides = tuple(self._overrides_of(path, catalogue))
+        if document is None:
+            followed, own = NOTHING_FOLLOWED, dict[str, KeyReader]()
+        else:
+            followed = self.followed(path, document)
+            own = interpolations_of(path, document.text, catalogue, followed.starts)
         return Relations(
-            key_readers={**self._readers_of_keys(path, catalogue), **own}, interpolations=own, overrides=overrides
+            key_readers={**self._readers_of_keys(path, catalogue), **own},
+            interpolations=own,
+            overrides=tuple(self._overrides_of(path, catalogue)),
+            overridden_key=self._override_of_keys(path, followed) if followed.keys else "",
         )
+
+    def _override_of_keys(self, path: str, followed: FollowedValues) -> str:
+        """Return a command line that overrides a key whose value a setting has, empty if there is none."""
+        from cgmigrate.linking.overrides import SUFFIXES, first_override
+        from cgmigrate.project.checkout import tracked_files
+
+        top = self._project_of(path)
+        tracked = tracked_files(top, sorted(followed.keys), *(f"*{suffix}" for suffix in SUFFIXES)) if top else []
+        sources = (item.path for item in self.sources if item.path.endswith(SUFFIXES))
+        return first_override(followed.keys, {*map(os.path.realpath, sources), *map(os.path.realpath, tracked)})
 
     def _overrides_of(self, path: str, catalogue: Catalogue) -> list[Override]:
         """Return the overrides on command lines that may start a recipe with a file."""
@@ -103,6 +121,19 @@ class RelatedFiles:
         real = os.path.realpath(path)
         self.merged.files.add(real, document)
         return self.merged.members(real)
+
+    def followed(self, path: str, document: Document) -> FollowedValues:
+        """Return what is known about the interpolations of keys in the settings of a YAML file."""
+        from cgmigrate.linking.interpolations import NOTHING_FOLLOWED
+        from cgmigrate.linking.merged_files import CannotLinkError
+        from cgmigrate.megatron.settings import Interpolation
+
+        if not any(isinstance(use.value, Interpolation) for site in document.sites for use in site.written):
+            return NOTHING_FOLLOWED
+        try:
+            return self.members(path, document).followed.of(os.path.realpath(path))
+        except CannotLinkError:
+            return NOTHING_FOLLOWED
 
     def inherits_settings(self, path: str, document: Document) -> bool:
         """Return whether a file that a YAML file is merged over has settings."""

@@ -193,7 +193,8 @@ def _settings_by_path(group: Group, changed: Collection[int]) -> Mapping[PathInF
     for number, file in enumerate(group.files):
         after = file.document.edited if number in changed else file.document
         assert after is not None, "it was checked"
-        sites.append(owned_sites(after.sites, after.top_level, file.context.ecosystems)[0])
+        known = file.followed.in_sites(after.sites, after.catalogue)
+        sites.append(owned_sites(known, after.top_level, file.context.ecosystems)[0])
     places = [(number, site.path) for number, of_file in enumerate(sites) for site in of_file]
     linked = group.merge.linked(sites) if group.merge else None
     merged = effective(linked.sites, linked.stacks) if linked else effective(sites[0])

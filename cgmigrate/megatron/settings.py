@@ -56,6 +56,22 @@ class Undecided:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Interpolation(Undecided):
+    """A value that is that of another key of the same configuration: ``${graphs.scope}``, ``${..scope}``."""
+
+    @property
+    def dots(self) -> int:
+        """How many levels above its own key the path starts; 0 for one from the top of the configuration."""
+        word = self.text[2:-1]
+        return len(word) - len(word.lstrip("."))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its path."""
+        return tuple(self.text[2:-1].lstrip(".").split("."))
+
+
 class Missing(Enum):
     """Why a setting has no value."""
 

@@ -10,10 +10,12 @@ from yaml.resolver import Resolver
 
 from cgmigrate.documents.yaml.tree import CORE, SEQ, STR, Node, contains, plain_node
 from cgmigrate.megatron.catalogue import Setting
-from cgmigrate.megatron.settings import Undecided
+from cgmigrate.megatron.settings import Interpolation, Undecided
 
 _INTERPOLATION = re.compile(r"\$\{|\$\(|\$[A-Za-z_]|\{\{|\{%|<%|<<[A-Z]")
-
+_KEY = re.compile(r"\$\{\.*[A-Za-z_][\w-]*(?:\.[\w-]+)*\}")
+"""Matches an interpolation of a key. One in capitals without dots may name a variable of the environment."""
+_VARIABLE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
 
 _RESOLVER, _CONSTRUCTOR = Resolver(), SafeConstructor()
 
@@ -30,6 +32,8 @@ def yaml_text(value: object) -> str:
     """Return a value as YAML text, in the plain style."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(yaml_text, value))}]"
+    if isinstance(value, Undecided):
+        return value.text
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return str(value)
@@ -82,9 +86,17 @@ def value_of(setting: Setting, node: Node, flag: bool) -> object:
     return _list_value(node) if node.kind == "seq" else _scalar_setting(setting, node, flag)
 
 
+def interpolation_in(node: Node) -> Interpolation | None:
+    """Return a scalar as the interpolation of a key, None if it is none."""
+    if node.kind != "scalar" or not _KEY.fullmatch(node.value) or _VARIABLE.fullmatch(node.value):
+        return None
+    return Interpolation(node.value, "a value that is computed when the file is used")
+
+
 def _scalar_setting(setting: Setting, node: Node, flag: bool) -> object:
     if _INTERPOLATION.search(node.value):
-        return Undecided(node.value, "a value that is computed when the file is used")
+        computed = Undecided(node.value, "a value that is computed when the file is used")
+        return computed if flag else interpolation_in(node) or computed
     value = scalar_value(node)
     if setting.is_flag and (value is not None or flag or setting.captures):
         return _boolean(value, flag)
