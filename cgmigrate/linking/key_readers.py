@@ -10,17 +10,18 @@ megatron-core's own files are no readers.
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 
-from cgmigrate.documents.python.key_copies import KeyCopier, KeyType, copiers_in, key_types_in
+from cgmigrate.documents.python.key_copies import copiers_in, key_types_in
 from cgmigrate.documents.python.source import Source
+from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
+from cgmigrate.linking.name_reads import OPTION_METHOD, SEARCHES, SPLITS, name_merged, names_read, option_words
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -29,7 +30,9 @@ from cgmigrate.text.files import MAX_GENERATED, read_bytes
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"\w+")
 _MOST_BYTES = 1024 * 1024
-_SETTERS = frozenset(("setattr", "delattr"))
+_METHODS = "|".join((*SPLITS, *SEARCHES))
+_READ_AS_TEXT = re.compile(rf"[.]({_METHODS})\(|namedtuple|[\"'][ \t]+(not[ \t]+)?in\b|^[ \t\w.,]*$")
+"""The line of a text in which code may look for a name."""
 
 
 @lru_cache(maxsize=8)
@@ -42,38 +45,13 @@ def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class KeyReader:
-    """Code that reads a key by its name. ``unread`` says why the code is not known; then it may read the key."""
-
-    place: str
-    unread: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyCode:
-    """What a file does with the keys of mappings."""
-
-    path: str
-    reads: Sequence[tuple[str, KeyReader, int]] = ()
-    """Each old name that it reads, of a file that is not read those in its text, with the id of the node or 0."""
-    copiers: Sequence[KeyCopier] = ()
-    types: Sequence[KeyType] = ()
-
-    def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
-        """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""
-        known = {id(node) for one in copiers for node in one.nodes()}
-        known |= {id(field) for one in self.types for field in one.fields}
-        return {name for name, _, node in self.reads if node not in known}
-
-
 class _UnreadError(Exception):
     """Code that is not read; the message says why."""
 
 
 @dataclass(slots=True)
 class ProjectCode:
-    """The Python code of a project that may read settings by name; each file is read and parsed once."""
+    """The code of a project that may read settings by name, and its other files; each is read and parsed once."""
 
     top: str | None
     """The checkout to search, None where there is none."""
@@ -85,7 +63,7 @@ class ProjectCode:
 
     def __iter__(self) -> Iterator[KeyCode]:
         if self._waiting is None:
-            self._waiting = (read_code(path, self.texts.get(path), self.catalogue) for path in self._paths())
+            self._waiting = self._code()
         at = 0
         while at < len(self._read) or self._read_next():
             yield self._read[at]
@@ -95,12 +73,19 @@ class ProjectCode:
         """Return old name → the code that reads it by name; code that is known before code that is not."""
         readers: dict[str, KeyReader] = {}
         for code in self:
-            for name, reader, _ in code.reads:
+            for name, reader in (*((name, reader) for name, reader, _ in code.reads), *code.sets):
                 if name not in readers or (readers[name].unread and not reader.unread):
                     readers[name] = reader
             if len(readers) == len(self.catalogue.deprecated) and not any(one.unread for one in readers.values()):
                 break
         return readers
+
+    def _code(self) -> Iterator[KeyCode]:
+        from cgmigrate.linking.text_readers import text_readers
+
+        yield from (read_code(path, self.texts.get(path), self.catalogue) for path in self._paths())
+        if self.top:
+            yield from text_readers(self.top, self.catalogue)
 
     def _read_next(self) -> bool:
         code = next(self._waiting, None) if self._waiting else None
@@ -111,7 +96,7 @@ class ProjectCode:
         """Return the Python files of the run, and those of the checkout, that may read a setting by its name."""
         from cgmigrate.project.checkout import tracked_files
 
-        words = (*sorted(self.catalogue.deprecated), *part_words(self.catalogue))
+        words = (*sorted(self.catalogue.deprecated), *option_words(self.catalogue), *part_words(self.catalogue))
         every = {*self.texts, *(tracked_files(self.top, words, "*.py") if self.top else ())}
         # A test that reads a name shows less than the code under test.
         ordered = sorted(every, key=lambda path: ("test" in path, path))
@@ -129,8 +114,15 @@ def _candidates(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
     places = (match for name in catalogue.deprecated for match in _positions(text, name))
     for start in sorted({text.rfind("\n", 0, at) + 1 for at in places}):
         end = text.find("\n", start)
-        for match in _candidate(catalogue).finditer(text[start : end if end >= 0 else len(text)]):
-            yield match["quoted"] or match["field"] or match["attribute"], text.count("\n", 0, start) + 1
+        line, number = text[start : end if end >= 0 else len(text)], text.count("\n", 0, start) + 1
+        for match in _candidate(catalogue).finditer(line):
+            yield match["quoted"] or match["field"] or match["attribute"], number
+        if _READ_AS_TEXT.search(line):
+            yield from ((name, number) for name in _WORD.findall(line) if name in catalogue.deprecated)
+    if OPTION_METHOD in text:
+        for option in option_words(catalogue):
+            if (at := text.find(option)) >= 0:
+                yield option.replace("-", "_"), text.count("\n", 0, at) + 1
 
 
 def _positions(text: str, word: str) -> Iterator[int]:
@@ -188,34 +180,11 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
         raise _UnreadError("is not valid Python") from error
     except (RecursionError, MemoryError) as error:
         raise _UnreadError("is nested too deeply to be read") from error
-    reads = [(name, node) for node in source.walk() if (name := _name_read(node, source)) in catalogue.deprecated]
+    nodes, deprecated = list(source.walk()), catalogue.deprecated
+    reads = [(name, node) for node in nodes for name in names_read(node, source) if name in deprecated]
+    merged = [(name, node) for node in nodes if (name := name_merged(node, source)) in deprecated]
     every = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), id(node)) for name, node in reads]
     in_parts = sorted(names_read_in_part(source), key=itemgetter(1)) if in_part else []
     every += [(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_parts]
-    return KeyCode(path, every, copiers_in(source), key_types_in(source))
-
-
-def _name_read(node: ast.AST, source: Source) -> str:
-    """Return the key that a node reads, without the path before it; empty if it reads none."""
-    above = source.parent(node)
-    match node:
-        case ast.AnnAssign(target=ast.Name(id=name)) if isinstance(above, ast.ClassDef):
-            return name
-        case ast.Attribute(attr=name, ctx=ast.Load()) | ast.arg(arg=name):
-            return name
-        case ast.Constant(value=str() as text) if above is not None and _is_read(node, above):
-            return text.rpartition(".")[2]
-    return ""
-
-
-def _is_read(node: ast.Constant, above: ast.AST) -> bool:
-    match above:
-        case ast.Call(func=func):
-            return not (isinstance(func, ast.Name) and func.id in _SETTERS)
-        case ast.Dict(values=values):
-            return any(value is node for value in values)
-        case ast.List(elts=members) | ast.Tuple(elts=members) | ast.Set(elts=members):
-            # A pair of a name and a value sets the name; a list of names is for code that copies or accepts them.
-            return all(isinstance(member, ast.Constant) and isinstance(member.value, str) for member in members)
-    # A statement of its own is a docstring.
-    return not isinstance(above, (ast.Expr, ast.JoinedStr))
+    sets = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}")) for name, node in merged]
+    return KeyCode(path, every, copiers_in(source), key_types_in(source), sets)

@@ -15,8 +15,9 @@ from cgmigrate.project.seeds import SeedsOf
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.interpolations import FollowedValues
+    from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.key_interfaces import KeyInterface
-    from cgmigrate.linking.key_readers import KeyReader, ProjectCode
+    from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.overrides import Override, Overrides
     from cgmigrate.lint.relations import Relations
@@ -69,7 +70,8 @@ class RelatedFiles:
     def readers(self, path: str) -> Relations:
         """Return what reads the keys of a YAML file: code, and its own interpolations."""
         from cgmigrate.linking.interpolations import NOTHING_FOLLOWED
-        from cgmigrate.linking.key_readers import KeyReader, interpolations_of
+        from cgmigrate.linking.key_code import KeyReader
+        from cgmigrate.linking.key_readers import interpolations_of
         from cgmigrate.lint.relations import Relations
 
         catalogue = self.catalogue_of(path)

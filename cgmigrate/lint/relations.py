@@ -14,7 +14,7 @@ from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.settings import Interpolation
 
 if TYPE_CHECKING:
-    from cgmigrate.linking.key_readers import KeyReader
+    from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.overrides import Override
 
 
@@ -101,7 +101,8 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
 def _reader_risk(reader: KeyReader, name: str) -> str:
     if reader.unread:
         return f"code that {reader.unread} may read or set `{name}` by its name ({reader.place})"
-    return f"code reads or sets `{name}` by its name ({reader.place}), and has to change together with it"
+    how = f"reads or sets `{name}` by its name" if reader.what == "code" else f"names `{name}`"
+    return f"{reader.what} {how} ({reader.place}), and has to change together with it"
 
 
 def _merged_diagnostic(rule: Rule, message: str, case: SiteCase) -> Diagnostic:

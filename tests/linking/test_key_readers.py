@@ -34,6 +34,52 @@ READERS = {
     "a parameter of a lambda": "build = lambda external_cuda_graph: 1\n",
     "a TypedDict": "class Config(TypedDict):\n    cuda_graph_scope: list[str]\n",
     "a dataclass": "@dataclass\nclass Config:\n    external_cuda_graph: bool = False\n",
+    "words of a text": 'KEYS = "num_layers external_cuda_graph".split()\n',
+    "a named tuple": 'Options = namedtuple("Options", "layers external_cuda_graph")\n',
+    "a text that is replaced": 'text = text.replace("external_cuda_graph: true", "external_cuda_graph: false")\n',
+    "a search": 'on = re.search(r"external_cuda_graph:\\s*true", text)\n',
+    "a text in a text": 'on = "external_cuda_graph: true" in text\n',
+    "a schema": 'SCHEMA = {"properties": {"external_cuda_graph": {"type": "boolean"}}}\n',
+    "types": 'TYPES = {"cuda_graph_scope": str}\n',
+    "another name for it": 'NAMES = {"external_cuda_graph": "te_graphs"}\n',
+    "defaults": 'DEFAULTS = {"external_cuda_graph": True}\n',
+    "defaults as keywords": "default_model = dict(\n    external_cuda_graph=True,\n)\n",
+    "a dict with another one in it": 'config = {"external_cuda_graph": False, **config}\n',
+    "an operator": 'config |= {"external_cuda_graph": False}\n',
+    "an update": "config.update(external_cuda_graph=False)\n",
+    "a copy": "config = dict(config, external_cuda_graph=False)\n",
+}
+OTHER_LINES = {
+    "an option": 'parser.add_argument("--external-cuda-graph", action="store_true")\n',
+    "words on lines of their own": 'KEYS = """\nexternal_cuda_graph\nnum_layers\n""".split()\n',
+}
+TEXTS = {
+    "a schema": ("s.json", '{"properties": {\n "external_cuda_graph": {"type": "boolean"}}}\n', "a schema names"),
+    "a schema in YAML": ("s.yaml", "properties:\n  external_cuda_graph:\n    type: boolean\n", "a schema names"),
+    "names in JSON": ("keys.json", '["layers",\n "external_cuda_graph"]\n', "a list or code names"),
+    "names in YAML": ("keys.yaml", "keys:\n  - external_cuda_graph\n", "a list names"),
+    "names in one line": ("keys.yaml", "# keys\nkeys: [layers, external_cuda_graph]\n", "a list names"),
+    "names in a text": ("keys.txt", "layers\nexternal_cuda_graph\n", "a list names"),
+    "a script": ("run.sh", "#!/bin/sh\nsed -i s/external_cuda_graph:.true/x/ a.yaml\n", "a command names"),
+    "a query": ("run.sh", "#!/bin/sh\nyq -i '.model.external_cuda_graph = true' a.yaml\n", "a command names"),
+    "code in a script": ("run.sh", "python - <<E\nx = config['external_cuda_graph']\nE\n", "a list or code names"),
+    "code without a suffix": ("bin/run", "import yaml\nx = c.get('external_cuda_graph', 0)\n", "a list or code names"),
+    "a test": ("bin/run", 'import yaml\nif "external_cuda_graph" in c: pass\n', "a list or code names"),
+    "a notebook": ("a.ipynb", '{"source": ["",\n "x = config.external_cuda_graph"]}\n', "a notebook names"),
+    "a subscript": ("a.ipynb", '{"source": ["",\n "x = c[\\"external_cuda_graph\\"]"]}\n', "a list or code names"),
+    "a template": ("a.j2", "# graphs\ngraphs: {{ model.external_cuda_graph }}\n", "a template names"),
+    "an interpolation": ("b.yaml", "log:\n  graphs: ${model.external_cuda_graph}\n", "a template names"),
+    "other code": ("main.rs", 'fn main() {\n    config["external_cuda_graph"]; }\n', "a list or code names"),
+}
+"""Files that read a key on line 2."""
+NO_READERS = {
+    "a configuration": ("a.json", '{"external_cuda_graph": true, "cuda_graph_scope": ["attn"]}\n'),
+    "a block": ("b.yaml", "other:\n  cuda_graph_scope:\n    - attn\n"),
+    "a template that sets it": ("a.yaml.j2", "external_cuda_graph: {{ graphs }}\n"),
+    "prose": ("README.md", "`config['external_cuda_graph']`\n"),
+    "a comment": ("run.sh", "# sed external_cuda_graph\ntrue  # config['external_cuda_graph']\n"),
+    "another key": ("keys.json", '["my_external_cuda_graph"]\n'),
+    "a note": ("notes.txt", "The external_cuda_graph of this model is on.\n"),
 }
 PARTS = {
     "a name made of two": 'value = getattr(config, "enable_" + "cuda_graph")\n',
@@ -56,6 +102,9 @@ OTHERS = {
     "an attribute that is set": 'config.model.cuda_graph_scope = ["attn"]\n',
     "a pair of a name and a value": 'for name, no in (("external_cuda_graph", 0),):\n    setattr(cfg, name, no)\n',
     "a dict that is made": 'config = {"cuda_graph_scope": ["attn"]}\n',
+    "a dict of keywords": "config = dict(external_cuda_graph=True)\n",
+    "an argument of a command line": 'ARGS = ["--external-cuda-graph"]\n',
+    "a message": 'print("the external_cuda_graph of the model")\n',
     "a docstring": '"""Reads config["cuda_graph_scope"]."""\n',
     "a new name": 'scope = config["cuda_graph_modules"]\n',
     "another key": 'scope = config["my_cuda_graph_scope"]\n',
@@ -81,6 +130,36 @@ def test_a_key_that_code_reads_by_name_is_no_safe_fix(project: Path, cgmigrate, 
     )
     assert f"by its name (src/setup.py:{line}), and has to change together with it" in result.stdout
     assert cgmigrate("fix", "--unsafe-fixes", "configs/a.yaml").exit_code == 0
+    assert "cuda_graph_impl: transformer_engine" in path.read_text()
+
+
+@pytest.mark.parametrize("code", OTHER_LINES.values(), ids=OTHER_LINES)
+def test_a_key_that_code_reads_in_another_spelling_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    write(project / "run.py", code)
+    checkout(project)
+    assert "`external_cuda_graph` by its name (run.py:" in cgmigrate("fix", "a.yaml").stdout
+    assert path.read_text() == LEGACY
+
+
+@pytest.mark.parametrize(("name", "text", "what"), TEXTS.values(), ids=TEXTS)
+def test_a_key_that_another_file_reads_is_no_safe_fix(
+    project: Path, cgmigrate, name: str, text: str, what: str
+) -> None:
+    path = write(project / "configs/a.yaml", LEGACY)
+    write(project / name, text)
+    checkout(project)
+    stdout = " ".join(cgmigrate("fix", ".").stdout.split())
+    assert f"{what} `external_cuda_graph` ({name}:2), and has to change together with it" in stdout
+    assert path.read_text() == LEGACY
+
+
+@pytest.mark.parametrize(("name", "text"), NO_READERS.values(), ids=NO_READERS)
+def test_other_files_leave_a_fix_safe(project: Path, cgmigrate, name: str, text: str) -> None:
+    path = write(project / "configs/a.yaml", LEGACY)
+    write(project / name, text)
+    checkout(project)
+    cgmigrate("fix", "configs")
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
 
 

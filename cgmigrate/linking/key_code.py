@@ -1,0 +1,37 @@
+"""What a file does with the keys of mappings: which it reads by name, sets, copies, or declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.python.key_copies import KeyCopier, KeyType
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReader:
+    """Code that reads a key by its name. ``unread`` says why the code is not known; then it may read the key."""
+
+    place: str
+    unread: str = ""
+    what: str = "code"
+    """What reads the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCode:
+    """What a file does with the keys of mappings."""
+
+    path: str
+    reads: Sequence[tuple[str, KeyReader, int]] = ()
+    """Each old name that it reads, of a file that is not read those in its text, with the id of the node or 0."""
+    copiers: Sequence[KeyCopier] = ()
+    types: Sequence[KeyType] = ()
+    sets: Sequence[tuple[str, KeyReader]] = ()
+    """Each old name that it sets in a mapping which is merged with another one."""
+
+    def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
+        """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""
+        known = {id(node) for one in copiers for node in one.nodes()}
+        known |= {id(field) for one in self.types for field in one.fields}
+        return {name for name, _, node in self.reads if node not in known}
