@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,7 +40,7 @@ def start(
 
         with command_errors():
             run.baseline = baseline_of(run, baseline)
-    _check_codes(run, selection)
+    _check_codes(run)
     # With fix, stdout carries the rewritten text.
     return run, Output(run, reporting, to_stderr=run.options.stdin is not None and run.options.rewrite)
 
@@ -114,28 +114,17 @@ def _stdin(selection: Selection) -> tuple[str, bytes] | None:
     return name, sys.stdin.buffer.read()
 
 
-def _check_codes(run: Run, selection: Selection) -> None:
-    """Refuse a code that selects no rule, since it would turn a gate off unnoticed. Raises click.UsageError."""
-    for code in run.options.select + run.options.ignore:
-        with command_errors():
-            known = any(
-                rule.startswith(code)
-                for folders in _rule_folders(run, selection)
-                for rule in run.rules(replace(run.options, rule_folders=folders))
-            )
-        if not known:
-            raise click.UsageError(f"no rule's code begins with {code} (`cgmigrate rules` lists them)")
+def _check_codes(run: Run) -> None:
+    """Refuse a code that selects no rule. Raises click.UsageError."""
+    if not run.options.select + run.options.ignore:
+        return
+    from cgmigrate.lint.codes import UnknownCodeError, check_codes
 
-
-def _rule_folders(run: Run, selection: Selection) -> Iterator[tuple[str, ...]]:
-    """Yield the rule folders of the working directory's configuration, then those of the paths' configurations."""
-    assert run.configurations is not None
-    yield run.configurations.for_run().extend_rules + selection.rule_folders
-    names = (run.options.stdin[0],) if run.options.stdin else selection.paths
-    around = {name if os.path.isdir(name) else os.path.dirname(name) for name in names}
-    for folder in sorted(map(os.path.abspath, around)):
-        if own := run.configurations.for_folder(folder).extend_rules:
-            yield own + selection.rule_folders
+    with command_errors():
+        try:
+            check_codes(run)
+        except UnknownCodeError as error:
+            raise click.UsageError(str(error)) from error
 
 
 class Handled(NamedTuple):
