@@ -29,7 +29,9 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
 
 def _concerns(name: str, site: Site, catalogue: Catalogue) -> bool:
     """Whether it matters whose a setting is: other systems have settings with the names of the capture model."""
-    return name in catalogue.deprecated or (site.origin is None and name in catalogue.captures)
+    # In a script, only the deprecated names are a reason to ask: programs of other systems have flags of their own.
+    is_data = site.origin is None and site.programs is None
+    return name in catalogue.deprecated or (is_data and name in catalogue.captures)
 
 
 def _message(site: Site, key: str, *, is_common: bool) -> str:

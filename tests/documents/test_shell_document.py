@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +11,7 @@ import pytest
 from click.testing import Result
 
 from tests.support.paths import ROOT
+from tests.support.shell_judges import is_valid, recorded, without_settings
 
 Run = Callable[..., Result]
 
@@ -91,6 +90,30 @@ FORMS = {
         'if [ -n "${A:-}" ]; then\n  G="--cuda-graph-impl local"\nelse\n'
         '  G="--cuda-graph-impl none"\nfi\ntorchrun pretrain_gpt.py $G --num-query-groups 8\n',
     ),
+    "flags that are appended one by one": (
+        'P=${P:-}\nP+=" --mtp-num-layers 1"\nP+=" --external-cuda-graph"\nP+=" --cuda-graph-scope attn"\n'
+        'if [ -n "${A:-}" ]; then\n  P+=" --bf16"\nfi\nCMD="python pretrain_gpt.py ${P}"\necho "${CMD}"\neval ${CMD}\n',
+        'P=${P:-}\nP+=" --mtp-num-layers 1"\nP+=" --cuda-graph-impl transformer_engine"\n'
+        'P+=" --cuda-graph-modules attn"\n'
+        'if [ -n "${A:-}" ]; then\n  P+=" --bf16"\nfi\nCMD="python pretrain_gpt.py ${P}"\necho "${CMD}"\neval ${CMD}\n',
+    ),
+    "a command that branches make": (
+        'P="--cuda-graph-impl local"\nP+=" --cuda-graph-scope full"\nif [ -n "${A:-}" ]; then\n'
+        '  CMD="python a.py $P"\nelse\n  CMD="python pretrain_gpt.py $P"\nfi\neval $CMD\n',
+        'P="--cuda-graph-impl local"\nP+=" "\nif [ -n "${A:-}" ]; then\n'
+        '  CMD="python a.py $P"\nelse\n  CMD="python pretrain_gpt.py $P"\nfi\neval $CMD\n',
+    ),
+    "cases": (
+        'A=()\ncase "${GRAPHS:-0}" in\n  1)\n    A+=(\n      --cuda-graph-impl local\n      --cuda-graph-scope full\n'
+        "    )\n    ;;\n  *) A+=(--external-cuda-graph) ;;\nesac\ntorchrun pretrain_gpt.py ${A[@]}\n",
+        'A=()\ncase "${GRAPHS:-0}" in\n  1)\n    A+=(\n      --cuda-graph-impl local\n'
+        "    )\n    ;;\n  *) A+=(--cuda-graph-impl transformer_engine) ;;\nesac\ntorchrun pretrain_gpt.py ${A[@]}\n",
+    ),
+    "an array that another file uses": (
+        "MISC=(\n  --cuda-graph-impl local\n  --cuda-graph-scope full_iteration\n  --te-rng-tracker\n)\n"
+        "python pretrain_gpt.py --bf16\n",
+        "MISC=(\n  --cuda-graph-impl full_iteration\n  --te-rng-tracker\n)\npython pretrain_gpt.py --bf16\n",
+    ),
     "a scope that becomes two flags": (
         "torchrun pretrain_gpt.py \\\n  --cuda-graph-impl local \\\n  --cuda-graph-scope attn "
         "full_iteration_inference \\\n  --bf16\n",
@@ -110,6 +133,14 @@ FORMS = {
 }
 
 STAY = {
+    "a trainer with values of its own": (
+        "A=(\n  --robot-type a\n  --cuda-graph-impl local\n  --cuda-graph-scope full_iteration\n)\n"
+        "torchrun train.py ${A[@]}\n"
+    ),
+    "a value of a fork": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope per_microbatch\n",
+    "a line of a string that is turned off": (
+        'A=" \\\n  #--cuda-graph-scope attn \\\n  --bf16"\npython pretrain_gpt.py $A\n'
+    ),
     "a comment": "# torchrun pretrain_gpt.py --cuda-graph-scope full\n",
     "Megatron-Bridge's harness": "python run.py --cuda_graph_impl local --cuda_graph_scope attn,mlp\n",
     "a server with a flag of its own": "python -m sglang.launch_server --model-path a --enable-cuda-graph\n",
@@ -133,40 +164,15 @@ STAY = {
     "an option of the script": 'case "$1" in\n  --cuda-graph-scope) SCOPE="$2" ;;\nesac\n',
     "a newer command": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-modules attn\n",
 }
-SILENT = {"a comment", "Megatron-Bridge's harness", "a message", "an option of the script", "a newer command"}
-
-
-def recorded(script: str) -> list[list[str]]:
-    """The words of each command of a script that starts a program, as a real bash expands them."""
-    bash = shutil.which("bash")
-    assert bash
-    names = ("torchrun", "python", "srun", "sbatch")
-    report = 'for word in "$@"; do printf "%s\\0" "$word"; done >&3; printf "\\n\\0" >&3'
-    shims = "".join(f'{name}() {{ set -- {name} "$@"; {report}; }}; export -f {name}; ' for name in names)
-    code = f"exec 3>&1 1>/dev/null; {shims}\n{script}"
-    done = subprocess.run([bash], input=code.encode(), capture_output=True, check=False, timeout=20)
-    commands: list[list[str]] = [[]]
-    for word in done.stdout.decode().split("\0")[:-1]:
-        if word == "\n":
-            commands.append([])
-        else:
-            commands[-1].append(word)
-    return commands[:-1]
-
-
-def without_settings(words: list[str]) -> list[str]:
-    """Words without the flags of settings and their values."""
-    flag = re.compile(r"--(?:inference-)?(?:cuda-graph-(?:scope|impl|modules)|(?:enable|external)-cuda-graph)(?:=.*)?")
-    kept, inside = [], False
-    for word in words:
-        inside = bool(flag.fullmatch(word)) or (inside and not word.startswith("-"))
-        if not inside:
-            kept.append(word)
-    return kept
-
-
-def is_valid(script: str) -> bool:
-    return subprocess.run(["bash", "-n"], input=script.encode(), capture_output=True, check=False).returncode == 0
+SILENT = {
+    "a trainer with values of its own",
+    "a line of a string that is turned off",
+    "a comment",
+    "Megatron-Bridge's harness",
+    "a message",
+    "an option of the script",
+    "a newer command",
+}
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)

@@ -64,7 +64,7 @@ class ShellDocument(TextDocument):
         self._names = self._appearances()
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
-        self._lines: list[CommandLine] = command_lines(self._fragments)
+        self._lines: list[CommandLine] = command_lines(self._fragments, reader.plain_variables)
         self._read()
 
     # --- reading ------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class ShellDocument(TextDocument):
             Span(min(use.span.start for use in written), max(use.span.end for use in written)),
             written,
             flags=True,
-            neighbours=line.options,
+            neighbours=line.possible,
             blocked_by=self._blocked_by(line, written),
             overrides=is_part or not names & _IMPLEMENTATIONS,
             linked=tuple(sorted(line.linked)),
@@ -130,7 +130,7 @@ class ShellDocument(TextDocument):
         node = self._tree.at(appearance.span)
         kinds = _kinds_around(node)
         match = pattern_in_text(self.catalogue).match(self.text, self._override_start(start))
-        if "comment" in kinds or (self._is_arguments and self._is_in_comment(start)):
+        if "comment" in kinds or self._is_disabled(start):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         elif match is None or not match.start() <= start < match.end():
             owner = HARNESS if appearance.key.startswith("--") else OWN_OPTION
@@ -156,8 +156,10 @@ class ShellDocument(TextDocument):
             Problem(kind, Span(*match.span()), f"`{name}` {message}", advice=by_hand(name, self.catalogue))
         )
 
-    def _is_in_comment(self, offset: int) -> bool:
-        return self.text[self.text.rfind("\n", 0, offset) + 1 : offset].lstrip().startswith("#")
+    def _is_disabled(self, offset: int) -> bool:
+        """Whether a name is in a line of a string or file of arguments that somebody turned off with a ``#``."""
+        before = self.text[self.text.rfind("\n", 0, offset) + 1 : offset].lstrip()
+        return before.startswith("#") if self._is_arguments else before.endswith("#")
 
     def _is_text(self, node: Node | None) -> bool:
         """Whether a place is among the words of a command that prints or searches text and writes no file."""
@@ -206,8 +208,9 @@ class ShellDocument(TextDocument):
         line = self._lines[index]
         if section:
             return Missing.UNKNOWN
-        value = line.options.get(keys[-1], Missing.ABSENT)
-        return Missing.UNKNOWN if value is Missing.ABSENT and (line.is_open or line.linked) else value
+        if keys[-1] in line.options:
+            return line.options[keys[-1]]
+        return Missing.UNKNOWN if line.is_open or line.linked or keys[-1] in line.possible else Missing.ABSENT
 
     # --- writing --------------------------------------------------------------------------------------
 

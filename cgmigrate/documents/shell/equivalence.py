@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _BLANKS = re.compile(r"(?:\\\r?\n|\s)+")
+_CONTINUED = re.compile(r"\\\r?\n")
+_EMPTY = re.compile(r"[ \t]*[\r\n]\s*")
+_SPACES = re.compile(r"[ \t]+")
 
 
 def same_apart_from_flags(before: ShellTree, flags: Sequence[Span], after: ShellTree, rest: Sequence[Span]) -> bool:
@@ -23,9 +26,17 @@ def same_apart_from_flags(before: ShellTree, flags: Sequence[Span], after: Shell
     for left, right in zip(one, other, strict=True):
         if before.written(left) == after.written(right):
             continue
+        if _lines(left, before, flags) == _lines(right, after, rest):
+            continue
         if list(_leaves(left, before, flags)) != list(_leaves(right, after, rest)):
             return False
     return True
+
+
+def _lines(node: Node, tree: ShellTree, flags: Sequence[Span]) -> str:
+    """Return the text of a node without flags, continued lines as one line, and without empty lines."""
+    text = _CONTINUED.sub(" ", _without(tree.text, tree.span(node), flags))
+    return _SPACES.sub(" ", _EMPTY.sub("\n", text))
 
 
 def _leaves(node: Node, tree: ShellTree, flags: Sequence[Span]) -> Iterator[tuple[str, str]]:
@@ -37,7 +48,7 @@ def _leaves(node: Node, tree: ShellTree, flags: Sequence[Span]) -> Iterator[tupl
         if node.type == "comment" or any(flag.start <= span.start and span.end <= flag.end for flag in flags):
             continue
         if node.type in ("raw_string", "string_content") or not node.child_count:
-            if text := _without(tree.text, span, flags):
+            if text := _BLANKS.sub(" ", _without(tree.text, span, flags)).strip():
                 yield node.type, text
         else:
             stack += reversed(node.children)
@@ -50,4 +61,4 @@ def _without(text: str, span: Span, flags: Sequence[Span]) -> str:
             pieces.append(text[start : flag.start])
             start = flag.end
     pieces.append(text[start : max(start, span.end)])
-    return _BLANKS.sub(" ", " ".join(pieces)).strip()
+    return " ".join(pieces)

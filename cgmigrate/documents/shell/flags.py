@@ -159,6 +159,8 @@ def written(setting: Setting, value: object) -> list[str] | None:
 
 def same_options(options: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Return the options of several command lines; one that differs has a value that is not known."""
+    if len(options) == 1:
+        return dict(options[0])
     result: dict[str, object] = {}
     for name in dict.fromkeys(name for one in options for name in one):
         values = [one.get(name, Undecided(name, "not on every command line")) for one in options]

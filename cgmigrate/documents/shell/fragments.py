@@ -106,7 +106,7 @@ _EXPANDED = re.compile(r"\$\{?(\w+)", re.ASCII)
 class _Part:
     """A command or assignment before it is read: the variables that it sets and expands."""
 
-    __slots__ = ("expands", "has_setting", "node", "variable")
+    __slots__ = ("expands", "has_setting", "is_plain", "node", "variable")
 
     def __init__(self, node: Node, tree: ShellTree, starts: Sequence[int]) -> None:
         self.node = node
@@ -115,6 +115,8 @@ class _Part:
         self.expands = set(_EXPANDED.findall(text)) if "$" in text else frozenset[str]()
         is_assignment = node.type != "command"
         self.variable = text.partition("=")[0].rstrip("+") if is_assignment else " "
+        self.is_plain = is_assignment and not self.expands and "--" not in text
+        """Whether it is an assignment of a value that contains no flag."""
         self.has_setting = bisect_left(starts, span.start) < bisect_left(starts, span.end)
 
 
@@ -123,6 +125,8 @@ class FragmentReader:
 
     def __init__(self, tree: ShellTree, catalogue: Catalogue) -> None:
         self.tree, self.text, self.catalogue = tree, tree.text, catalogue
+        self.plain_variables: set[str] = set()
+        """Variables that never contain a flag; their assignments are no fragments."""
 
     def fragments(self, starts: Sequence[int]) -> list[Fragment]:
         """Return the fragments that share a command with a setting, in the order of the text.
@@ -145,6 +149,9 @@ class FragmentReader:
             new = [part for part in rest if not names.isdisjoint(part.expands)]
             rest = [part for part in rest if names.isdisjoint(part.expands)]
             chosen += new
+        self.plain_variables = {part.variable for part in rest if part.is_plain}
+        self.plain_variables -= {part.variable for part in (*chosen, *rest) if not part.is_plain}
+        rest = [part for part in rest if part.variable not in self.plain_variables]
         new = chosen
         while new:
             beside = {name for part in new for name in part.expands}

@@ -8,7 +8,7 @@ the script's own arguments, may have further flags.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.shell.flags import same_options
@@ -20,10 +20,19 @@ _MOST_PARTS = 256
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A fragment that a command gets, and whether it always does."""
+    """A fragment that a command gets, and the assignments that have to run for that, each by where it begins.
+
+    One that must not run, since it would replace the fragment, is the complement of that number.
+    """
 
     fragment: Fragment
-    certain: bool
+    conditions: frozenset[int] = frozenset()
+
+    def may_come_with(self, other: Part) -> bool:
+        """Return whether a command may get both."""
+        if any(~condition in other.conditions for condition in self.conditions):
+            return False
+        return not exclude_each_other(self.fragment.path, other.fragment.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +42,10 @@ class Words:
     parts: tuple[Part, ...] = ()
     is_open: bool = False
 
-    def perhaps(self) -> Words:
-        """Return the same words, none of which is certain."""
-        return Words(tuple(Part(part.fragment, False) for part in self.parts), self.is_open)
+    def only_if(self, condition: int) -> Words:
+        """Return the same words under one more condition."""
+        parts = (Part(part.fragment, part.conditions | {condition}) for part in self.parts)
+        return Words(tuple(parts), self.is_open)
 
     def __add__(self, other: Words) -> Words:
         return Words((*self.parts, *other.parts)[:_MOST_PARTS], self.is_open or other.is_open)
@@ -45,24 +55,26 @@ class Words:
 class CommandLine:
     """Fragments with settings that always come together; they are one object.
 
-    ``options`` are those of the whole commands that get them. ``linked`` are others that a command may get as well.
+    ``options`` are those that each command has that gets them, and ``possible`` all that one may have. ``linked`` are
+    others that a command may get as well.
     """
 
     fragments: list[Fragment]
     options: dict[str, object]
+    possible: dict[str, object]
     is_open: bool
     programs: tuple[str, ...]
     linked: set[int] = field(default_factory=set)
 
 
-def command_lines(fragments: Sequence[Fragment]) -> list[CommandLine]:
-    """Return the objects of a script, in the order of its text."""
-    return _Assembly(fragments).command_lines()
+def command_lines(fragments: Sequence[Fragment], plain_variables: Collection[str]) -> list[CommandLine]:
+    """Return the objects of a script, in the order of its text; ``plain_variables`` contain no flags."""
+    return _Assembly(fragments, plain_variables).command_lines()
 
 
 class _Assembly:
-    def __init__(self, fragments: Sequence[Fragment]) -> None:
-        self.fragments = fragments
+    def __init__(self, fragments: Sequence[Fragment], plain_variables: Collection[str]) -> None:
+        self.fragments, self.plain_variables = fragments, plain_variables
         self.assigned: defaultdict[str, list[Fragment]] = defaultdict(list)
         for fragment in fragments:
             if fragment.variable:
@@ -71,38 +83,19 @@ class _Assembly:
 
     def command_lines(self) -> list[CommandLine]:
         consumers = self._consumers()
-        by_fragment: defaultdict[Fragment, list[tuple[int, bool]]] = defaultdict(list)
+        places: defaultdict[Fragment, list[tuple[int, frozenset[int]]]] = defaultdict(list)
         for number, words in enumerate(consumers):
             for part in words.parts:
                 if part.fragment.flags:
-                    by_fragment[part.fragment].append((number, part.certain))
-        groups: dict[object, list[Fragment]] = {}
+                    places[part.fragment].append((number, part.conditions))
+        groups: defaultdict[frozenset[tuple[int, frozenset[int]]], list[Fragment]] = defaultdict(list)
         for fragment in self.fragments:
             if fragment.flags:
-                uses = by_fragment[fragment]
-                numbers = tuple(number for number, _ in uses)
-                together = bool(uses) and all(certain for _, certain in uses) and len(set(numbers)) == len(numbers)
-                groups.setdefault(numbers if together else fragment, []).append(fragment)
-        result = []
-        for members in groups.values():
-            numbers = tuple(dict.fromkeys(number for number, _ in by_fragment[members[0]]))
-            result.append(self._command_line(members, [consumers[number] for number in numbers]))
+                # Fragments in the same commands under the same conditions always come together.
+                groups[frozenset(places[fragment])].append(fragment)
+        result = [_command_line(members, at, consumers) for at, members in groups.items()]
         _link(result, consumers)
         return result
-
-    def _command_line(self, members: list[Fragment], consumers: Sequence[Words]) -> CommandLine:
-        first = consumers[0] if consumers else None
-        if first is not None:
-            order = [part.fragment for part in first.parts]
-            members.sort(key=order.index)
-        options = [_options(words) for words in consumers] or [members[0].options]
-        programs = [part.fragment.program for words in consumers for part in words.parts]
-        return CommandLine(
-            members,
-            same_options(options),
-            first is None or any(words.is_open for words in consumers),
-            tuple(dict.fromkeys(filter(None, programs))),
-        )
 
     def _consumers(self) -> list[Words]:
         """Return the words of each command, and of each variable that no command of the script expands."""
@@ -124,15 +117,15 @@ class _Assembly:
         for word in fragment.words:
             if word.text is None and word.variable in self.assigned:
                 result += self._value(word.variable, fragment.start, fragment.path)
-            elif word.text is None and not after_option:
+            elif word.text is None and not after_option and word.variable not in self.plain_variables:
                 result += Words((), True)
             after_option = word.text is not None and word.text.startswith("-")
-        own = Part(fragment, True)
+        own = Part(fragment)
         return Words((own, *result.parts) if not result.parts else self._in_order(fragment, result), result.is_open)
 
     def _in_order(self, fragment: Fragment, expanded: Words) -> tuple[Part, ...]:
         """Return the parts of a fragment: those that its variables expand to before or behind its own flags."""
-        own = Part(fragment, True)
+        own = Part(fragment)
         if not fragment.flags:
             return (own, *expanded.parts)
         first = fragment.flags[0].first
@@ -157,18 +150,39 @@ class _Assembly:
             own = self._expanded(fragment)
             certain = is_certain(fragment.path, path)
             if fragment.appends:
-                words = words + (own if certain else own.perhaps())
+                words = words + (own if certain else own.only_if(fragment.start))
             else:
-                words = own if certain else words.perhaps() + own.perhaps()
+                # Where the assignment does not run, the variable keeps what it had.
+                kept = words.only_if(~fragment.start)
+                words = own if certain else kept + own.only_if(fragment.start)
         self.known[key] = words
         return words
 
 
-def _options(words: Words) -> dict[str, object]:
+def _command_line(
+    members: list[Fragment], places: Iterable[tuple[int, frozenset[int]]], consumers: Sequence[Words]
+) -> CommandLine:
+    """Return the object of fragments that come together at some places: commands, each with its conditions."""
+    at = sorted(places, key=lambda place: (place[0], sorted(place[1])))
+    commands = [consumers[number] for number in dict.fromkeys(number for number, _ in at)]
+    order = [part.fragment for part in commands[0].parts]
+    members.sort(key=order.index)
+    options = [_options(part for part in consumers[number].parts if part.conditions <= known) for number, known in at]
+    parts = [part for words in commands for part in words.parts]
+    programs = filter(None, (part.fragment.program for part in parts))
+    return CommandLine(
+        members,
+        same_options(options),
+        _options(parts),
+        any(words.is_open for words in commands),
+        tuple(dict.fromkeys(programs)),
+    )
+
+
+def _options(parts: Iterable[Part]) -> dict[str, object]:
     options: dict[str, object] = {}
-    for part in words.parts:
-        if part.certain:
-            options |= part.fragment.options
+    for part in parts:
+        options |= part.fragment.options
     return options
 
 
@@ -176,9 +190,10 @@ def _link(lines: Sequence[CommandLine], consumers: Iterable[Words]) -> None:
     """Link the objects of which one command may get several."""
     number_of = {fragment: number for number, line in enumerate(lines) for fragment in line.fragments}
     for words in consumers:
-        parts = list({number_of[part.fragment]: part.fragment for part in words.parts if part.fragment.flags}.items())
-        for at, (one, fragment) in enumerate(parts):
-            for other, beside in parts[at + 1 :]:
-                if not exclude_each_other(fragment.path, beside.path):
-                    lines[one].linked.add(other)
-                    lines[other].linked.add(one)
+        parts = [part for part in words.parts if part.fragment.flags]
+        for at, one in enumerate(parts):
+            for other in parts[at + 1 :]:
+                left, right = number_of[one.fragment], number_of[other.fragment]
+                if left != right and one.may_come_with(other):
+                    lines[left].linked.add(right)
+                    lines[right].linked.add(left)

@@ -50,6 +50,8 @@ class ShellTree:
 
     def span(self, node: Node) -> Span:
         """Return where a node is."""
+        if not self._ends:
+            return Span(node.start_byte, node.end_byte)
         return Span(self.offset(node.start_byte), self.offset(node.end_byte))
 
     def written(self, node: Node) -> str:
