@@ -65,6 +65,20 @@ def test_a_recipe_of_megatron_bridge_has_four_sections(document: Document, name:
     assert around(document).get(name) == value
 
 
+@pytest.mark.parametrize("document", [YamlDocument(RECIPE), PythonDocument(PYTHON)], ids=["yaml", "python"])
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("check_for_nan_in_loss", "rerun_state_machine.check_for_nan_in_loss"),
+        ("use_te_rng_tracker", "model.use_te_rng_tracker"),
+        ("cuda_graph_impl", "cuda_graph_impl"),
+        ("no_setting", "no_setting"),
+    ],
+)
+def test_messages_name_a_setting_around_a_site_from_the_top(document: Document, name: str, key: str) -> None:
+    assert around(document).key(name) == key
+
+
 @pytest.mark.parametrize(
     ("old", "new", "name", "value"),
     [

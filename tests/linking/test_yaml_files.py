@@ -40,6 +40,15 @@ def test_a_word_matches_the_files_whose_paths_end_in_it(tmp_path: Path, word: st
     assert yaml_files(tmp_path).matching(word) == {str(tmp_path.resolve() / name) for name in expected}
 
 
+def test_a_group_from_the_root_is_below_a_folder_of_the_checkout(tmp_path: Path) -> None:
+    write(tmp_path / "policy/base.yaml", BASE)
+    main = write(tmp_path / "checkout/conf/run.yaml", "defaults:\n- /policy: base\n- _self_\n" + BASE)
+    (tmp_path / "checkout/.git").mkdir()
+    assert yaml_files(tmp_path / "checkout").may_name(str(main.resolve())) == set()
+    inside = write(tmp_path / "checkout/policy/base.yaml", BASE)
+    assert yaml_files(tmp_path / "checkout").may_name(str(main.resolve())) == {str(inside.resolve())}
+
+
 def test_a_composition_with_unclear_references_is_refused(tmp_path: Path) -> None:
     """Loaders differ in which of two keys of one name is in effect."""
     write(tmp_path / "base.yaml", BASE)

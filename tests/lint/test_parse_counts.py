@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +82,17 @@ def test_readers_of_keys_do_not_make_a_second_plan(
 
 def test_a_file_without_a_fix_is_parsed_once(project: Path, cgmigrate, counts: Counter[str]) -> None:
     write(project / "a.yaml", "model:\n  num_layers: 2\n  cuda_graph_impl: local\n")
+    cgmigrate("check", "a.yaml")
+    assert counts == {"yaml": 1, "plans": 1}
+
+
+def test_what_is_merged_over_a_file_without_a_fix_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cgmigrate, counts: Counter[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("a.yaml", "model:\n  num_layers: 2\n  cuda_graph_impl: local\n")
+    write("child.yaml", "defaults: a.yaml\nmodel:\n  cuda_graph_impl: none\n")
+    subprocess.run("git init -q . && git add .", shell=True, check=True)
     cgmigrate("check", "a.yaml")
     assert counts == {"yaml": 1, "plans": 1}
 
