@@ -321,7 +321,7 @@ class _Hydra:
     def compose(self, path: str) -> Composition:
         """Return the composition of a file as the primary configuration. Raises CompositionError."""
         self.overrides |= self.chosen
-        name = os.path.relpath(path, self.root).removesuffix(".yaml").removesuffix(".yml")
+        name = os.path.relpath(path, self.root)
         layers = self._layers(_Config(name, os.path.dirname(name), ""), path, ())
         if unused := [key for key in self.overrides if key not in self.used and not key.startswith("hydra/")]:
             raise NoEntryError(f"`override {unused[0]}` has no match in the defaults list")

@@ -87,6 +87,22 @@ def test_groups_are_not_in_a_folder_around_the_repository(tmp_path: Path) -> Non
     assert composition.unresolved
 
 
+def test_a_file_is_composed_and_not_one_of_its_name_with_another_suffix(tmp_path: Path) -> None:
+    main = write_experiment(tmp_path).rename(tmp_path / "experiments/run.yml")
+    write(tmp_path / "experiments/run.yaml", "other: 1\n")
+    (composition,) = compositions_of(str(main), yaml_files(tmp_path))
+    assert merged(composition) == {"experiments": {"policy": {"v": "base", "lr": 1}}}
+
+
+def test_files_of_a_key_that_is_not_known_are_merged_in_either_order(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / f"{name}.yaml", f"v: {name}\n")
+    main = write(tmp_path / "main.yaml", "files: [one.yaml, two.yaml]\nv: main\n")
+    compositions = compositions_of(str(main), yaml_files(tmp_path))
+    orders = [([Path(path).stem for path in one.paths], one.is_certain) for one in compositions]
+    assert orders == [(["one", "two", "main"], True), (["main", "two", "one"], False)]
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_defaults_list_is_composed_as_hydra_composes_it(data: st.DataObject) -> None:

@@ -359,6 +359,15 @@ def test_a_list_of_names_that_another_file_imports_is_not_followed(project: Path
     assert applied(project) == {"cuda_graph_impl": "transformer_engine"}
 
 
+def test_what_the_file_of_a_list_imports_itself_leaves_the_list_its_own(project: Path, cgmigrate) -> None:
+    code = "from math import *\n" + COPIES["a loop over a constant"].replace("transformer_config", "megatron_cfg")
+    write(project / "pkg/setup.py", code)
+    write(project / "conf/recipe.yaml", CAPTURED)
+    checkout(project)
+    assert cgmigrate("fix", ".").exit_code == 0
+    assert applied(project) == {"cuda_graph_impl": "transformer_engine"}
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cgmigrate.linking.key_readers import read_code
+from cgmigrate.megatron.catalogue import load
 from tests.support.files import write
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
@@ -303,6 +305,12 @@ def test_code_that_is_not_read_may_read_a_key(project: Path, cgmigrate, code: st
         rf"code that {why}.* may read or set `cuda_graph_scope` by its name \(src/setup.py:{line}\)", result.stdout
     )
     assert cgmigrate("fix", "--unsafe-fixes", "configs/a.yaml").exit_code == 0
+
+
+def test_code_that_cannot_be_opened_may_read_every_key(tmp_path: Path) -> None:
+    code = read_code(str(tmp_path / "gone.py"), None, load())
+    assert {name for name, _, _ in code.reads} == load().deprecated
+    assert {reader.unread for _, reader, _ in code.reads} == {"cannot be read (No such file or directory)"}
 
 
 def test_code_that_is_read_is_named_before_code_that_is_not(project: Path, cgmigrate) -> None:
