@@ -260,7 +260,7 @@ def _root_of(path: str, files: YamlFiles) -> str:
     groups = [
         (entry.group or entry.names[0]).lstrip("/")
         for entry in files.references(path).defaults
-        if (entry.group or entry.names[0]).startswith("/") and not (entry.group or "").startswith("/hydra/")
+        if (entry.group or entry.names[0]).startswith("/") and not entry.group.startswith("/hydra/")
     ]
     nearest = folder = os.path.dirname(path)
     while groups:

@@ -217,7 +217,8 @@ class YamlFiles:
 
         ``folder`` is where the word is written: then only those below the folder that the word begins with.
         """
-        below = os.path.realpath(os.path.join(folder, word.partition("${")[0], ".")) if folder else ""
+        beginning = os.path.dirname(word.partition("${")[0])
+        below = os.path.realpath(os.path.join(folder, beginning)) if folder else ""
         parts = [part for part in re.sub(r"\.ya?ml$", "", word).split("/") if part not in ("", ".", "..")]
         plain = "/".join(parts)
         pattern = "".join(

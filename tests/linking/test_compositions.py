@@ -94,6 +94,17 @@ def test_a_file_is_composed_and_not_one_of_its_name_with_another_suffix(tmp_path
     assert merged(composition) == {"experiments": {"policy": {"v": "base", "lr": 1}}}
 
 
+def test_a_group_above_has_no_package(tmp_path: Path) -> None:
+    """Hydra puts the content below empty names, which nobody means."""
+    main = write_experiment(tmp_path / "conf")
+    main.write_text("defaults:\n- ../policy: base\n- _self_\n")
+    assert composed_by_hydra(tmp_path / "conf", "experiments/run") == {
+        "experiments": {"": {"": {"": {"policy": {"v": "base"}}}}}
+    }
+    with pytest.raises(CompositionError, match="no package"):
+        compositions_of(str(main), yaml_files(tmp_path))
+
+
 def test_files_of_a_key_that_is_not_known_are_merged_in_either_order(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write(tmp_path / f"{name}.yaml", f"v: {name}\n")

@@ -29,6 +29,13 @@ def test_a_group_with_a_package_is_merged_where_the_package_says(project: Path) 
     assert set(after) in ({"graphs__fast", "config"}, set())
 
 
+def test_a_file_whose_name_an_interpolation_begins_is_not_rewritten_alone(project: Path) -> None:
+    base = "megatron_cfg:\n  num_layers: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
+    child = "defaults: {}\nmegatron_cfg:\n  num_layers: 4\n  cuda_graph_impl: transformer_engine\n"
+    assert set(fixed(project / "conf", base_7b=base, child=child.format("other.yaml"))) == {"base_7b"}
+    assert fixed(project / "conf", base_7b=base, child=child.format("base_${oc.env:SIZE}.yaml")) == {}
+
+
 def test_an_option_that_no_defaults_list_names_belongs_to_the_set(project: Path) -> None:
     main = "defaults:\n- policy: base\n- _self_\n"
     fast = "# @package _global_\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: ${oc.env:SCOPE,mlp}\n"

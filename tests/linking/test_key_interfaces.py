@@ -44,6 +44,14 @@ def apply(config, model_cfg):
         if value is not None:
             setattr(model_cfg, key, value)
 """,
+    "a function of the mapping": f"""
+def copy(mcfg, model_cfg):
+    for k in {NAMES}:
+        if k in mcfg:
+            setattr(model_cfg, k, mcfg[k])
+def apply(config, model_cfg):
+    copy(config["transformer_config"], model_cfg)
+""",
     "NeMo-RL's knobs": """
 def apply(config, model_cfg):
     _opt_knobs = [
@@ -281,6 +289,15 @@ def test_code_that_sets_a_setting_by_itself_makes_the_set_unsafe(
     assert f"code sets such a setting by itself ({name}:" in stdout and filled.read_text() == CAPTURED
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert "cuda_graph_impl" in filled.read_text() and '"cuda_graph_impl"' in setup.read_text()
+
+
+def test_code_outside_of_the_run_may_set_a_setting_too(project: Path, cgmigrate) -> None:
+    write(project / "pkg/setup.py", EXAMPLE)
+    write(project / "conf/recipe.yaml", CAPTURED)
+    write(project / "other/stop.py", SET_BY["on an object of that name"][1])
+    checkout(project)
+    stdout = " ".join(cgmigrate("fix", "pkg", "conf").stdout.split())
+    assert "code sets such a setting by itself (other/stop.py:2)" in stdout
 
 
 NOT_COPIED = {

@@ -89,6 +89,7 @@ PARTS = {
     "a prefix of keys": 'on = {k: v for k, v in config.items() if k.startswith("enable_")}\n',
     "a prefix of attributes": 'ks = [k for k in vars(config) if k.startswith(("moe_", "external"))]\n',
     "a suffix": 'graphs = [k for k in config if k.endswith("_graph")]\n',
+    "a suffix of one name": 'scopes = [k for k in config if k.endswith("scope")]\n',
     "a part": 'graphs = [k for k in config if "cuda_graph" in k]\n',
     "the attributes of an object": 'd = {k: v for k, v in c.__dict__.items() if k.startswith("cuda_graph_")}\n',
 }
@@ -96,6 +97,7 @@ NO_PARTS = {
     "a device": 'if "cuda" in device:\n    pass\n',
     "another prefix": 'rest = [k for k in config if k.startswith("moe_")]\n',
     "a message": 'print(f"enable_{x} is on, and cuda_graph too")\n',
+    "a device in a message": 'print(f"enable_{x} is on", "cuda" in device)\n',
     "a prefix that every name has": 'rest = [k for k in config if k.startswith("")]\n',
 }
 OTHERS = {

@@ -40,6 +40,26 @@ def test_a_word_matches_the_files_whose_paths_end_in_it(tmp_path: Path, word: st
     assert yaml_files(tmp_path).matching(word) == {str(tmp_path.resolve() / name) for name in expected}
 
 
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("${size}", {"conf/base-7b.yaml", "conf/model/base.yaml"}),
+        ("base-${size}.yaml", {"conf/base-7b.yaml"}),
+        ("./base-${size}", {"conf/base-7b.yaml"}),
+        ("model/${size}", {"conf/model/base.yaml"}),
+        ("../other/base-${size}", {"other/base-7b.yaml"}),
+        ("${folder}/base", {"conf/model/base.yaml"}),
+    ],
+)
+def test_an_interpolation_may_be_any_name_below_the_folder_that_is_written(
+    tmp_path: Path, word: str, expected: set[str]
+) -> None:
+    for name in ("conf/base-7b", "conf/model/base", "other/base-7b"):
+        write(tmp_path / f"{name}.yaml", BASE)
+    top = tmp_path.resolve()
+    assert yaml_files(tmp_path).named(word, str(top / "conf"), True) == {str(top / name) for name in expected}
+
+
 def test_a_group_from_the_root_is_below_a_folder_of_the_checkout(tmp_path: Path) -> None:
     write(tmp_path / "policy/base.yaml", BASE)
     main = write(tmp_path / "checkout/conf/run.yaml", "defaults:\n- /policy: base\n- _self_\n" + BASE)

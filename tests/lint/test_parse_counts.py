@@ -86,15 +86,24 @@ def test_a_file_without_a_fix_is_parsed_once(project: Path, cgmigrate, counts: C
     assert counts == {"yaml": 1, "plans": 1}
 
 
-def test_what_is_merged_over_a_file_without_a_fix_is_not_parsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cgmigrate, counts: Counter[str]
+@pytest.mark.parametrize(
+    ("text", "child", "parses"),
+    [
+        # Nothing in the file is rewritten.
+        ("model:\n  num_layers: 2\n  cuda_graph_impl: local\n", "model:\n  cuda_graph_impl: none\n", 1),
+        # The file that is merged over it has no setting.
+        (YAML, "lr: 1\n", 2),
+    ],
+)
+def test_what_is_merged_over_a_file_is_not_parsed_where_it_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cgmigrate, counts: Counter[str], text: str, child: str, parses: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write("a.yaml", "model:\n  num_layers: 2\n  cuda_graph_impl: local\n")
-    write("child.yaml", "defaults: a.yaml\nmodel:\n  cuda_graph_impl: none\n")
+    write("a.yaml", text)
+    write("child.yaml", "defaults: a.yaml\n" + child)
     subprocess.run("git init -q . && git add .", shell=True, check=True)
     cgmigrate("check", "a.yaml")
-    assert counts == {"yaml": 1, "plans": 1}
+    assert counts == {"yaml": parses, "plans": 1}
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -41,6 +41,7 @@ def reported(result) -> list[tuple[int, str]]:
         "m: {external_cuda_graph: true, cuda_graph_scope: attn}  # cgmigrate: ignore[CG102 CG106,]  \n",
         "m:\n  # cgmigrate: ignore[CG102]\n  external_cuda_graph: true\n",
         "m:\n  # cgmigrate: ignore[CG102]\n  # and more is to be said\n  external_cuda_graph: true\n",
+        "m:\n  # cgmigrate: ignore[CG102]\n  # why\n  # since when\n  external_cuda_graph: true\n",
         "m: {external_cuda_graph: true}  # cgmigrate: ignore[CG102]\n",
         "m:\n  external_cuda_graph:  # cgmigrate: ignore[CG102]\n    true\n",
         "m:\n  external_cuda_graph:\n    true  # cgmigrate: ignore[CG102]\n",

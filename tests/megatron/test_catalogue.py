@@ -127,6 +127,13 @@ def test_a_name_is_matched_whole_where_another_begins_with_it(tmp_path: Path) ->
     assert name is not None and name[0] == "cuda_graph_scope_of_ours"
 
 
+def test_older_names_are_those_of_older_names_too(tmp_path: Path) -> None:
+    backend = ENTRY.replace("shuffle_backend", "shuffle_engine").replace('"0.18"', '"0.19"')
+    engine = "summary: The engine that shuffles tokens\nkind: text\nowner: our_package.OurConfig\nsources: [ours]\n"
+    folder = write_entries(tmp_path, shuffle_kernels=ENTRY, shuffle_backend=backend, shuffle_engine=engine)
+    assert load([folder]).all_older_names("shuffle_engine") == ("shuffle_backend", "shuffle_kernels")
+
+
 def test_names_that_only_newer_releases_have(tmp_path: Path) -> None:
     """The split brought those of the capture model; a team's replacement is one in any release."""
     folder = write_entries(tmp_path, shuffle_kernels=ENTRY.replace('"0.18"', '"0.15"'))

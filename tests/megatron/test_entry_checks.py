@@ -66,6 +66,7 @@ def test_an_entry_without_a_mistake_is_accepted(tmp_path: Path, change: tuple[st
     [
         ("choice", "choices: [triton]\n", ":7: values: fused is not one of the choices of shuffle_backend (triton)"),
         ("number", "", ":7: values: fused is not a value of shuffle_backend, which is a number"),
+        ("number", "default: true\n", ":4: default: true is not a value of a number; write a number or null"),
         ("number", "default: many\n", ":4: default: many is not a value of a number; write a number or null"),
     ],
 )
