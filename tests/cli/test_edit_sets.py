@@ -125,6 +125,14 @@ def test_interactive_asks_once_and_shows_all_files(case: Case, answer: str) -> N
     assert case.text() == (case.after if answer == "y" else case.before)
 
 
+def test_sets_are_in_the_order_of_files_and_lines(project: Path) -> None:
+    write("base.yaml", BASE)
+    write("child.yaml", "defaults: base.yaml\n" + BASE.replace("policy", "teacher"))
+    shown = CliRunner().invoke(main, ["fix", "--interactive", "."], input="n\n" * 5).stdout
+    assert "(2/2)" in shown
+    assert shown.index("+++ b/base.yaml") < shown.index("+++ b/child.yaml")
+
+
 def test_group_writes_one_set(case: Case, cgmigrate: Command) -> None:
     case.write(**{"other.yaml": BASE})
     (name,) = {one["fix"]["id"] for one in findings(cgmigrate, ".") if one["path"] in case.before}

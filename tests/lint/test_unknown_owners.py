@@ -28,8 +28,12 @@ OTHERS = "DeepSpeed, TensorRT-LLM and others have a setting of this name, too"
             PythonDocument("import megatron\nfrom ours import make\nmake().enable_cuda_graph = True\n"),
             "`make()` is not known as Megatron's",
         ),
+        (
+            PythonDocument("import megatron\ndef f(engine):\n    engine.enable_cuda_graph = True if a else False\n"),
+            "`engine` is not known as Megatron's",
+        ),
     ],
-    ids=["a mapping", "an object", "a result"],
+    ids=["a mapping", "an object", "a result", "a conditional value"],
 )
 def test_the_receiver_is_named(document: Document, reason: str) -> None:
     result = examine(document, Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))
