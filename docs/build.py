@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from configuration_schema import schema
 from follow import follow
 from format_examples import with_examples
 
@@ -201,6 +202,7 @@ def files() -> dict[Path, str]:
     pages |= {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
     pages |= {path: path.read_text(encoding="utf-8") for path in MENTIONING if path.exists()}
     pages |= {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
+    pages[DOCS / "configuration.schema.json"] = schema((DOCS / "configuration.md").read_text(encoding="utf-8"))
     pages[FORMATS] = with_examples(FORMATS.read_text(encoding="utf-8"))
     return {path: _with_releases(text) for path, text in pages.items()}
 

@@ -31,6 +31,7 @@ ALL_FORMATS = (
     Format("github"),
     Format("gitlab"),
     Format("junit"),
+    Format("rdjson", edits=True),
     Format("markdown"),
 )
 """The formats. The first is the default."""

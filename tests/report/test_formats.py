@@ -564,6 +564,69 @@ def test_gitlab_is_an_empty_array_when_clean(project: Path, cgmigrate: Run) -> N
     assert cgmigrate("check", "--format", "gitlab", ".").stdout == "[]\n"
 
 
+# --- reviewdog ------------------------------------------------------------------------------------------
+
+REVIEWDOG = {
+    "": {"diagnostics", "source", "severity"},
+    "diagnostic": {
+        *("message", "location", "severity", "source", "code", "suggestions", "original_output", "related_locations"),
+    },
+    "severities": {"ERROR", "WARNING", "INFO"},
+}
+"""The fields of proto/rdf/reviewdog.proto, and its severities."""
+
+
+def applied_as_reviewdog_does(text: str, diagnostics: list[Any]) -> str:
+    """The text with all suggestions committed: lines from 1, columns from 1 in bytes of UTF-8."""
+    data = text.encode()
+    starts = [0, *(match.end() for match in re.finditer(b"\n", data))]
+
+    def offset(position: dict[str, int]) -> int:
+        return starts[position["line"] - 1] + position["column"] - 1
+
+    suggestions = [one for diagnostic in diagnostics for one in diagnostic.get("suggestions", [])]
+    for one in sorted(suggestions, key=lambda one: offset(one["range"]["start"]), reverse=True):
+        start, end = offset(one["range"]["start"]), offset(one["range"]["end"])
+        data = data[:start] + one["text"].encode() + data[end:]
+    return data.decode()
+
+
+def test_rdjson_has_the_fields_of_reviewdog(examples: Path, cgmigrate: Run) -> None:
+    document = json.loads(cgmigrate("check", "--format", "rdjson", ".").stdout)
+    shown = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    assert document.keys() <= REVIEWDOG[""] and len(document["diagnostics"]) == len(shown)
+    for one, diagnostic in zip(document["diagnostics"], shown, strict=True):
+        assert one.keys() <= REVIEWDOG["diagnostic"] and one["severity"] in REVIEWDOG["severities"]
+        assert one["code"]["value"] == diagnostic["rule"] and one["message"].startswith(diagnostic["message"])
+        assert (examples / one["location"]["path"]).is_file()
+        for suggestion in one.get("suggestions", []):
+            # reviewdog refuses others.
+            assert suggestion["range"] == one["location"]["range"]
+
+
+def test_rdjson_suggests_what_fix_writes(examples: Path, cgmigrate: Run) -> None:
+    words = "# \u00e9\U0001d11e\n'\u00e9': {hidden_size: 8, external_cuda_graph: true, cuda_graph_scope: [attn]}\n"
+    write("wide.yaml", words)
+    document = json.loads(cgmigrate("check", "--format", "rdjson", ".").stdout)
+    by_path: dict[str, list[Any]] = {}
+    for one in document["diagnostics"]:
+        by_path.setdefault(one["location"]["path"], []).append(one)
+    before = {path: Path(path).read_bytes().decode() for path in by_path}
+    cgmigrate("fix", ".")
+    after = {path: Path(path).read_bytes().decode() for path in by_path}
+    suggested = {path: applied_as_reviewdog_does(before[path], every) for path, every in by_path.items()}
+    assert suggested == after and suggested["wide.yaml"] != words
+
+
+def test_rdjson_suggests_no_part_of_a_fix_in_several_files(project: Path, cgmigrate: Run) -> None:
+    write("base.yaml", "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  cuda_graph_scope: full\n")
+    write("child.yaml", "defaults: base.yaml\nmodel:\n  cuda_graph_scope: [attn]\n")
+    shown = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    assert [one["fix"]["files"] for one in shown] == [["base.yaml", "child.yaml"]] * 2
+    document = json.loads(cgmigrate("check", "--format", "rdjson", ".").stdout)
+    assert not any("suggestions" in one for one in document["diagnostics"])
+
+
 # --- JUnit ----------------------------------------------------------------------------------------------
 
 
