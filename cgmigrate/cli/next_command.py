@@ -33,10 +33,29 @@ def next_command(diagnostics: Sequence[Reported]) -> str:
 
 
 def explain_command(diagnostics: Sequence[Reported]) -> str:
-    """Return the command that explains the most frequent rule, of those without a safe fix if there are any."""
+    """Return the command that explains the largest withheld set, or else the most frequent rule.
+
+    Diagnostics without a safe fix take precedence.
+    """
     left = [reported for reported in diagnostics if not reported.applied] or diagnostics
+    largest = max(left, key=lambda reported: len(reported.related))
+    if largest.related and not _is_stdin():
+        return shlex.join(["cgmigrate", "explain", *_releases(), f"{largest.path}:{largest.start.line}"])
     counts = Counter(rule.code for reported in left for rule in reported.rules)
     return f"cgmigrate explain {counts.most_common(1)[0][0]}"
+
+
+def _is_stdin() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and [str(path) for path in context.params.get("paths", ())] == ["-"]
+
+
+def _releases() -> list[str]:
+    """Return the releases of this run, if the command line has them, as words of a command line."""
+    context = click.get_current_context(silent=True)
+    named = (("--from", "source"), ("--to", "target"))
+    values = [(option, context.params.get(name) if context else None) for option, name in named]
+    return [word for option, value in values if value for word in (option, str(value))]
 
 
 def _fix(context: click.Context, *further: str) -> str:

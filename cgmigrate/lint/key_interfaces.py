@@ -22,6 +22,7 @@ from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.kinds import rule_for
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.text.plurals import counted
 from cgmigrate.text.spans import Span
 
 
@@ -137,6 +138,7 @@ class _Changes:
         places: list[Place] = []
         names = {number: self._names_in(file) for number, file in enumerate(group.files) if _is_code(file)}
         every = {name for of_file in names.values() for of_copier in of_file.values() for name in of_copier}
+        self._check_types()
         for number, of_file in names.items():
             if not of_file and not every:
                 continue
@@ -222,6 +224,16 @@ class _Changes:
             needed |= dict.fromkeys(name for name in newer if name not in copier.names and name not in unread)
         return sorted(needed, key=FIELDS.index)
 
+    def _check_types(self) -> None:
+        """Raise NotCopiedError if a TypedDict admits only some values of a setting that the mappings get."""
+        cases = (self.proposed.cases.get(place) for one in self.joined for place in one.members)
+        after = {name for case in cases if case is not None for name in case.after or ()}
+        for file in self.proposed.group.files:
+            for key_type in file.document.key_types if isinstance(file.document, PythonDocument) else ():
+                for name, line in key_type.restricted():
+                    if name in after:
+                        raise NotCopiedError(f"a TypedDict admits only some values of `{name}` ({file.path}:{line})")
+
     def _site(self, place: Place) -> Site:
         return self.proposed.group.files[place[0]].document.sites[place[1]]
 
@@ -232,7 +244,7 @@ class _Changes:
         document = group.files[number].document
         line = document.text.count("\n", 0, document.sites[index].span.start) + 1
         more = len({number for number, _ in self.fillers}) - 1
-        where = f"{group.files[number].path}:{line}" + (f" and {more} more files" if more else "")
+        where = f"{group.files[number].path}:{line}" + (f" and {counted(more, 'more file')}" if more else "")
         new = ", ".join(f"`{name}`" for name in names)
         fix = f"name {new} as well" if names else "copy it if the mapping has it"
         return KeyCopyText(

@@ -8,6 +8,9 @@ from cgmigrate.lint.diagnostics import Context, Diagnostic
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.megatron.catalogue import Catalogue
 
+_DICT = "dict "
+"""Begins the name of a dictionary in code, before that of its variable, or ``?``."""
+
 
 def unknown_owner_diagnostics(site: Site, document: Document, context: Context) -> list[Diagnostic]:
     """Return a diagnostic for each setting of a site without an owner; in code only for deprecated names."""
@@ -41,8 +44,11 @@ def _message(site: Site, key: str, *, is_common: bool) -> str:
     if site.origin is None:
         return f"the owner of `{key}` is ambiguous: `{'.'.join(site.path)}` has settings of another class"
     name = site.origin.callee or site.origin.object
-    receiver = f"`{name}`" if name else "its receiver"
-    return f"the owner of `{key}` is ambiguous: {receiver} is not known as Megatron's"
+    if name and not name.startswith(_DICT):
+        return f"the owner of `{key}` is ambiguous: `{name}` is not known as Megatron's"
+    named = name.removeprefix(_DICT)
+    which = f"the dictionary `{named}`" if named not in ("", "?") else "this place"
+    return f"the owner of `{key}` is ambiguous: nothing shows that {which} configures megatron-core"
 
 
 def _if_megatrons(advice: str) -> str:

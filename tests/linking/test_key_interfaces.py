@@ -265,7 +265,40 @@ def test_the_keys_of_a_typed_dict_change_with_the_code_that_copies_them(project:
     assert cgmigrate("check", ".").exit_code == 0
 
 
+ANNOTATIONS = {
+    "a string": ("NotRequired[str]", "NotRequired[list[str] | str]"),
+    "a list": ("NotRequired[list[str]]", "NotRequired[list[str]]"),
+    "a list or nothing": ("NotRequired[list[str] | None]", "NotRequired[list[str]]"),
+}
+
+
+@pytest.mark.parametrize(("scope", "modules"), ANNOTATIONS.values(), ids=ANNOTATIONS)
+def test_the_type_of_the_modules_admits_what_the_scope_may_be(
+    project: Path, cgmigrate, scope: str, modules: str
+) -> None:
+    code = EXAMPLE.replace('("enable_cuda_graph"', '("cuda_graph_scope"')
+    setup = write(project / "pkg/setup.py", f"{code}\nclass C(TypedDict):\n    cuda_graph_scope: {scope}\n")
+    filled = write(project / "conf/recipe.yaml", CAPTURED + "    cuda_graph_scope: attn\n")
+    write(project / "conf/other.yaml", CAPTURED)
+    checkout(project)
+    shown = cgmigrate("check", "pkg").stdout
+    assert "of conf/other.yaml:3 and 1 more file by its name" in " ".join(shown.split())
+    cgmigrate("fix", ".")
+    assert f"    cuda_graph_modules: {modules}\n" in setup.read_text() and "cuda_graph_modules" in filled.read_text()
+
+
+def test_a_typed_dict_that_admits_some_values_prevents_the_fix(project: Path, cgmigrate) -> None:
+    code = EXAMPLE.replace('_cuda_graph")', '_cuda_graph", "cuda_graph_impl")')
+    typed = '\nclass C(TypedDict):\n    cuda_graph_impl: NotRequired[Literal["none", "local"]]\n'
+    setup, filled = write(project / "pkg/setup.py", code + typed), write(project / "conf/recipe.yaml", CAPTURED)
+    checkout(project)
+    stdout = " ".join(cgmigrate("fix", ".").stdout.split())
+    assert "a TypedDict admits only some values of `cuda_graph_impl` (pkg/setup.py:8)" in stdout
+    assert (setup.read_text(), filled.read_text()) == (code + typed, CAPTURED)
+
+
 SET_BY = {
+    "on an object of another name": ("pkg/other.py", "def stop(args):\n    args.external_cuda_graph = False\n"),
     "in the same file": (
         "pkg/setup.py",
         EXAMPLE + "\ndef freeze(reference):\n    reference.cuda_graph_impl = 'none'\n",

@@ -32,8 +32,16 @@ OTHERS = "DeepSpeed, TensorRT-LLM and others have a setting of this name, too"
             PythonDocument("import megatron\ndef f(engine):\n    engine.enable_cuda_graph = True if a else False\n"),
             "`engine` is not known as Megatron's",
         ),
+        (
+            PythonDocument("import megatron\nengine = {'enable_cuda_graph': True}\n"),
+            "nothing shows that the dictionary `engine` configures megatron-core",
+        ),
+        (
+            PythonDocument("import megatron\nstart({'enable_cuda_graph': True})\n"),
+            "nothing shows that this place configures megatron-core",
+        ),
     ],
-    ids=["a mapping", "an object", "a result", "a conditional value"],
+    ids=["a mapping", "an object", "a result", "a conditional value", "a dictionary", "a dictionary without a name"],
 )
 def test_the_receiver_is_named(document: Document, reason: str) -> None:
     result = examine(document, Context(Release(0, 17), Release(0, 19), load(), ecosystems.load()))

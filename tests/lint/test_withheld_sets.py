@@ -50,6 +50,13 @@ def test_a_set_is_reported_once_with_its_other_places(chain: Path, cgmigrate: Co
     ]
 
 
+def test_the_next_command_explains_the_set(chain: Path, cgmigrate: Command) -> None:
+    shown = cgmigrate("check", "--to", "0.19", ".")
+    command = "cgmigrate explain --to 0.19 conf/base.yaml:3"
+    assert f"Next: {command}" in shown.output
+    assert "withheld" in cgmigrate(*command.split()[1:]).stdout
+
+
 def test_related_places_of_sarif_are_locations(chain: Path, cgmigrate: Command) -> None:
     document = json.loads(cgmigrate("check", "--output-format", "sarif", ".").stdout)
     (result,) = document["runs"][0]["results"]

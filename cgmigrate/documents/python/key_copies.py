@@ -92,6 +92,12 @@ class _Copy(NamedTuple):
     is_item: bool = False
 
 
+_PLAIN_TYPES = frozenset(
+    ("NotRequired", "bool", "str", "list", "List", "Sequence", "Optional", "Union", "Any", "object")
+)
+"""The names in annotations that admit every value of a setting."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyType:
     """A TypedDict whose optional keys are captured settings: the fields of these keys."""
@@ -103,6 +109,13 @@ class KeyType:
     def names(self) -> frozenset[str]:
         """The names of the keys."""
         return frozenset(field.target.id for field in self.fields if isinstance(field.target, ast.Name))
+
+    def restricted(self) -> Iterator[tuple[str, int]]:
+        """Yield the keys whose annotation is more than the types of all values, each with its line."""
+        for one in self.fields:
+            names = (dotted(node).rpartition(".")[2] for node in ast.walk(one.annotation))
+            if isinstance(one.target, ast.Name) and not _PLAIN_TYPES.issuperset(filter(None, names)):
+                yield one.target.id, one.lineno
 
 
 def key_types_in(source: Source) -> list[KeyType]:

@@ -10,7 +10,7 @@ from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, KeyT
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.sites import CannotEditError
-from cgmigrate.megatron.settings import MODULES
+from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.text.edits import Edit
 
 
@@ -42,8 +42,13 @@ def edits_of(copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier],
     return edits
 
 
-_TYPES = {MODULES: "list[str]"}
-"""The types of settings in a TypedDict; of others a string."""
+def _type_of(name: str, old: Sequence[ast.AnnAssign], source: Source) -> str:
+    """Return the type of a new key of a TypedDict; a scope that may be a string may be one afterwards, too."""
+    if name != MODULES:
+        return "str"
+    scopes = [source.of(field.annotation) for field in old if source.of(field.target) == SCOPE]
+    is_list = all("[list[str]" in text or "[List[str]" in text for text in scopes)
+    return "list[str]" if is_list else "list[str] | str"
 
 
 def type_edits(types: Sequence[KeyType], names: Collection[str], source: Source) -> Iterator[Edit]:
@@ -66,7 +71,7 @@ def _field_edits(old: Sequence[ast.AnnAssign], names: Sequence[str], source: Sou
     annotation = old[0].annotation
     assert isinstance(annotation, ast.Subscript)
     optional = source.of(annotation.value)
-    fields = "".join(f"{indent}{name}: {optional}[{_TYPES.get(name, 'str')}]{newline}" for name in names)
+    fields = "".join(f"{indent}{name}: {optional}[{_type_of(name, old, source)}]{newline}" for name in names)
     yield Edit(ends[-1], ends[-1], ("" if text[: ends[-1]].endswith("\n") else newline) + fields)
 
 
