@@ -102,8 +102,8 @@ def own_after(
 ) -> dict[int, Settings]:
     """Return the own settings that give each site of a component its final settings.
 
-    A setting that its sources will have is written only if the site wrote it before, or one that it
-    replaces; a setting that they have and the site should not have is unset.
+    A site without final settings keeps its own. A setting that its sources will have is written only if the site
+    wrote it before, or one that it replaces; a setting that they have and the site should not have is unset.
     """
     done: dict[int, Settings] = {}
     rewrites: dict[int, Settings] = {}
@@ -113,7 +113,11 @@ def own_after(
         inherited = {**merged(stack.below, done), **in_file}
         # What is merged over the site has been decided before it, and needs nothing below it.
         around = {**inherited, **merged(stack.above, done)} if stack.above else inherited
-        final = finals[index]
+        final = finals.get(index)
+        if final is None:
+            rewrites[index] = site.own
+            done[index] = {**in_file, **site.own}
+            continue
         own = {
             name: value
             for name, value in final.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
@@ -18,7 +18,7 @@ from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problems import risk_of
 from cgmigrate.lint.relations import with_relations
-from cgmigrate.lint.soundness import order_dependence, proposed_rewrites, replaced_risk
+from cgmigrate.lint.soundness import keeps_its_meaning, order_dependence, proposed_rewrites, replaced_risk
 from cgmigrate.megatron.settings import Settings
 
 ABSENT = object()
@@ -169,24 +169,65 @@ def _proposal(
     if reason := _block_of(group, component, own):
         return None, {index: case.block(reason) for index, case in own.items()}
     rewrites: Mapping[int, Settings]
-    rewrites, own = proposed_rewrites(group.sites, own, component, group.files[number].context, group.stacks)
+    rewrites, own = _planned(group, component, own)
     if by_branch is not None:
         rewrites = {group.offsets[number] + index: settings for index, settings in by_branch.rewrites.items()}
         own = {index: _with_risks(case, by_branch.risks[case.site.index]) for index, case in own.items()}
-    own = {index: _with_overrides(group, index, case) for index, case in own.items()}
-    if any(case.blocked for case in own.values()):
+    if not _may_keep(group, own):
         return None, _all_blocked(group, own)
     if group.merge is not None:
         if reason := _restored(group, rewrites):
             return None, {index: case.block(reason) for index, case in own.items()}
         proved = _proved(group, component, own, rewrites)
-        if any(case.blocked for case in proved.values()):
+        if any(case.blocked and not own[index].blocked for index, case in proved.items()):
             return None, proved
         own = _each_alone(group, component, rewrites, proved) if not group.merge.deep else proved
     changed, own = _written(group, rewrites, own)
     if group.merge is not None:
         own = {index: replace(case, notes=_additions(group, index, rewrites, own)) for index, case in own.items()}
     return Proposal(tuple(map(group.place, own)), changed), own
+
+
+def _planned(group: Group, component: Sequence[int], cases: _Cases) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
+    """Return the own settings that sites get, and their cases.
+
+    Of files that are merged, a site that cannot be rewritten keeps its settings, and the others are tried without it.
+    """
+    context = group.files[group.place(component[0])[0]].context
+    while True:
+        rewrites, checked = proposed_rewrites(group.sites, cases, component, context, group.stacks)
+        checked = {index: _with_overrides(group, index, case) for index, case in checked.items()}
+        if any(case.blocked for case in checked.values()):
+            checked = {index: _without_old_names(group, index, case, rewrites) for index, case in checked.items()}
+        blocked = {index: case for index, case in checked.items() if case.blocked and not cases[index].blocked}
+        if not blocked or not _are_merged(group, component):
+            return rewrites, checked
+        cases = {**cases, **{index: replace(cases[index], blocked=case.blocked) for index, case in blocked.items()}}
+
+
+def _without_old_names(group: Group, index: int, case: SiteCase, rewrites: Mapping[int, Settings]) -> SiteCase:
+    """Return a case, blocked if its rewrite writes a deprecated setting to override that of a site that has to stay."""
+    if case.blocked or not group.document(index).catalogue.deprecated & rewrites[index].keys():
+        return case
+    return case.block("it overrides a setting of another file, which cannot be rewritten")
+
+
+def _are_merged(group: Group, component: Iterable[int]) -> bool:
+    """Return whether sites are mappings of files that are merged, and no code."""
+    return group.merge is not None and all(group.sites[index].origin is None for index in component)
+
+
+def _may_keep(group: Group, cases: _Cases) -> bool:
+    """Return whether the sites that cannot be rewritten may keep their settings although the others change."""
+    kept = {index: case for index, case in cases.items() if case.blocked}
+    if not kept:
+        return True
+    if not _are_merged(group, cases) or not any(_changes(case) for case in cases.values() if not case.blocked):
+        return False
+    return all(
+        keeps_its_meaning(case, group.files[group.place(index)[0]].context) and not _overridden(group, index, case)
+        for index, case in kept.items()
+    )
 
 
 def _written(
@@ -233,8 +274,12 @@ def _each_alone(
     """Return the cases of sites, with a risk where one captures something else without those of other files."""
     before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
     context = group.files[group.place(component[0])[0]].context
-    risks = {index: replaced_risk(case, before[index], after[index], context) for index, case in cases.items()}
-    return {index: case.risk(risks[index]) if risks[index] else case for index, case in cases.items()}
+    risks = {
+        index: replaced_risk(case, before[index], after[index], context)
+        for index, case in cases.items()
+        if not case.blocked
+    }
+    return {index: case.risk(risks[index]) if risks.get(index) else case for index, case in cases.items()}
 
 
 def _additions(
@@ -281,7 +326,8 @@ def _block_of(group: Group, component: Sequence[int], cases: Mapping[int, SiteCa
     """Return why sites that share settings cannot be rewritten, empty if nothing prevents it."""
     blocked = [index for index, case in cases.items() if case.blocked]
     without_reader = [index for index in component if index not in cases]
-    if (index := next(iter((*blocked, *without_reader)), None)) is not None:
+    others = [] if _are_merged(group, component) else blocked
+    if (index := next(iter((*others, *without_reader)), None)) is not None:
         return f"it shares settings with the mapping {group.name(index)}, which cannot be rewritten"
     if len({case.reader for case in cases.values()}) > 1:
         return "it shares settings with a file that another program reads"
@@ -300,9 +346,14 @@ def _disagreement(group: Group, cases: Mapping[int, SiteCase]) -> str:
 
 def _with_overrides(group: Group, index: int, case: SiteCase) -> SiteCase:
     """Return a case, blocked if a command line overrides a setting so that the rewrite changes what it captures."""
-    file = group.files[group.place(index)[0]]
-    reason = override_problem(case, file.relations.overrides, file.context) if file.relations.overrides else ""
+    reason = _overridden(group, index, case)
     return case.block(reason) if reason else case
+
+
+def _overridden(group: Group, index: int, case: SiteCase) -> str:
+    """Return why a site is wrong together with a command line, empty if it is not."""
+    file = group.files[group.place(index)[0]]
+    return override_problem(case, file.relations.overrides, file.context) if file.relations.overrides else ""
 
 
 def _restored(group: Group, rewrites: Mapping[int, Settings]) -> str:
@@ -330,8 +381,9 @@ def edit_sets_of(
             # A rewrite is safe only if no other code sets or reads the same object.
             if risk := group.files[place[0]].document.risk(place[1]):
                 cases[place] = cases[place].risk(risk)
-        because = [reason.text for place in sites for reason in cases[place].risks]
-        for place in sites if because else ():
+        rewritten = [place for place in sites if not cases[place].blocked]
+        because = [reason.text for place in rewritten for reason in cases[place].risks]
+        for place in rewritten if because else ():
             if not cases[place].risks:
                 cases[place] = cases[place].risk("it shares settings with a mapping whose rewrite is not safe")
         applicability = Applicability.UNSAFE if because else Applicability.SAFE

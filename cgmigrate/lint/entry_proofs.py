@@ -35,11 +35,11 @@ def entry_problem(
         return f"{place}, where another setting is computed when the file is used"
     source = source_for(old, context)
     was, will = capture_of(old, source, reader), capture_of(new, context.target, reader)
+    if was == will or (isinstance(was, Rejected) and isinstance(will, Rejected)):
+        return ""
     if isinstance(was, Rejected):
         return f"{place}, and {reader.value} ({source}) refuses it as it is ({was.reason.rstrip('.')})"
     if isinstance(will, Rejected):
         return f"{place}, and {reader.value} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
-    if was == will:
-        return ""
     now, then = describe_both(was, will)
     return f"{place}: it captures {now} in {source}, and would capture {then} in {context.target}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cgmigrate.documents.changes import differ
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.inheritance import NO_STACKS, Stacks, effective_in, own_after
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
@@ -18,7 +19,9 @@ from cgmigrate.megatron.settings import (
     IMPL,
     INFERENCE,
     SCOPE,
+    Choice,
     Settings,
+    Undecided,
     names_in,
 )
 from cgmigrate.megatron.types import Capture, Rejected, describe_both
@@ -33,13 +36,36 @@ def proposed_rewrites(
 ) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
     """Return the own settings that give the sites of one component their final settings, and their cases, by index.
 
-    The cases have the settings in effect afterwards, and the reason if the captures differ.
+    The cases have the settings in effect afterwards, and the reason if the captures differ. Sites that cannot be
+    rewritten keep their own settings.
     """
-    finals = {index: final for index in component if (final := cases[index].final) is not None}
+    finals = {
+        index: final for index in component if not cases[index].blocked and (final := cases[index].final) is not None
+    }
     rewrites = own_after(sites, component, finals, context.catalogue, stacks)
     after = effective_in(sites, component, rewrites, stacks)
-    checked = {index: _checked(replace(cases[index], after=after[index]), after[index], context) for index in component}
+    planned = {index: replace(cases[index], after=after[index]) for index in component}
+    checked = {
+        index: case if case.blocked else _checked(case, after[index], context) for index, case in planned.items()
+    }
     return rewrites, checked
+
+
+def keeps_its_meaning(case: SiteCase, context: Context) -> bool:
+    """Return whether a site that keeps its own settings captures the same once those that it merges are rewritten.
+
+    One that its release refuses has to be refused afterwards, too.
+    """
+    after = case.after or {}
+    if not differ(case.before, after):
+        return True
+    if any(isinstance(value, (Undecided, Choice)) for value in (*case.before.values(), *after.values())):
+        return False
+    was, will = capture_of(case.before, case.source, case.reader), capture_of(after, context.target, case.reader)
+    if isinstance(was, Rejected):
+        again = capture_of(after, context.source, case.reader)
+        return isinstance(will, Rejected) and isinstance(again, Rejected)
+    return was == will
 
 
 def replaced_risk(case: SiteCase, before: Settings, after: Settings, context: Context) -> str:
