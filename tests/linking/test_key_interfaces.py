@@ -333,6 +333,18 @@ def test_code_outside_of_the_run_may_set_a_setting_too(project: Path, cgmigrate)
     assert "code sets such a setting by itself (other/stop.py:2)" in stdout
 
 
+def test_a_configuration_beside_the_code_is_rewritten_with_it(project: Path, cgmigrate) -> None:
+    head = "from megatron.core.transformer import TransformerConfig\n"
+    call = "def small():\n    return TransformerConfig(num_layers=2, enable_cuda_graph=True)\n"
+    setup = write(project / "pkg/setup.py", head + EXAMPLE + call)
+    write(project / "conf/recipe.yaml", CAPTURED)
+    checkout(project)
+    assert "CG101 [*] `enable_cuda_graph` is deprecated" in cgmigrate("check", "--output-format", "concise", ".").stdout
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert call.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"') in setup.read_text()
+    assert '"external_cuda_graph", "cuda_graph_impl")' in setup.read_text()
+
+
 NOT_COPIED = {
     "a setting that the code does not copy": (
         EXAMPLE,
