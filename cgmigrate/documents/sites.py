@@ -123,7 +123,7 @@ class Site:
     linked: tuple[int, ...] = ()
     uncertain: bool = False
     overrides_around: bool = False
-    """Whether the last site that it inherits from is that of the mapping around it, which its owner overrides."""
+    """Whether its owner overrides the mapping around it: the site inherits from that one if the file has it."""
     programs: tuple[str, ...] | None = None
     """The scripts and commands that get the flags of a command line, as far as they are known; None elsewhere."""
 

@@ -119,7 +119,7 @@ class MergedSites:
     def linked(self, sites: Sequence[Sequence[Site]]) -> LinkedSites:
         """Return the sites of all files with how they are merged; ``sites`` are those of each file."""
         offsets = [0, *accumulate(map(len, sites))]
-        every = [_moved(site, offsets[number]) for number, of_file in enumerate(sites) for site in of_file]
+        every = [_moved(site, of_file, offsets[number]) for number, of_file in enumerate(sites) for site in of_file]
         objects = [merged for entry in self.entries for merged in _objects_of(entry, sites, offsets)]
         stacks: dict[int, Stack] = {}
         for merged in objects:
@@ -129,9 +129,10 @@ class MergedSites:
         return LinkedSites(every, objects, stacks)
 
 
-def _moved(site: Site, offset: int) -> Site:
+def _moved(site: Site, of_file: Sequence[Site], offset: int) -> Site:
     """Return a site with the indices of the list of all files; that of the mapping around it is part of its stack."""
-    inherits = site.inherits[:-1] if site.overrides_around else site.inherits
+    around = site.path[:-1] if site.overrides_around else None
+    inherits = [index for index in site.inherits if of_file[index].path != around]
     return replace(
         site,
         index=site.index + offset,

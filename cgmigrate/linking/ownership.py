@@ -42,14 +42,15 @@ def owned_sites(
 
 
 def _with_parents(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
-    """Return the sites; those that override the mapping around them inherit from its site."""
+    """Return the sites; those that override the mapping around them inherit from its site, if the file has it."""
     by_path = {site.path: site.index for site in sites}
     result = list(sites)
     for site, owner in zip(sites, owners, strict=True):
+        if owner.ecosystem is None or not owner.ecosystem.overrides_parent or not site.path:
+            continue
         parent = by_path.get(site.path[:-1])
-        overrides = owner.ecosystem is not None and owner.ecosystem.overrides_parent
-        if overrides and parent is not None and parent != site.index:
-            result[site.index] = replace(site, inherits=(*site.inherits, parent), overrides_around=True)
+        inherits = site.inherits if parent is None else (*site.inherits, parent)
+        result[site.index] = replace(site, inherits=inherits, overrides_around=True)
     return result
 
 

@@ -36,6 +36,14 @@ def test_a_file_whose_name_an_interpolation_begins_is_not_rewritten_alone(projec
     assert fixed(project / "conf", base_7b=base, child=child.format("base_${oc.env:SIZE}.yaml")) == {}
 
 
+def test_what_overrides_the_mapping_around_it_overrides_that_of_a_merged_file(project: Path) -> None:
+    base = "trainer: {}\nexp_manager: {}\nmodel:\n  external_cuda_graph: true\n"
+    child = "defaults: base.yaml\nmodel:\n  overwritten_attributes:\n    external_cuda_graph: false\n"
+    assert fixed(project / "conf", base=base, child=child) == {}
+    (project / "conf/child.yaml").unlink()
+    assert set(fixed(project / "conf", base=base)) == {"base"}
+
+
 def test_an_option_that_no_defaults_list_names_belongs_to_the_set(project: Path) -> None:
     main = "defaults:\n- policy: base\n- _self_\n"
     fast = "# @package _global_\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: ${oc.env:SCOPE,mlp}\n"

@@ -339,7 +339,7 @@ def test_a_configuration_beside_the_code_is_rewritten_with_it(project: Path, cgm
     setup = write(project / "pkg/setup.py", head + EXAMPLE + call)
     write(project / "conf/recipe.yaml", CAPTURED)
     checkout(project)
-    assert "CG101 [*] `enable_cuda_graph` is deprecated" in cgmigrate("check", "--output-format", "concise", ".").stdout
+    assert "CG101 `enable_cuda_graph` is deprecated" in cgmigrate("check", "--output-format", "concise", ".").stdout
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert call.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"') in setup.read_text()
     assert '"external_cuda_graph", "cuda_graph_impl")' in setup.read_text()
