@@ -77,7 +77,11 @@ def scripts(draw: st.DrawFn) -> str:
         lines += ['if [ -n "$BLOCK" ]; then', f"  ARGS+=({' '.join(by_form['block'])})", "fi"]
     command = ["torchrun --nproc-per-node 1 pretrain_gpt.py", *by_form["command"], "$OPTIONS", '"${ARGS[@]}"']
     command = [command[0], *draw(st.permutations(command[1:]))]
-    lines.append(gap.join(command))
+    if draw(st.sampled_from([True, False, False])):
+        lines[1:1] = ["run() {", f"  {gap.join(command)}", "}"]
+        lines.append("run")
+    else:
+        lines.append(gap.join(command))
     return "\n".join(lines) + "\n"
 
 

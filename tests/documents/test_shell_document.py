@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from cgmigrate.documents.shell import ShellDocument
 from tests.support.paths import ROOT
 from tests.support.shell_judges import is_valid, recorded, without_settings
 
@@ -141,6 +142,26 @@ STAY = {
     "a line of a string that is turned off": (
         'A=" \\\n  #--cuda-graph-scope attn \\\n  --bf16"\npython pretrain_gpt.py $A\n'
     ),
+    "a function that runs again": (
+        'run() { torchrun pretrain_gpt.py "${A[@]}"; }\nA=(--cuda-graph-impl local)\nrun\n'
+        "A+=(--cuda-graph-scope full_iteration)\nrun\n"
+    ),
+    "arrays of a function above them": (
+        'run() { torchrun pretrain_gpt.py "${A[@]}" "${B[@]}"; }\n'
+        "A=(--cuda-graph-impl local --cuda-graph-scope attn)\nB=(--cuda-graph-scope full)\nrun\n"
+    ),
+    "a loop that adds a flag": (
+        'A=(--cuda-graph-impl local)\nfor i in 1 2; do\n  torchrun pretrain_gpt.py "${A[@]}"\n'
+        "  A+=(--cuda-graph-scope full_iteration)\ndone\n"
+    ),
+    "a pattern that removes the flag": (
+        'A="--cuda-graph-impl local --cuda-graph-scope full"\nA="${A/--cuda-graph-scope full/}"\n'
+        "torchrun pretrain_gpt.py $A\n"
+    ),
+    "sed that removes the flag": (
+        'A="--cuda-graph-impl local --cuda-graph-scope full"\n'
+        "A=$(echo $A | sed 's/--cuda-graph-scope full//')\ntorchrun pretrain_gpt.py $A\n"
+    ),
     "a comment": "# torchrun pretrain_gpt.py --cuda-graph-scope full\n",
     "Megatron-Bridge's harness": "python run.py --cuda_graph_impl local --cuda_graph_scope attn,mlp\n",
     "a server with a flag of its own": "python -m sglang.launch_server --model-path a --enable-cuda-graph\n",
@@ -259,3 +280,21 @@ def test_a_run_without_settings_in_scripts_does_not_import_the_grammar(tmp_path:
         [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A+=' --cuda-graph-scope attn'\n" * 1000 + "torchrun pretrain_gpt.py $A\n",
+        "run() { torchrun $A $B; }\n" + 'A="$B --cuda-graph-scope attn"\nB="$A --bf16"\n' * 300,
+        "A0='--cuda-graph-scope attn'\n"
+        + "".join(f'A{i}="$A{i - 1} $A{i - 1}"\n' for i in range(1, 60))
+        + "srun $A59\n",
+    ],
+    ids=["appends", "two that contain each other", "doubled"],
+)
+def test_variables_that_multiply_are_followed_up_to_a_limit(text: str) -> None:
+    document = ShellDocument(text)
+    assert document.sites and (
+        len(document.sites) == 1 or all(site.blocked_by or site.linked for site in document.sites)
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
-from cgmigrate.documents.shell.fragments import Fragment, FragmentReader
+from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Fragment, FragmentReader
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.tree import ShellTree, parse
@@ -118,7 +118,7 @@ class ShellDocument(TextDocument):
     def _blocked_by(self, line: CommandLine, written: Sequence[Use]) -> str:
         if self._tree.errors and not self._is_arguments:
             return _UNPARSED.format(line=self._tree.errors[0].start_point.row + 1)
-        if reason := next((one.blocked_by for one in line.fragments if one.blocked_by), ""):
+        if reason := line.blocked_by or next((one.blocked_by for one in line.fragments if one.blocked_by), ""):
             return reason
         counts = Counter(use.setting for use in written)
         twice = next((use.key for use in written if counts[use.setting] > 1), "")
@@ -137,9 +137,9 @@ class ShellDocument(TextDocument):
             self.skipped.append((appearance.use(Role.WRITE), owner))
         elif "case_item" in kinds[:2]:
             self.skipped.append((appearance.use(Role.DEFINE), OWN_OPTION))
-        elif "test_command" in kinds:
-            self._problem(match, ProblemKind.READ, "is read by a test, which no fix changes")
-        elif self._is_text(node):
+        elif "test_command" in kinds or self._is_argument_of(node, SEARCHERS) or self._is_searched(node):
+            self._problem(match, ProblemKind.READ, "is searched for in a text, which no fix changes")
+        elif self._is_argument_of(node, PRINTERS):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         else:
             what = next((_PLACES[kind] for kind in kinds if kind in _PLACES), "a word that is not a flag of a command")
@@ -161,14 +161,18 @@ class ShellDocument(TextDocument):
         before = self.text[self.text.rfind("\n", 0, offset) + 1 : offset].lstrip()
         return before.startswith("#") if self._is_arguments else before.endswith("#")
 
-    def _is_text(self, node: Node | None) -> bool:
-        """Whether a place is among the words of a command that prints or searches text and writes no file."""
-        from cgmigrate.documents.shell.fragments import READERS_OF_TEXT
+    def _is_searched(self, node: Node | None) -> bool:
+        """Whether a place is the pattern of an expansion, such as ``${ARGS/--cuda-graph-scope full/}``."""
+        while node is not None and node.type != "expansion":
+            node = node.parent
+        return node is not None and bool(re.match(r"\$\{\w+(?:\[[@*]\])?[/#%]", self._tree.written(node)))
 
+    def _is_argument_of(self, node: Node | None, programs: Collection[str]) -> bool:
+        """Whether a place is among the words of a command that writes no file, and that is one of some programs."""
         while node is not None and node.type != "command":
             node = node.parent
         name = node.child_by_field_name("name") if node is not None else None
-        if node is None or name is None or self._tree.written(name).rpartition("/")[2] not in READERS_OF_TEXT:
+        if node is None or name is None or self._tree.written(name).rpartition("/")[2] not in programs:
             return False
         return node.parent is None or node.parent.type != "redirected_statement"
 
@@ -220,7 +224,7 @@ class ShellDocument(TextDocument):
         if read is None:
             return ""
         line = self.text.count("\n", 0, read.span.start) + 1
-        return f"line {line} tests whether a text has the deprecated flag"
+        return f"line {line} searches a text for the deprecated flag"
 
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites; see ``sites.Document``."""

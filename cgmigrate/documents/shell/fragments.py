@@ -21,35 +21,16 @@ if TYPE_CHECKING:
 Path = tuple[tuple[int, int], ...]
 """The blocks around a place, from the outermost: where each begins, and which of its branches."""
 
-READERS_OF_TEXT = frozenset(
-    [
-        "echo",
-        "printf",
-        "log",
-        "info",
-        "warn",
-        "die",
-        "usage",
-        "print",
-        "cat",
-        "tee",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "sed",
-        "awk",
-        "git",
-        "test",
-        "[",
-        "logger",
-        "read",
-    ]
-)
-"""Commands whose words are text for people, or text that they search."""
+PRINTERS = frozenset(["echo", "printf", "log", "info", "warn", "die", "usage", "print", "cat", "tee", "git", "logger"])
+"""Commands whose words are text for people."""
+SEARCHERS = frozenset(["grep", "egrep", "fgrep", "rg", "sed", "awk", "perl", "test", "[", "read"])
+"""Commands that search text for some of their words."""
 _SEPARATORS = ("&&", "||", "|", ";", "&")
 _BRANCHES = ("elif_clause", "else_clause")
-_BLOCKS = ("do_group", "compound_statement", "subshell", "command_substitution", "process_substitution")
+_SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
+FUNCTION, _LOOP = -1, -2
+_AGAIN = {"compound_statement": FUNCTION, "do_group": _LOOP}
+"""Blocks that may run several times, with the branch that a path has for them."""
 
 
 class Form(Enum):
@@ -87,6 +68,15 @@ class Fragment:
         scripts = (text for text in texts if text.endswith(".py"))
         first = texts[0] if texts and self.words[0].text else ""
         return next(scripts, first).rpartition("/")[2] if not self.variable else ""
+
+
+def may_run_again(path: Path) -> Path:
+    """Return the innermost loop or function around a place with what is around that, empty if there is none.
+
+    A command in it may run after an assignment that is written below it.
+    """
+    at = next((at for at in reversed(range(len(path))) if path[at][1] in (FUNCTION, _LOOP)), -1)
+    return path[: at + 1]
 
 
 def exclude_each_other(one: Path, other: Path) -> bool:
@@ -177,7 +167,7 @@ class FragmentReader:
     def _of_command(self, node: Node) -> Iterator[Fragment]:
         words = words_of(node.children, self.tree)
         name = words[0].text if words else None
-        if name is not None and name.rpartition("/")[2] in READERS_OF_TEXT:
+        if name is not None and name.rpartition("/")[2] in PRINTERS | SEARCHERS:
             return
         path, span = self._path(node), self.tree.span(node)
         starts_with_flag = name is not None and name.startswith("-")
@@ -251,4 +241,6 @@ def _branch(child: Node, parent: Node) -> int | None:
         return child.start_byte
     if parent.type == "list":
         return 0 if parent.named_children[0] != child else None
-    return 0 if child.type in _BLOCKS or parent.type in _BLOCKS[2:] else None
+    if child.type in _AGAIN:
+        return _AGAIN[child.type]
+    return 0 if parent.type in _SUBSHELLS else None

@@ -12,10 +12,17 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.shell.flags import same_options
-from cgmigrate.documents.shell.fragments import Fragment, Path, exclude_each_other, is_certain
+from cgmigrate.documents.shell.fragments import FUNCTION, Fragment, Path, exclude_each_other, is_certain, may_run_again
 
 _MOST_PARTS = 256
 """A limit for the parts of one command, since variables that contain one another multiply them."""
+
+
+TOO_MANY = f"the variables of a command have more than {_MOST_PARTS} parts, which is not followed"
+
+
+class _TooManyPartsError(Exception):
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,9 @@ class Words:
         return Words(tuple(parts), self.is_open)
 
     def __add__(self, other: Words) -> Words:
-        return Words((*self.parts, *other.parts)[:_MOST_PARTS], self.is_open or other.is_open)
+        if len(self.parts) + len(other.parts) > _MOST_PARTS:
+            raise _TooManyPartsError
+        return Words((*self.parts, *other.parts), self.is_open or other.is_open)
 
 
 @dataclass(slots=True)
@@ -65,11 +74,17 @@ class CommandLine:
     is_open: bool
     programs: tuple[str, ...]
     linked: set[int] = field(default_factory=set)
+    blocked_by: str = ""
 
 
 def command_lines(fragments: Sequence[Fragment], plain_variables: Collection[str]) -> list[CommandLine]:
     """Return the objects of a script, in the order of its text; ``plain_variables`` contain no flags."""
-    return _Assembly(fragments, plain_variables).command_lines()
+    try:
+        return _Assembly(fragments, plain_variables).command_lines()
+    except _TooManyPartsError:
+        # Each fragment is reported by itself.
+        alone = [one for one in fragments if one.flags]
+        return [CommandLine([one], one.options, one.options, True, (), blocked_by=TOO_MANY) for one in alone]
 
 
 class _Assembly:
@@ -79,6 +94,8 @@ class _Assembly:
         for fragment in fragments:
             if fragment.variable:
                 self.assigned[fragment.variable].append(fragment)
+        self.open_variables: set[str] = set()
+        """Variables whose assignments are being expanded, which may contain each other in a loop."""
         self.known: dict[tuple[str, int, Path], Words] = {}
 
     def command_lines(self) -> list[CommandLine]:
@@ -144,7 +161,8 @@ class _Assembly:
         words = Words((), True)
         for fragment in self.assigned[variable]:
             if fragment.start >= start:
-                break
+                words += self._later(fragment, path)
+                continue
             if exclude_each_other(fragment.path, path):
                 continue
             own = self._expanded(fragment)
@@ -156,6 +174,19 @@ class _Assembly:
                 kept = words.only_if(~fragment.start)
                 words = own if certain else kept + own.only_if(fragment.start)
         self.known[key] = words
+        return words
+
+    def _later(self, fragment: Fragment, path: Path) -> Words:
+        """Return what an assignment below a place may add at it: the place may be in a loop or function."""
+        block = may_run_again(path)
+        is_in_block = fragment.path[: len(block)] == block
+        if not block or not (is_in_block or (block[-1][1] == FUNCTION and not may_run_again(fragment.path))):
+            return Words()
+        if fragment.variable in self.open_variables:
+            return Words((), True)
+        self.open_variables.add(fragment.variable)
+        words = self._expanded(fragment).only_if(fragment.start)
+        self.open_variables.discard(fragment.variable)
         return words
 
 
