@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cgmigrate.documents.sites import Problem
@@ -23,7 +23,8 @@ class FileReport:
     """Of the file in its group."""
     cases: Mapping[int, SiteCase]
     """By the index of the site."""
-    candidates: Sequence[Candidate]
+    decided: Mapping[int, Candidate]
+    """The candidate that each site or problem of the file belongs to, by its index."""
     enabled: Enabled
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -33,9 +34,8 @@ class FileReport:
         return tuple(sorted(with_help, key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule)))
 
     def _of_problems(self) -> Iterator[Diagnostic]:
-        decided = self._by_index()
         for problem, rule in self.file.problems:
-            yield self._of_problem(problem, rule, decided.get(problem.index))
+            yield self._of_problem(problem, rule, self.decided.get(problem.index))
 
     def _of_problem(self, problem: Problem, rule: Rule, candidate: Candidate | None) -> Diagnostic:
         if candidate is None:
@@ -46,9 +46,8 @@ class FileReport:
         return self._withheld(diagnostic, candidate) if candidate.withheld else diagnostic
 
     def _of_sites(self) -> Iterator[Diagnostic]:
-        decided = self._by_index()
         for index, case in self.cases.items():
-            yield from self._of_site(case, decided.get(index))
+            yield from self._of_site(case, self.decided.get(index))
 
     def _of_site(self, case: SiteCase, candidate: Candidate | None) -> Iterator[Diagnostic]:
         context, place = self.file.context, (self.number, case.site.index)
@@ -69,10 +68,6 @@ class FileReport:
         """Return a diagnostic without the fix that is withheld, and with the reason."""
         assert candidate.withheld is not None
         return _of_withheld_set(candidate.withheld.explain(diagnostic, self.file.path), candidate)
-
-    def _by_index(self) -> dict[int, Candidate]:
-        """Return the candidate that each site or problem of the file belongs to."""
-        return {index: one for one in self.candidates for at, index in one.edit_set.members if at == self.number}
 
 
 def _of_withheld_set(diagnostic: Diagnostic, candidate: Candidate) -> Diagnostic:

@@ -106,7 +106,7 @@ def make_plan(
     if one_by_one:
         candidates = with_edits(candidates, group, cases, together)
     return Plan(
-        tuple(_planned(number, group, cases, candidates, limits[number]) for number in range(len(files))),
+        _planned_files(group, cases, candidates, limits),
         tuple(one.fix for one in candidates if one.is_written),
         group,
         cases,
@@ -126,10 +126,25 @@ def plan_alone(path: str, document: Document, context: Context, relations: Relat
     return make_plan([replace(file, relations=relations) if relations else file])
 
 
-def _planned(
-    number: int, group: Group, cases: Mapping[Place, SiteCase], candidates: Sequence[Candidate], limits: Limits
-) -> PlannedFile:
-    file = group.files[number]
-    own = {index: case for (at, index), case in cases.items() if at == number}
-    diagnostics = FileReport(file, number, own, candidates, limits.enabled).diagnostics()
-    return PlannedFile(file.path, file.document, file.context, diagnostics, file.skipped, own)
+def _planned_files(
+    group: Group, cases: Mapping[Place, SiteCase], candidates: Sequence[Candidate], limits: Sequence[Limits]
+) -> tuple[PlannedFile, ...]:
+    """Return the files of a group with their diagnostics."""
+    own: list[dict[int, SiteCase]] = [{} for _ in group.files]
+    for (number, index), case in cases.items():
+        own[number][index] = case
+    decided: list[dict[int, Candidate]] = [{} for _ in group.files]
+    for candidate in candidates:
+        for number, index in candidate.edit_set.members:
+            decided[number][index] = candidate
+    return tuple(
+        PlannedFile(
+            file.path,
+            file.document,
+            file.context,
+            FileReport(file, number, own[number], decided[number], limits[number].enabled).diagnostics(),
+            file.skipped,
+            own[number],
+        )
+        for number, file in enumerate(group.files)
+    )

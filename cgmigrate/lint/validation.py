@@ -98,8 +98,8 @@ def edited(group: Group, cases: Mapping[Place, SiteCase], sets: Iterable[EditSet
     members: set[Place] = set()
     for one in sets:
         members.update(one.members)
-        for number in one.files:
-            rewrites.setdefault(number, {}).update(one.in_file(number))
+        for (number, index), settings in one.rewrites.items():
+            rewrites.setdefault(number, {})[index] = settings
     texts: dict[int, EditedText] = {}
     quotes: dict[Place, Mapping[str, str]] = {}
     for number, own in rewrites.items():
