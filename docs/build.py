@@ -16,6 +16,7 @@ from typing import Any
 from configuration_schema import schema
 from follow import follow
 from format_examples import with_examples
+from terminal import picture
 
 from cgmigrate.lint.rules import Case, Rule, RuleKind, load
 from cgmigrate.megatron import catalogue
@@ -31,7 +32,8 @@ SCHEMA = rules_folder() / "schema.json"
 WORKED = (DOCS / "migrate.md", DOCS / "writing-rules.md")
 """Pages that are written by hand and show commands with what they print."""
 FORMATS = DOCS / "formats.md"
-MENTIONING = (DOCS.parent / "README.md", *(DOCS / name for name in ("configuration.md", "design.md")))
+_NAMES = ("command-line.md", "configuration.md", "design.md", "rewrites.md")
+MENTIONING = (DOCS.parent / "README.md", *(DOCS / name for name in _NAMES))
 """Pages that are written by hand and name the known releases, each between two comments."""
 RELEASES = {"oldest": OLDEST, "newest": NEWEST, "main": UPSTREAM}
 _MENTION = re.compile(r"(<!--(?P<name>oldest|newest|main)-->)[^<]*(<!--/(?P=name)-->)")
@@ -203,6 +205,7 @@ def files() -> dict[Path, str]:
     pages |= {path: path.read_text(encoding="utf-8") for path in MENTIONING if path.exists()}
     pages |= {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
     pages[DOCS / "configuration.schema.json"] = schema((DOCS / "configuration.md").read_text(encoding="utf-8"))
+    pages[DOCS / "terminal.svg"] = picture()
     pages[FORMATS] = with_examples(FORMATS.read_text(encoding="utf-8"))
     return {path: _with_releases(text) for path, text in pages.items()}
 

@@ -18,7 +18,7 @@ from tests.support.paths import ROOT
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 GITLAB = yaml.safe_load((ROOT / "ci/gitlab.yml").read_text(encoding="utf-8"))["cgmigrate"]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/gates.md"))
 
 LEGACY = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
 MIGRATED = "MODEL_ARGS:\n  --bf16: true\n  --cuda-graph-impl: local\n"
@@ -33,8 +33,8 @@ def valid(schema: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def snippet(start: str) -> str:
-    """The block of the README that begins with a text."""
-    (match,) = [block for block in re.findall(r"^```yaml\n(.*?)^```$", README, re.M | re.S) if block.startswith(start)]
+    """The block of the README, or of the page about gates, that begins with a text; both have the same."""
+    (match,) = {block for block in re.findall(r"^```yaml\n(.*?)^```$", README, re.M | re.S) if block.startswith(start)}
     return match
 
 
@@ -262,7 +262,7 @@ def test_a_check_runs_no_code_of_the_checkout(runner: Runner, step: str) -> None
 def test_actions_of_others_are_pinned_by_commit() -> None:
     used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
     used += re.findall(r"uses: (actions/\S+)", README)
-    assert len(used) == 2
+    assert len(used) == 3
     assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
 
 
