@@ -204,7 +204,9 @@ def files() -> dict[Path, str]:
     pages |= {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
     pages |= {path: path.read_text(encoding="utf-8") for path in MENTIONING if path.exists()}
     pages |= {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
-    pages[DOCS / "configuration.schema.json"] = schema((DOCS / "configuration.md").read_text(encoding="utf-8"))
+    pages[DOCS / "configuration.schema.json"] = schema(
+        _with_releases((DOCS / "configuration.md").read_text(encoding="utf-8"))
+    )
     pages[DOCS / "terminal.svg"] = picture()
     pages[FORMATS] = with_examples(FORMATS.read_text(encoding="utf-8"))
     return {path: _with_releases(text) for path, text in pages.items()}
