@@ -28,7 +28,9 @@ class KeyCode:
     copiers: Sequence[KeyCopier] = ()
     types: Sequence[KeyType] = ()
     sets: Sequence[tuple[str, KeyReader]] = ()
-    """Each old name that it sets in a mapping which is merged with another one."""
+    """Each old name that it sets in an object, or in a mapping which is merged with another one."""
+    turned_on: Sequence[tuple[str, KeyReader]] = ()
+    """Each old name that it sets to True in an object or mapping that it makes."""
 
     def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
         """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""

@@ -10,9 +10,10 @@ megatron-core's own files are no readers.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
@@ -21,7 +22,15 @@ from cgmigrate.documents.python.key_copies import copiers_in, key_types_in
 from cgmigrate.documents.python.source import Source
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
-from cgmigrate.linking.name_reads import OPTION_METHOD, SEARCHES, SPLITS, name_merged, names_read, option_words
+from cgmigrate.linking.name_reads import (
+    OPTION_METHOD,
+    SEARCHES,
+    SPLITS,
+    name_set,
+    name_turned_on,
+    names_read,
+    option_words,
+)
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -79,6 +88,14 @@ class ProjectCode:
             if len(readers) == len(self.catalogue.deprecated) and not any(one.unread for one in readers.values()):
                 break
         return readers
+
+    def turned_on(self) -> dict[str, KeyReader]:
+        """Return old name → the code that sets it to True in an object or mapping that it makes."""
+        turned_on: dict[str, KeyReader] = {}
+        for code in self:
+            for name, place in code.turned_on:
+                turned_on.setdefault(name, place)
+        return turned_on
 
     def _code(self) -> Iterator[KeyCode]:
         from cgmigrate.linking.text_readers import text_readers
@@ -182,9 +199,19 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
         raise _UnreadError("is nested too deeply to be read") from error
     nodes, deprecated = list(source.walk()), catalogue.deprecated
     reads = [(name, node) for node in nodes for name in names_read(node, source) if name in deprecated]
-    merged = [(name, node) for node in nodes if (name := name_merged(node, source)) in deprecated]
+    is_test = "test" in os.path.relpath(path)
     every = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), id(node)) for name, node in reads]
     in_parts = sorted(names_read_in_part(source), key=itemgetter(1)) if in_part else []
     every += [(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_parts]
-    sets = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}")) for name, node in merged]
-    return KeyCode(path, every, copiers_in(source), key_types_in(source), sets)
+    # What a test sets is an object of its own.
+    sets = () if is_test else _places(path, nodes, source, name_set)
+    turned_on = () if is_test else _places(path, nodes, source, name_turned_on)
+    return KeyCode(path, every, copiers_in(source), key_types_in(source), sets, turned_on)
+
+
+def _places(
+    path: str, nodes: Iterable[ast.AST], source: Source, name_in: Callable[[ast.AST, Source], str]
+) -> list[tuple[str, KeyReader]]:
+    """Return the deprecated settings that a function sees in nodes, each with its place."""
+    names = ((name_in(node, source), getattr(node, "lineno", 0)) for node in nodes)
+    return [(name, KeyReader(f"{path}:{line}")) for name, line in names if name in source.catalogue.deprecated]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.key_copies import KeyCopier, copiers_in
 from cgmigrate.documents.python.source import Source
-from cgmigrate.linking.name_reads import name_merged
+from cgmigrate.linking.name_reads import name_set
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -62,7 +62,7 @@ def _writes(source: Source) -> Iterator[tuple[bool, int]]:
     for node in source.walk():
         if id(node) in copied:
             continue
-        if _name_set(node) in names or name_merged(node, source) in names:
+        if _name_set(node) in names or name_set(node, source) in names:
             yield True, getattr(node, "lineno", 0)
         elif isinstance(node, ast.Dict):
             if any(isinstance(key, ast.Constant) and key.value in names for key in node.keys):

@@ -30,14 +30,29 @@ def names_read(node: ast.AST, source: Source) -> Iterator[str]:
             yield from _names_in_string(node, text, above, source)
 
 
-def name_merged(node: ast.AST, source: Source) -> str:
-    """Return the key that a node sets in a mapping which is merged with another one; empty if it sets none."""
+def name_set(node: ast.AST, source: Source) -> str:
+    """Return the key that a node sets in a mapping or object that may have those of a file; empty if it sets none."""
     above = source.parent(node)
     match node, above:
+        case ast.Attribute(attr=name, ctx=ast.Store()), _:
+            return name
+        case ast.Constant(value=str() as name), ast.Call(func=ast.Name(id="setattr"), args=[_, named, _]):
+            return name if named is node else ""
         case ast.keyword(arg=str() as name), ast.Call() if _is_merged_call(above, source):
             return name
         case ast.Constant(value=str() as name), ast.Dict(keys=keys) if node in keys and _is_merged(above, source):
             return name
+    return ""
+
+
+def name_turned_on(node: ast.AST, source: Source) -> str:
+    """Return the flag that a node sets to True in an object or mapping that it makes; empty if it sets none."""
+    match node, source.parent(node):
+        case ast.keyword(arg=str() as name, value=ast.Constant(value=True)), _:
+            return name
+        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values):
+            value = next((value for key, value in zip(keys, values, strict=True) if key is node), None)
+            return name if isinstance(value, ast.Constant) and value.value is True else ""
     return ""
 
 

@@ -49,6 +49,7 @@ class RelatedFiles:
     _shims: dict[str | None, str] = field(default_factory=dict)
     _merged: MergedFiles | None = None
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
+    _flags_turned_on: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
     _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
@@ -84,6 +85,7 @@ class RelatedFiles:
         return Relations(
             key_readers={**self._readers_of_keys(path, catalogue), **own},
             interpolations=own,
+            turned_on=self._turned_on(path, catalogue),
             overrides=tuple(self._overrides_of(path, catalogue)),
             overridden_key=self._override_of_keys(path, followed) if followed.keys else "",
         )
@@ -217,6 +219,13 @@ class RelatedFiles:
         if (top, catalogue) not in self._key_readers:
             self._key_readers[top, catalogue] = self._code(top, catalogue).readers()
         return self._key_readers[top, catalogue]
+
+    def _turned_on(self, path: str, catalogue: Catalogue) -> Mapping[str, KeyReader]:
+        """Return old name → code in the project around a file that sets it to True by itself."""
+        top = self._project_of(path)
+        if (top, catalogue) not in self._flags_turned_on:
+            self._flags_turned_on[top, catalogue] = self._code(top, catalogue).turned_on()
+        return self._flags_turned_on[top, catalogue]
 
     def _code(self, top: str | None, catalogue: Catalogue) -> ProjectCode:
         """Return the code of a project that may read settings by name."""

@@ -36,6 +36,8 @@ class Relations:
     """Old name → code that reads it by name from a mapping."""
     interpolations: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → an interpolation of the file that reads it."""
+    turned_on: Mapping[str, KeyReader] = field(default_factory=dict)
+    """Old name → code that sets it to True in an object or mapping that it makes."""
     followed: frozenset[int] = frozenset()
     """The sites whose readers change together with them, by index."""
 
@@ -95,6 +97,10 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
         reader = readers.get(written.setting)
         if reader is not None and written.key.rpartition(".")[2] == written.setting:
             case = case.risk(_reader_risk(reader, written.setting))
+        place = relations.turned_on.get(written.setting)
+        if place is not None and case.before.get(written.setting) is False:
+            text = f"code sets `{written.setting}` to True ({place.place}), and the false may turn it off"
+            case = case.risk(text)
     return case
 
 

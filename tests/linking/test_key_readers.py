@@ -14,6 +14,8 @@ from tests.support.files import write
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
 READERS = {
+    "an attribute that setattr sets": 'setattr(config, "external_cuda_graph", True)\n',
+    "an attribute that is set": 'config.model.cuda_graph_scope = ["attn"]\n',
     "an attribute": "scope = cfg.model.cuda_graph_scope\n",
     "getattr": 'scope = getattr(config, "cuda_graph_scope", None)\n',
     "a subscript": 'cfg.scope = config["megatron_cfg"]["cuda_graph_scope"]\n',
@@ -102,8 +104,6 @@ NO_PARTS = {
 }
 OTHERS = {
     "a keyword": "build(external_cuda_graph=True)\n",
-    "an attribute that setattr sets": 'setattr(config, "external_cuda_graph", True)\n',
-    "an attribute that is set": 'config.model.cuda_graph_scope = ["attn"]\n',
     "a pair of a name and a value": 'for name, no in (("external_cuda_graph", 0),):\n    setattr(cfg, name, no)\n',
     "a dict that is made": 'config = {"cuda_graph_scope": ["attn"]}\n',
     "a dict of keywords": "config = dict(external_cuda_graph=True)\n",
@@ -339,3 +339,33 @@ def test_a_key_that_an_interpolation_of_the_file_reads_is_no_safe_fix(project: P
     assert (result.exit_code, path.read_text()) == (1, text)
     assert "`external_cuda_graph` by its name (a.yaml:6)" in result.stdout
     assert cgmigrate("fix", "--unsafe-fixes", ".").exit_code == 0
+
+
+FALSE = "model:\n  tensor_model_parallel_size: 2\n  external_cuda_graph: false\n"
+TURNS_ON = {
+    "a keyword": "model = build(external_cuda_graph=True)\nmodel.update(load())\n",
+    "a dict": 'model = {"external_cuda_graph": True}\nmodel.update(load())\n',
+    "an attribute": "model.external_cuda_graph = True\nmodel.update(load())\n",
+}
+LEAVES_OFF = {
+    "false": "model = build(external_cuda_graph=False)\n",
+    "another flag": "model = build(enable_cuda_graph=True)\n",
+    "a test": "",
+}
+
+
+@pytest.mark.parametrize("code", TURNS_ON.values(), ids=TURNS_ON)
+def test_a_false_that_may_turn_off_what_code_turns_on_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "a.yaml", FALSE)
+    write(project / "train.py", code)
+    assert "external_cuda_graph` " in (shown := " ".join(cgmigrate("fix", ".").stdout.split()))
+    assert "(train.py:1), and " in shown and path.read_text() == FALSE
+
+
+@pytest.mark.parametrize("code", LEAVES_OFF.values(), ids=LEAVES_OFF)
+def test_a_false_that_turns_nothing_off_is_deleted(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "a.yaml", FALSE)
+    write(project / "train.py", code)
+    write(project / "tests/test_train.py", TURNS_ON["a keyword"] + TURNS_ON["an attribute"])
+    cgmigrate("fix", ".")
+    assert "external_cuda_graph" not in path.read_text()
