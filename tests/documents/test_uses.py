@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from textwrap import dedent
 
@@ -62,7 +63,11 @@ def roles(document: YamlDocument | PythonDocument) -> list[Role | Reason]:
         ("NAMES = ['cuda_graph_scope', 'cuda_graph_impl']", [DEFINE, DEFINE]),
         ("text = f'cuda_graph_scope: {x}'", [PRINT]),
         ("text = f'--cuda-graph-scope {x}'", [PRINT]),
-        ("text = f'cuda_graph_scope={cfg.cuda_graph_scope}'", [PRINT, READ]),
+        # Before 3.12, Python does not say where the parts of an f-string are.
+        (
+            "text = f'cuda_graph_scope={cfg.cuda_graph_scope}'",
+            [PRINT, READ if sys.version_info >= (3, 12) else MENTION],
+        ),
         ("print(f'cuda_graph_scope={x}')", [MENTION]),
         ("raise ValueError('cuda_graph_scope: no')", [MENTION]),
         ("with raises(E, match='cuda_graph_scope=x'): pass", [MENTION]),
