@@ -197,7 +197,7 @@ def _planned(group: Group, component: Sequence[int], cases: _Cases) -> tuple[dic
     while True:
         rewrites, checked = proposed_rewrites(group.sites, cases, component, context, group.stacks)
         checked = {index: _with_overrides(group, index, case) for index, case in checked.items()}
-        if any(case.blocked for case in checked.values()):
+        if _are_merged(group, component) and any(case.blocked for case in checked.values()):
             checked = {index: _without_old_names(group, index, case, rewrites) for index, case in checked.items()}
         blocked = {index: case for index, case in checked.items() if case.blocked and not cases[index].blocked}
         if not blocked or not _are_merged(group, component):
