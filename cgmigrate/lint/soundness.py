@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cgmigrate.documents.changes import differ
+from cgmigrate.documents.changes import changed_names, differ
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.inheritance import NO_STACKS, Stacks, effective_in, own_after
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
@@ -16,6 +16,7 @@ from cgmigrate.megatron.releases import LAST_OLD, SPLIT_IN
 from cgmigrate.megatron.settings import (
     ENABLE,
     EXTERNAL,
+    FIELDS,
     IMPL,
     INFERENCE,
     SCOPE,
@@ -59,6 +60,9 @@ def keeps_its_meaning(case: SiteCase, context: Context) -> bool:
     after = case.after or {}
     if not differ(case.before, after):
         return True
+    if not changed_names(case.before, after) <= {*FIELDS}:
+        # Captures say nothing about other settings.
+        return False
     if any(isinstance(value, (Undecided, Choice)) for value in (*case.before.values(), *after.values())):
         return False
     was, will = capture_of(case.before, case.source, case.reader), capture_of(after, context.target, case.reader)
