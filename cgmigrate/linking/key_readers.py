@@ -15,11 +15,11 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import itemgetter
 
 from cgmigrate.documents.python.key_copies import copiers_in, key_types_in
-from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.source import Source, positions
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
 from cgmigrate.linking.name_reads import (
@@ -58,7 +58,7 @@ class _UnreadError(Exception):
     """Code that is not read; the message says why."""
 
 
-@dataclass(slots=True)
+@dataclass
 class ProjectCode:
     """The code of a project that may read settings by name, and its other files; each is read and parsed once."""
 
@@ -78,6 +78,7 @@ class ProjectCode:
             yield self._read[at]
             at += 1
 
+    @cached_property
     def readers(self) -> dict[str, KeyReader]:
         """Return old name → the code that reads it by name; code that is known before code that is not."""
         readers: dict[str, KeyReader] = {}
@@ -89,6 +90,7 @@ class ProjectCode:
                 break
         return readers
 
+    @cached_property
     def turned_on(self) -> dict[str, KeyReader]:
         """Return old name → the code that sets it to True in an object or mapping that it makes."""
         turned_on: dict[str, KeyReader] = {}
@@ -128,7 +130,7 @@ def may_read_keys(text: str, catalogue: Catalogue) -> bool:
 def _candidates(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
     """Yield the deprecated settings that Python text may read by their names, each with its line."""
     # A pattern over the whole text takes a hundred times as long.
-    places = (match for name in catalogue.deprecated for match in _positions(text, name))
+    places = (match for name in catalogue.deprecated for match in positions(text, name))
     for start in sorted({text.rfind("\n", 0, at) + 1 for at in places}):
         end = text.find("\n", start)
         line, number = text[start : end if end >= 0 else len(text)], text.count("\n", 0, start) + 1
@@ -140,13 +142,6 @@ def _candidates(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
         for option in option_words(catalogue):
             if (at := text.find(option)) >= 0:
                 yield option.replace("-", "_"), text.count("\n", 0, at) + 1
-
-
-def _positions(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + 1)
 
 
 def interpolations_of(

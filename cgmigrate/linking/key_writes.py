@@ -62,7 +62,7 @@ def _writes(source: Source) -> Iterator[tuple[bool, int]]:
     for node in source.walk():
         if id(node) in copied:
             continue
-        if _name_set(node) in names or name_set(node, source) in names:
+        if _item_set(node) in names or name_set(node, source) in names:
             yield True, getattr(node, "lineno", 0)
         elif isinstance(node, ast.Dict):
             if any(isinstance(key, ast.Constant) and key.value in names for key in node.keys):
@@ -71,11 +71,9 @@ def _writes(source: Source) -> Iterator[tuple[bool, int]]:
             yield False, node.lineno
 
 
-def _name_set(node: ast.AST) -> object:
-    """Return the name of an attribute or the key of an item that a node sets or deletes, None if it sets none."""
+def _item_set(node: ast.AST) -> object:
+    """Return the key of an item that a node sets or deletes, or the name that a call sets; None if it sets none."""
     match node:
-        case ast.Attribute(attr=name, ctx=ast.Store()):
-            return name
         case ast.Subscript(slice=ast.Constant(value=name), ctx=ast.Store() | ast.Del()):
             return name
         case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), _]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from cgmigrate.project.seeds import SeedsOf
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.interpolations import FollowedValues
-    from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
@@ -29,6 +28,13 @@ def _with_unknown(relations: Relations, merge: UnknownMerge, path: str) -> Relat
     if merge.entry == path:
         return replace(relations, builds_on=merge.named, merge_reason=merge.reason)
     return replace(relations, merged_into=shown_path(merge.entry), merge_reason=f"{merge.reason} ({merge.named})")
+
+
+def _may_turn_off(document: Document) -> bool:
+    """Return whether a file sets a flag to something else than true, which may turn off what code turns on."""
+    flags = {name for name in document.catalogue.deprecated if document.catalogue[name].is_flag}
+    written = (item for site in document.sites for item in site.own.items())
+    return any(value is not True and name in flags for name, value in written)
 
 
 @dataclass(slots=True)
@@ -49,8 +55,6 @@ class RelatedFiles:
     _shims: dict[str | None, str] = field(default_factory=dict)
     _merged: MergedFiles | None = None
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
-    _flags_turned_on: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
-    _key_readers: dict[tuple[str | None, Catalogue], Mapping[str, KeyReader]] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
         """Return the relations of a YAML file."""
@@ -76,6 +80,7 @@ class RelatedFiles:
         from cgmigrate.lint.relations import Relations
 
         catalogue = self.catalogue_of(path)
+        code = self._code(self._project_of(path), catalogue)
         document = self.merged.files.known_document(os.path.realpath(path))
         if document is None:
             followed, own = NOTHING_FOLLOWED, dict[str, KeyReader]()
@@ -83,9 +88,9 @@ class RelatedFiles:
             followed = self.followed(path, document)
             own = interpolations_of(path, document.text, catalogue, followed.starts)
         return Relations(
-            key_readers={**self._readers_of_keys(path, catalogue), **own},
+            key_readers={**code.readers, **own},
             interpolations=own,
-            turned_on=self._turned_on(path, catalogue),
+            turned_on=code.turned_on if document and _may_turn_off(document) else {},
             overrides=tuple(self._overrides_of(path, catalogue)),
             overridden_key=self._override_of_keys(path, followed) if followed.keys else "",
         )
@@ -209,26 +214,12 @@ class RelatedFiles:
             self._shims[top] = release_shim(top, self._python_below(top), self.catalogue_of(path))
         return self._shims[top]
 
-    def _readers_of_keys(self, path: str, catalogue: Catalogue) -> Mapping[str, KeyReader]:
-        """Return old name → code that reads it by name, in the project around a file.
+    def _code(self, top: str | None, catalogue: Catalogue) -> ProjectCode:
+        """Return the code of a project that may read settings by name.
 
-        That is the folder that pins megatron-core for the file, or else the checkout: a folder with a pin of its own
+        ``top`` is the folder that pins megatron-core for a file, or else the checkout: a folder with a pin of its own
         (one benchmark of many, a set of examples) runs apart from the rest of the checkout.
         """
-        top = self._project_of(path)
-        if (top, catalogue) not in self._key_readers:
-            self._key_readers[top, catalogue] = self._code(top, catalogue).readers()
-        return self._key_readers[top, catalogue]
-
-    def _turned_on(self, path: str, catalogue: Catalogue) -> Mapping[str, KeyReader]:
-        """Return old name → code in the project around a file that sets it to True by itself."""
-        top = self._project_of(path)
-        if (top, catalogue) not in self._flags_turned_on:
-            self._flags_turned_on[top, catalogue] = self._code(top, catalogue).turned_on()
-        return self._flags_turned_on[top, catalogue]
-
-    def _code(self, top: str | None, catalogue: Catalogue) -> ProjectCode:
-        """Return the code of a project that may read settings by name."""
         from cgmigrate.linking.key_readers import ProjectCode
 
         if (top, catalogue) not in self._codes:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from cgmigrate.documents.command_line_values import number_in, value_of_words
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.catalogue import Catalogue, Setting, SettingKind
@@ -102,26 +103,8 @@ def _flag(flag: _Word, values: Sequence[_Word], source: Source) -> Item:
     elif "=" in (flag.text or "") or any(value.text is None for value in values):
         item.value = Undecided(written, "words that are computed when the code runs")
     else:
-        item.value = _flag_value(setting, [value.text or "" for value in values])
+        item.value = True if setting.is_flag else value_of_words(setting, [value.text or "" for value in values])
     return item
-
-
-def _flag_value(setting: Setting, texts: list[str]) -> object:
-    if setting.is_flag:
-        return True
-    if setting.kind is SettingKind.LIST or len(texts) != 1:
-        return texts
-    return _number(texts[0]) if setting.kind is SettingKind.NUMBER else texts[0]
-
-
-def _number(text: str) -> object:
-    """Return the number that a word is; any other word as it is."""
-    for convert in (int, float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _override_value(setting: Setting, text: str) -> object:
@@ -138,4 +121,4 @@ def _override_value(setting: Setting, text: str) -> object:
         return False if setting.is_flag else None
     if setting.is_flag:
         return Undecided(text, "not a boolean")
-    return _number(word) if setting.kind is SettingKind.NUMBER else word
+    return number_in(word) if setting.kind is SettingKind.NUMBER else word

@@ -180,7 +180,7 @@ def matches_near_names(pattern: re.Pattern[str], text: str, catalogue: Catalogue
     A search for the cores of the names is fifty times cheaper than a pattern over the text.
     """
     reach = catalogue.longest_name + _AROUND
-    cores = sorted({at for core in catalogue.cores for at in _positions(text, core)})
+    cores = sorted({at for core in catalogue.cores for at in positions(text, core)})
     end = 0
     for at in cores:
         for match in pattern.finditer(text, max(end, at - reach), at + reach):
@@ -188,7 +188,8 @@ def matches_near_names(pattern: re.Pattern[str], text: str, catalogue: Catalogue
             yield match
 
 
-def _positions(text: str, word: str) -> Iterator[int]:
+def positions(text: str, word: str) -> Iterator[int]:
+    """Yield the offsets of a word in a text."""
     at = text.find(word)
     while at >= 0:
         yield at

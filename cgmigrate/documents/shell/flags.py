@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cgmigrate.documents.command_line_values import value_of_words
 from cgmigrate.documents.shell.words import Word
 from cgmigrate.documents.sites import Use
-from cgmigrate.megatron.catalogue import Catalogue, Setting, SettingKind
+from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.settings import Undecided
 from cgmigrate.text.spans import Span
 
@@ -125,9 +126,7 @@ def _value(setting: Setting, texts: Sequence[str | None], written: str) -> objec
     known = [text for text in texts if text is not None]
     if len(known) != len(texts):
         return Undecided(written, _reason(written))
-    if setting.kind is SettingKind.LIST or len(known) != 1:
-        return known
-    return _number(known[0]) if setting.kind is SettingKind.NUMBER else known[0]
+    return value_of_words(setting, known)
 
 
 def _reason(written: str) -> str:
@@ -136,16 +135,6 @@ def _reason(written: str) -> str:
     if match:
         return f"`{match[1]}` if that variable is set, `{match[2]}` if it is not"
     return "words that the shell computes"
-
-
-def _number(text: str) -> object:
-    """Return the number that a word is; any other word as it is."""
-    for convert in (int, float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    return text
 
 
 def written(setting: Setting, value: object) -> list[str] | None:

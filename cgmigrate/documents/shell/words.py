@@ -25,7 +25,7 @@ _EXPANSION = re.compile(r"\"?\$(?:\{(\w+)(?:\[[@*]\])?\}|(\w+|[@*]))\"?", re.ASC
 class Word:
     """One word. ``text`` is what the command gets, None if the shell computes it.
 
-    ``variable`` is the name of the variable that the whole word stands for (``@`` for the script's own arguments),
+    ``variable`` is the name of the variable that is the whole word (``@`` for the script's own arguments),
     empty for other words.
     """
 
