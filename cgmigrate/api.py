@@ -19,7 +19,7 @@ from cgmigrate.project.inputs import InputError
 from cgmigrate.project.options import Options as RunOptions
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
     from cgmigrate.report import Reported
 
@@ -192,7 +192,7 @@ def _run(paths: Sequence[str], run_options: RunOptions, options: Options | None)
     return run
 
 
-def _checked(run: Run) -> Iterator[Checked]:
+def _checked(run: Run) -> Iterator[FileResult]:
     """Yield the file of a run over one text. Raises ValueError if it cannot be used."""
     for item in run:
         if isinstance(item, InputError):
@@ -200,7 +200,7 @@ def _checked(run: Run) -> Iterator[Checked]:
         yield item
 
 
-def _diagnostics(run: Run, checked: Checked) -> Iterator[Diagnostic]:
+def _diagnostics(run: Run, checked: FileResult) -> Iterator[Diagnostic]:
     from cgmigrate.report import Naming, RuleName, reported, repository_root
 
     known = run.known_rules

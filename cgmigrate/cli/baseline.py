@@ -14,7 +14,7 @@ from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.options import CheckMode
-    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
 
 MOST_NAMED = 5
@@ -53,7 +53,7 @@ def write_baseline(run: Run) -> str:
     return f"Wrote {run.baseline.path}: {_diagnostics(known)}."
 
 
-def baseline_notes(run: Run, files: Sequence[Checked], prune: bool) -> list[str]:
+def baseline_notes(run: Run, files: Sequence[FileResult], prune: bool) -> list[str]:
     """Return the lines to print about the baseline; with ``prune`` also remove from it what is fixed."""
     assert run.baseline is not None
     lines = []

@@ -16,7 +16,7 @@ from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.writer import Writer
-    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
 
 
@@ -36,7 +36,7 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
     run, output = start(selection, reporting, options, baseline=mode)
     writer = _writer(output) if mode.add_ignore else None
 
-    def handle(checked: Checked) -> None:
+    def handle(checked: FileResult) -> None:
         written = writer is None or checked.after is None or writer.write(checked, "wrote comments in")
         if writer is not None:
             writer.remove_leftovers(checked.path)

@@ -21,8 +21,8 @@ from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
     from cgmigrate.cli.options import Reporting
-    from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.run import Run
     from cgmigrate.project.inputs import InputError
@@ -61,7 +61,7 @@ class Output:
         """Whether diagnostics are written file by file."""
         return self.format == "concise" and self.reporting.output_file is None and not self.reporting.statistics
 
-    def add(self, checked: Checked, diagnostics: Sequence[Diagnostic], written: bool = False) -> None:
+    def add(self, checked: FileResult, diagnostics: Sequence[Diagnostic], written: bool = False) -> None:
         """Report diagnostics of a file. ``written`` says that its rewritten text is what the file contains now."""
         new = self._reported(checked, diagnostics, written)
         self.reported += new
@@ -72,12 +72,12 @@ class Output:
             for diagnostic in folded(new):
                 self._write(concise.one(diagnostic, self.style))
 
-    def count(self, checked: Checked) -> None:
+    def count(self, checked: FileResult) -> None:
         """Include the diagnostics of a file in the last lines, but not in the report."""
         self.reported += self._reported(checked.light, checked.diagnostics)
 
     def _reported(
-        self, checked: Checked, diagnostics: Sequence[Diagnostic], written: bool = False
+        self, checked: FileResult, diagnostics: Sequence[Diagnostic], written: bool = False
     ) -> tuple[Reported, ...]:
         if not diagnostics:
             return ()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from cgmigrate.cli.console import Output
     from cgmigrate.cli.interactive import Chooser
-    from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
 
 
@@ -68,7 +68,7 @@ class _Fixing:
     def __init__(self, run: Run, output: Output, mode: FixMode) -> None:
         self._run, self._output, self._mode = run, output, mode
         self._writer = Writer(output.message)
-        self._rewritten: list[Checked] = []
+        self._rewritten: list[FileResult] = []
         self._written: dict[str, bool] = {}
         """Whether files are written, for those whose set of files was handled."""
 
@@ -105,7 +105,7 @@ class _Fixing:
         click.echo(in_text(f"error: --group: {reason}"), err=True)
         return True
 
-    def _handle(self, checked: Checked) -> None:
+    def _handle(self, checked: FileResult) -> None:
         mode, in_place = self._mode, not self._mode.diff and self._run.options.stdin is None
         if in_place:
             self._writer.remove_leftovers(checked.path)
@@ -118,7 +118,7 @@ class _Fixing:
         elif not mode.fix_only:
             self._output.add(checked, _remaining(checked, self._run, written=done), written=done)
 
-    def _write(self, checked: Checked) -> bool:
+    def _write(self, checked: FileResult) -> bool:
         """Write a file with those that are written together with it; return whether it is written."""
         if checked.path not in self._written:
             files = [checked, *checked.together]
@@ -174,7 +174,7 @@ def _summary(counts: _Counts, files_seen: int, mode: FixMode) -> str:
     return text + "."
 
 
-def _remaining(checked: Checked, run: Run, written: bool) -> tuple[Diagnostic, ...]:
+def _remaining(checked: FileResult, run: Run, written: bool) -> tuple[Diagnostic, ...]:
     """Return the diagnostics to report after the fix, without those whose fix the user declined."""
     if checked.after is not None and not written:
         return checked.diagnostics
@@ -184,7 +184,7 @@ def _remaining(checked: Checked, run: Run, written: bool) -> tuple[Diagnostic, .
     return tuple(diagnostic for diagnostic in checked.remaining if id(diagnostic) not in skipped)
 
 
-def _show_diff(checked: Checked, output: Output) -> None:
+def _show_diff(checked: FileResult, output: Output) -> None:
     if checked.after is None:
         return
     from cgmigrate.text.diff import unified_diff
@@ -209,7 +209,7 @@ def _readable(line: str, coloured: bool) -> str:
     return click.style(shown, fg=colours.get(line[:1])) if coloured and line else shown
 
 
-def _write_stdout(data: bytes, rewritten: Sequence[Checked]) -> None:
+def _write_stdout(data: bytes, rewritten: Sequence[FileResult]) -> None:
     """Write the rewritten text to stdout; without a rewrite, the ``data`` that was read from stdin."""
     from cgmigrate.text.encoding import encode
 

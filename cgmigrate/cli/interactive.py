@@ -15,8 +15,8 @@ from cgmigrate.text.edits import apply
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.checked import Checked
     from cgmigrate.lint.diagnostics import Diagnostic, Fix
+    from cgmigrate.lint.file_result import FileResult
 
 _HELP = """\
 y - write this change
@@ -43,7 +43,7 @@ class Chooser:
     progress_hidden: Callable[[], AbstractContextManager[None]]
     quit: bool = False
 
-    def choose(self, files: Sequence[Checked], fixes: Sequence[Fix]) -> set[str]:
+    def choose(self, files: Sequence[FileResult], fixes: Sequence[Fix]) -> set[str]:
         """Return the ids of the fixes that the user accepts."""
         accepted: set[str] = set()
         answer = ""
@@ -58,7 +58,7 @@ class Chooser:
                     accepted.add(fix.id)
         return accepted
 
-    def _answer_to(self, files: Sequence[Checked], fix: Fix, place: str) -> str:
+    def _answer_to(self, files: Sequence[FileResult], fix: Fix, place: str) -> str:
         """Show one fix in all of its files, with the diagnostics that it settles; return the letter of the answer."""
         if not fix.edits:
             message = f"{', '.join(fix.paths)}: a change cannot be written alone; fix without --interactive writes it"

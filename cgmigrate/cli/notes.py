@@ -10,7 +10,7 @@ from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
     from cgmigrate.cli.console import Output
-    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
 
 _PLACE = re.compile(r"[^\s()]+:\d+")
@@ -24,7 +24,7 @@ def clean_summary(run: Run, what: str) -> str:
     return f"{'' if seen else 'warning: '}Checked {counted(seen, 'file')}: {what}."
 
 
-def print_notes(run: Run, files: Iterable[Checked], output: Output) -> None:
+def print_notes(run: Run, files: Iterable[FileResult], output: Output) -> None:
     """Print the notes of the run: files that were not read, and settings of other projects."""
     output.details()
     for note, more in _alike(run.notes, output.reporting.verbose):
@@ -48,7 +48,7 @@ def _alike(notes: Iterable[str], verbose: bool) -> Iterator[tuple[str, int]]:
         yield alike[0], len(alike) - 1
 
 
-def _by_owner(files: Iterable[Checked], with_prose: bool) -> dict[str, list[str]]:
+def _by_owner(files: Iterable[FileResult], with_prose: bool) -> dict[str, list[str]]:
     """Return the places of settings that were left unchanged, by the project that owns the setting."""
     by_owner: dict[str, list[str]] = {}
     for checked in files:

@@ -16,7 +16,7 @@ from cgmigrate.cli.options import CheckMode, Reporting, Selection
 from cgmigrate.project.options import FORMATS, format_of
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.inputs import InputError
@@ -130,15 +130,15 @@ def _check_codes(run: Run) -> None:
 class Handled(NamedTuple):
     """The files with settings that were handled, and whether a path could not be used."""
 
-    files: list[Checked]
+    files: list[FileResult]
     failed: bool
 
 
-def handle_files(run: Run, output: Output, handle: Callable[[Checked], None]) -> Handled:
+def handle_files(run: Run, output: Output, handle: Callable[[FileResult], None]) -> Handled:
     """Handle every file with settings; print the paths that could not be used."""
     from cgmigrate.project.inputs import InputError
 
-    files: list[Checked] = []
+    files: list[FileResult] = []
     failed = False
     with command_errors(), output.progress():
         for item in run:
@@ -152,7 +152,7 @@ def handle_files(run: Run, output: Output, handle: Callable[[Checked], None]) ->
     return Handled(files, failed)
 
 
-def _handle(checked: Checked, handle: Callable[[Checked], None]) -> InputError | None:
+def _handle(checked: FileResult, handle: Callable[[FileResult], None]) -> InputError | None:
     """Handle one file; return an error of the program itself, so that the other files are still reported."""
     try:
         handle(checked)

@@ -12,12 +12,12 @@ from cgmigrate.text.escaping import in_line
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.checked import Checked
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.project.edit_sets import FileChange
     from cgmigrate.project.journal import Journal
 
 
-def _change(checked: Checked) -> FileChange:
+def _change(checked: FileResult) -> FileChange:
     from cgmigrate.project.edit_sets import FileChange
     from cgmigrate.text.encoding import encode
 
@@ -36,11 +36,11 @@ class Writer:
         self._journal: Journal | None = None
         self._folders: set[str] = set()
 
-    def write(self, checked: Checked, verb: str) -> bool:
+    def write(self, checked: FileResult, verb: str) -> bool:
         """Write the rewritten text of a file that is a set of its own; see `write_set`."""
         return self.write_set(checked.path, [checked], verb)
 
-    def write_set(self, name: str, files: Sequence[Checked], verb: str) -> bool:
+    def write_set(self, name: str, files: Sequence[FileResult], verb: str) -> bool:
         """Write the rewritten texts of all files of a set, or of none; return False if that failed.
 
         `print_problems` says why.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.plan import Plan
 
 
@@ -17,7 +17,7 @@ class Choice:
     chosen: frozenset[str]
 
 
-def applied(files: Sequence[Checked], plan: Plan, choice: Choice) -> list[Checked]:
+def applied(files: Sequence[FileResult], plan: Plan, choice: Choice) -> list[FileResult]:
     """Return files with the chosen fixes applied. Raises UnwritableError."""
     texts = {text.path: text for text in plan.edited(choice.chosen)}
     result = []
@@ -32,7 +32,7 @@ def applied(files: Sequence[Checked], plan: Plan, choice: Choice) -> list[Checke
     return _with_transactions(result, plan, choice)
 
 
-def _with_transactions(files: Sequence[Checked], plan: Plan, choice: Choice) -> list[Checked]:
+def _with_transactions(files: Sequence[FileResult], plan: Plan, choice: Choice) -> list[FileResult]:
     """Return files, each with those that are written together with it since they share a fix."""
     group = {checked.path: {checked.path} for checked in files}
     for fix in plan.fixes:
@@ -45,5 +45,5 @@ def _with_transactions(files: Sequence[Checked], plan: Plan, choice: Choice) -> 
     ]
 
 
-def _joins(other: Checked, checked: Checked, group: set[str]) -> bool:
+def _joins(other: FileResult, checked: FileResult, group: set[str]) -> bool:
     return other.path != checked.path and other.path in group and other.after is not None

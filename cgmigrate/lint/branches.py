@@ -17,9 +17,9 @@ from cgmigrate.linking.branches import (
 )
 from cgmigrate.linking.inheritance import components, effective
 from cgmigrate.linking.ownership import Owner
-from cgmigrate.lint.cases import case_of
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.relations import Relations, with_relations
+from cgmigrate.lint.site_examination import case_of
 from cgmigrate.lint.soundness import order_dependence, proposed_rewrites
 from cgmigrate.megatron.settings import Settings
 

@@ -16,7 +16,7 @@ from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.override_proofs import override_problem
-from cgmigrate.lint.problems import risk_of
+from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
 from cgmigrate.lint.soundness import keeps_its_meaning, order_dependence, proposed_rewrites, replaced_risk
 from cgmigrate.megatron.settings import Settings

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from cgmigrate.linking.inheritance import merged as merged_settings
 from cgmigrate.linking.merged_files import MergedObject
-from cgmigrate.lint.cases import source_for
 from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.site_examination import source_for
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.settings import Choice, Settings, Undecided
 from cgmigrate.megatron.types import Reader, Rejected, describe_both

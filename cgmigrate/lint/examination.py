@@ -10,11 +10,11 @@ from cgmigrate.linking.inheritance import effective
 from cgmigrate.linking.interpolations import NOTHING_FOLLOWED, FollowedValues
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
-from cgmigrate.lint.cases import case_of
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
-from cgmigrate.lint.problems import problems_of
+from cgmigrate.lint.problem_diagnostics import problems_of
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.rules import Rule
+from cgmigrate.lint.site_examination import case_of
 from cgmigrate.lint.unknown_owners import unknown_owner_diagnostics
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader

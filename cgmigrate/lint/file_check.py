@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.documents.syntax import document_of, unread_text
-from cgmigrate.lint.checked import Checked, Chooser
 from cgmigrate.lint.file_contexts import FileContexts
+from cgmigrate.lint.file_result import Chooser, FileResult
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.planning import OpenedFile, Planned, Planner
 from cgmigrate.lint.withheld_sets import OtherFile, one_for_each_set
@@ -18,8 +18,8 @@ from cgmigrate.project.options import Options
 
 if TYPE_CHECKING:
     from cgmigrate.lint.baseline import Baseline
-    from cgmigrate.lint.details import Details
     from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.explanations import Details
     from cgmigrate.lint.plan import Plan, PlannedFile
     from cgmigrate.lint.suppressions import Suppressed, SuppressionComments
 
@@ -32,7 +32,7 @@ class FileChecker:
     baseline: Baseline | None
     chooser: Chooser | None
     notes: list[str]
-    _checked: dict[str, Checked] = field(default_factory=dict)
+    _checked: dict[str, FileResult] = field(default_factory=dict)
     """Files that were planned together with another one, and wait for their turn."""
 
     @property
@@ -45,7 +45,7 @@ class FileChecker:
         """What applies to each file."""
         return self.planner.contexts
 
-    def check(self, source: Source) -> Checked:
+    def check(self, source: Source) -> FileResult:
         """Return the diagnostics of a file, and its new text as far as the options ask for it.
 
         Raises RuleError and ConfigurationError.
@@ -61,12 +61,12 @@ class FileChecker:
         self._checked.update({checked.path: checked for checked in every})
         return self._checked.pop(source.path)
 
-    def check_too_large(self, file: TooLarge) -> Checked:
+    def check_too_large(self, file: TooLarge) -> FileResult:
         """Return the diagnostic of a file that is not parsed."""
         message = f"the file has {file.size:,} bytes and is not read as a configuration"
         return self._without_known(self._unreadable(file, CheckKind.TOO_LARGE, message))
 
-    def _check(self, source: Source) -> Sequence[Checked]:
+    def _check(self, source: Source) -> Sequence[FileResult]:
         """Return a file and those that are planned together with it."""
         try:
             file = self.planner.open(source)
@@ -96,7 +96,7 @@ class FileChecker:
             if not self.planner.is_in_run(one.path)
         ]
 
-    def _with_diagnostics(self, opened_file: OpenedFile, file: PlannedFile) -> Checked:
+    def _with_diagnostics(self, opened_file: OpenedFile, file: PlannedFile) -> FileResult:
         """Return a file with the diagnostics of its plan, as far as rules are selected and comments allow."""
         from cgmigrate.lint.identity import with_places
 
@@ -108,7 +108,7 @@ class FileChecker:
             unused = with_places(suppressed.unused, file.document)
             both = sorted((*suppressed.shown, *unused), key=lambda item: (item.span.start, item.rule))
             shown, hidden = tuple(both), suppressed.hidden
-        return Checked(
+        return FileResult(
             source.path,
             source.data,
             text,
@@ -123,7 +123,7 @@ class FileChecker:
     def _details(self, file: PlannedFile) -> Details | None:
         if not self.options.details:
             return None
-        from cgmigrate.lint.details import Details
+        from cgmigrate.lint.explanations import Details
 
         return Details(file)
 
@@ -138,11 +138,11 @@ class FileChecker:
         suppressed = comments.apply(diagnostics, enabled_rule_for(CheckKind.UNUSED_SUPPRESSION, rules), codes)
         return replace(suppressed, unused=self.contexts.selected(path, suppressed.unused))
 
-    def _with_suppressions(self, checked: Checked, file: OpenedFile) -> Checked:
+    def _with_suppressions(self, checked: FileResult, file: OpenedFile) -> FileResult:
         """Return a file with comments that suppress its diagnostics, except those that the baseline has."""
         if not checked.diagnostics:
             return checked
-        from cgmigrate.lint.boundary import not_written
+        from cgmigrate.lint.paths_outside import not_written
         from cgmigrate.lint.suppression_writer import add_suppressions
 
         path, syntax = checked.path, file.source.syntax
@@ -160,7 +160,7 @@ class FileChecker:
 
     # --- rewrites ---------------------------------------------------------------------------------
 
-    def _rewritten(self, files: Sequence[Checked], plan: Plan) -> list[Checked]:
+    def _rewritten(self, files: Sequence[FileResult], plan: Plan) -> list[FileResult]:
         """Return files with the fixes applied that the options allow and the user accepts."""
         from cgmigrate.lint.applied import Choice, applied
         from cgmigrate.lint.diagnostics import Applicability
@@ -182,7 +182,7 @@ class FileChecker:
 
     # --- the file as a whole ----------------------------------------------------------------------
 
-    def _without_known(self, checked: Checked) -> Checked:
+    def _without_known(self, checked: FileResult) -> FileResult:
         """Return a file without the diagnostics that the baseline has."""
         if self.baseline is None:
             return checked
@@ -191,7 +191,7 @@ class FileChecker:
         diagnostics = sorted((*checked.fixed, *shown), key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
         return replace(checked, diagnostics=tuple(diagnostics) if checked.fixed else shown, known=known)
 
-    def _unreadable(self, file: Source | TooLarge, kind: ProblemKind | CheckKind, message: str) -> Checked:
+    def _unreadable(self, file: Source | TooLarge, kind: ProblemKind | CheckKind, message: str) -> FileResult:
         from cgmigrate.lint.diagnostics import Diagnostic
         from cgmigrate.text.spans import Span
 
@@ -200,11 +200,11 @@ class FileChecker:
         diagnostic = Diagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
         diagnostics = self.contexts.selected(path, (diagnostic,))
         if isinstance(file, TooLarge):
-            return Checked(path, b"", "", diagnostics)
+            return FileResult(path, b"", "", diagnostics)
         if b"cgmigrate:" in file.data and not self.options.strict:
             from cgmigrate.lint.suppressions import SuppressionComments
 
             comments = SuppressionComments(unread_text(file.data.decode("utf-8", "replace"), file.syntax))
             suppressed = self._suppressed(comments, path, diagnostics)
-            return Checked(path, file.data, "", suppressed.shown, hidden=suppressed.hidden)
-        return Checked(path, file.data, "", diagnostics)
+            return FileResult(path, file.data, "", suppressed.shown, hidden=suppressed.hidden)
+        return FileResult(path, file.data, "", diagnostics)

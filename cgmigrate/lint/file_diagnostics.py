@@ -9,7 +9,7 @@ from cgmigrate.documents.sites import Problem
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.lint.problems import problem_diagnostic
+from cgmigrate.lint.problem_diagnostics import problem_diagnostic
 from cgmigrate.lint.rules import Rule
 from cgmigrate.lint.site_diagnostics import Enabled, Outcome, diagnostics_of
 

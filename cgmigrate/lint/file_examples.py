@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.versions import parse_release
@@ -29,7 +29,7 @@ class FileExample:
     example: Mapping[str, Any]
     rule_folders: tuple[str, ...] = ()
 
-    def checked(self, text: str, unsafe: bool = False) -> Checked:
+    def checked(self, text: str, unsafe: bool = False) -> FileResult:
         """Return the file with a text in place of that of the example, after its fixes. Raises RuleError."""
         source = parse_release(self.example["from"]) if "from" in self.example else LAST_OLD
         target = parse_release(self.example["to"]) if "to" in self.example else NEWEST
@@ -39,9 +39,9 @@ class FileExample:
             path.write_bytes(self.content(text))
             for name, beside in self.example.get("beside", {}).items():
                 (Path(folder) / name).write_text(beside, encoding="utf-8")
-            checked = [item for item in Run([folder], options) if isinstance(item, Checked)]
+            checked = [item for item in Run([folder], options) if isinstance(item, FileResult)]
         own = next((item for item in checked if Path(item.path).name == path.name), None)
-        return own or Checked(str(path), self.content(text), text, ())
+        return own or FileResult(str(path), self.content(text), text, ())
 
     def content(self, text: str) -> bytes:
         """Return a text as the file has it."""

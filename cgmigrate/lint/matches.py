@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cgmigrate.documents.changes import Change
 from cgmigrate.documents.sites import Site, Use
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
-from cgmigrate.lint.refusals import refusal_of
+from cgmigrate.lint.release_refusals import refusal_of
 from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings, Undecided
 from cgmigrate.megatron.types import Rejected

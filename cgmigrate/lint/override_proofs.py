@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from cgmigrate.lint.cases import source_for
 from cgmigrate.lint.diagnostics import Context, SiteCase
+from cgmigrate.lint.site_examination import source_for
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.settings import Choice, Undecided
 from cgmigrate.megatron.types import Rejected, describe_both

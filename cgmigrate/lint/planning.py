@@ -132,7 +132,7 @@ class Planner:
 
     def outside(self, path: str) -> str:
         """Return the real path of a file if a link leads out of the paths; empty for files in them, and for stdin."""
-        from cgmigrate.lint.boundary import outside
+        from cgmigrate.lint.paths_outside import outside
 
         return outside(path, self.paths) if self.is_in_run(path) and not self.options.stdin else ""
 

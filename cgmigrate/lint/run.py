@@ -15,9 +15,9 @@ from cgmigrate.project.options import Options
 
 if TYPE_CHECKING:
     from cgmigrate.lint.baseline import Baseline
-    from cgmigrate.lint.checked import Checked, Chooser
     from cgmigrate.lint.diagnostics import Context
     from cgmigrate.lint.file_check import FileChecker
+    from cgmigrate.lint.file_result import Chooser, FileResult
     from cgmigrate.lint.rules import Rule
     from cgmigrate.project.buffer import Buffer
     from cgmigrate.project.cascade import Configurations
@@ -55,7 +55,7 @@ class Run:
         else:
             self.discovery = Discovery(self.paths, self.options.exclude, excludes, self.contexts.seeds_of)
 
-    def __iter__(self) -> Iterator[Checked | InputError]:
+    def __iter__(self) -> Iterator[FileResult | InputError]:
         # Which file is merged into which is known only after discovery.
         inputs = list(self.discovery)
         sources = [item for item in inputs if isinstance(item, Source)]
@@ -127,7 +127,7 @@ class Run:
         return self.contexts.resolutions
 
 
-def _checked(checker: FileChecker, item: Input) -> Checked | InputError:
+def _checked(checker: FileChecker, item: Input) -> FileResult | InputError:
     """Return a checked file; a failure in one must not hide what the others have."""
     from cgmigrate.text.failures import internal_error
 

@@ -10,12 +10,12 @@ from cgmigrate.documents.changes import Change, changes
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Fix, SiteCase
+from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
 from cgmigrate.lint.kinds import CheckKind
 from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_repetition
-from cgmigrate.lint.messages import message, notes_of
-from cgmigrate.lint.reasons import SiteReasons, with_fix
-from cgmigrate.lint.refusals import refusal_note
+from cgmigrate.lint.release_refusals import refusal_note
+from cgmigrate.lint.rule_texts import message, notes_of
 from cgmigrate.lint.rules import Case, Rule, RuleKind
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.spans import Span

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Diagnostic, RelatedPlace
+from cgmigrate.lint.file_result import FileResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class OtherFile:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def one_for_each_set(files: Sequence[Checked], others: Sequence[OtherFile] = ()) -> list[Checked]:
+def one_for_each_set(files: Sequence[FileResult], others: Sequence[OtherFile] = ()) -> list[FileResult]:
     """Return files with one diagnostic for each withheld set, at its first place of the highest severity."""
     shown = [(number, one) for number, checked in enumerate(files) for one in checked.diagnostics if one.withheld_set]
     if not shown:
@@ -38,10 +38,10 @@ def one_for_each_set(files: Sequence[Checked], others: Sequence[OtherFile] = ())
 
 def _with_chosen(
     number: int,
-    checked: Checked,
+    checked: FileResult,
     chosen: Mapping[str, tuple[int, Diagnostic]],
     places: Mapping[str, Sequence[RelatedPlace]],
-) -> Checked:
+) -> FileResult:
     """Return a file with the diagnostics that are chosen for their sets, and with those of no withheld set."""
     diagnostics = []
     for one in checked.diagnostics:
@@ -59,7 +59,7 @@ def _related(diagnostic: Diagnostic, path: str, places: Sequence[RelatedPlace]) 
     return tuple(sorted(others, key=lambda place: (place.path != path, place.path, place.span.start, place.rule)))
 
 
-def _places(files: Sequence[Checked], others: Sequence[OtherFile]) -> Iterator[RelatedPlace]:
+def _places(files: Sequence[FileResult], others: Sequence[OtherFile]) -> Iterator[RelatedPlace]:
     """Yield the places of all diagnostics of withheld sets, those that are not shown included."""
     for checked in files:
         for one in (*checked.diagnostics, *checked.hidden, *checked.known):

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.checked import Checked
-    from cgmigrate.lint.details import Explanation
     from cgmigrate.lint.diagnostics import Diagnostic, RelatedPlace
+    from cgmigrate.lint.explanations import Explanation
+    from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.rules import Rule
     from cgmigrate.project.inputs import InputError
     from cgmigrate.project.pins.resolution import Resolution
@@ -78,8 +78,8 @@ class Reported:
 
     ``path`` is the file as the user named it, ``in_repository`` its path from the root of the repository
     with ``/`` between folders, or None for a file outside of it. ``text`` is the file's. ``end`` is exclusive.
-    ``label``, ``labels``, ``proof`` and ``edits`` explain it (see ``cgmigrate.lint.details``), where the format asks
-    for that.
+    ``label``, ``labels``, ``proof`` and ``edits`` explain it (see ``cgmigrate.lint.explanations``), where the format
+    asks for that.
     """
 
     diagnostic: Diagnostic
@@ -189,7 +189,7 @@ class Naming:
 
 
 def reported(
-    checked: Checked, chosen: Sequence[Diagnostic], naming: Naming, written: bool = False
+    checked: FileResult, chosen: Sequence[Diagnostic], naming: Naming, written: bool = False
 ) -> tuple[Reported, ...]:
     """Return some of the diagnostics of a file, as a report has them.
 

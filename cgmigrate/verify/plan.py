@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cgmigrate.documents.sites import Document, Site
-from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.kinds import UNREADABLE, CheckKind
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, validation_input
@@ -191,7 +191,7 @@ class _Texts:
     changes: tuple[str, ...]
 
 
-def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
+def _cases_of_file(checked: FileResult, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
     """The cases of one file, each with the first and last line of its site."""
     from cgmigrate.lint.examination import settings_of
 
@@ -204,7 +204,7 @@ def _cases_of_file(checked: Checked, run: Run, after_file: str) -> Iterator[tupl
         yield from _cases_of_new_sites(texts, context, before, after)
 
 
-def _texts(checked: Checked, after_file: str, catalogue: Catalogue) -> _Texts | None:
+def _texts(checked: FileResult, after_file: str, catalogue: Catalogue) -> _Texts | None:
     """Read both texts; return None if the syntax is not read."""
     from cgmigrate.documents.syntax import document_of, syntax_of
     from cgmigrate.text.diff import unified_diff

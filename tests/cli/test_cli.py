@@ -179,7 +179,11 @@ def test_an_empty_file_and_one_of_comments_have_no_diagnostic(project: Path, cgm
     write(project / "a.yaml", "")
     write(project / "b.yaml", "# enable_cuda_graph is gone\n")
     result = cgmigrate("check", ".")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"Checked 2 files: nothing found.\n{RELEASES}")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "",
+        f"Checked 2 files: nothing found.\n{RELEASES}",
+    )
 
 
 def test_a_file_of_50_mb_is_reported_and_not_parsed(project: Path, cgmigrate) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.rule_tests import _context, _document
 from cgmigrate.lint.rules import load
 from cgmigrate.lint.run import Run
@@ -25,14 +25,14 @@ def without_help(diagnostics: object) -> list[Diagnostic]:
 def check(path: Path, text: str) -> list[Diagnostic]:
     path.write_text(text)
     (checked,) = Run([str(path)], Options())
-    assert isinstance(checked, Checked)
+    assert isinstance(checked, FileResult)
     return list(checked.diagnostics)
 
 
 def test_what_has_no_fix_has_help(corpus: Path) -> None:
     seen = 0
     for checked in Run([str(ROOT / "examples"), str(ROOT / "tests/fixtures"), str(corpus)], Options()):
-        if isinstance(checked, Checked):
+        if isinstance(checked, FileResult):
             seen += len(checked.diagnostics)
             assert without_help(checked.diagnostics) == [], checked.path
     assert seen > 80

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.cli.writer import Writer
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.project import recovery
 from cgmigrate.project.cache_folder import records
 from tests.support.files import write
@@ -47,7 +47,7 @@ def interrupted(files: list[Path], processes: Processes) -> list[Path]:
 def write_together(*names: str) -> tuple[Writer, list[str]]:
     lines: list[str] = []
     writer = Writer(lines.append)
-    files = [Checked(name, Path(name).read_bytes(), Path(name).read_text(), (), after=FIXED) for name in names]
+    files = [FileResult(name, Path(name).read_bytes(), Path(name).read_text(), (), after=FIXED) for name in names]
     writer.write_set("G1", files, "rewrote")
     return writer, lines
 
@@ -150,7 +150,7 @@ def test_undo_names_a_set_that_it_cannot_restore(files: list[Path], project: Pat
     write(project / "d.yaml", LEGACY)
     # Two sets of one run.
     writer, _ = write_together("a.yaml", "b.yaml")
-    files_of_second = [Checked(n, LEGACY.encode(), LEGACY, (), after=FIXED) for n in ("c.yaml", "d.yaml")]
+    files_of_second = [FileResult(n, LEGACY.encode(), LEGACY, (), after=FIXED) for n in ("c.yaml", "d.yaml")]
     writer.write_set("G2", files_of_second, "rewrote")
     files[1].write_text("mine: 1\n")
     result = cgmigrate("undo")
@@ -172,7 +172,7 @@ def test_undo_lists_runs_and_sets(files: list[Path], project: Path, cgmigrate) -
     assert cgmigrate("undo", "--list").stdout == ""
     write(project / "d.yaml", LEGACY)
     writer, _ = write_together("a.yaml", "b.yaml")
-    writer.write_set("c.yaml", [Checked("c.yaml", LEGACY.encode(), LEGACY, (), after=FIXED)], "rewrote")
+    writer.write_set("c.yaml", [FileResult("c.yaml", LEGACY.encode(), LEGACY, (), after=FIXED)], "rewrote")
     cgmigrate("fix", "d.yaml")
     result = cgmigrate("undo", "--list")
     lines = [re.sub(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE", line) for line in result.stdout.splitlines()]

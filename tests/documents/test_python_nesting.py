@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.project.options import Options
 
@@ -20,11 +20,11 @@ NESTED = (
 def fixed(path: Path, text: str) -> str:
     path.write_text(text)
     (checked,) = Run([str(path)], Options(unsafe=True))
-    assert isinstance(checked, Checked)
+    assert isinstance(checked, FileResult)
     assert checked.remaining == ()
     path.write_text(checked.after or "")
     for again in Run([str(path)], Options(unsafe=True)):
-        assert isinstance(again, Checked)
+        assert isinstance(again, FileResult)
         assert again.after is None
     return path.read_text()
 
@@ -68,5 +68,5 @@ def test_no_blank_is_left_at_the_end_of_a_line(tmp_path: Path, text: str, after:
     path = tmp_path / "a.py"
     path.write_bytes((IMPORT + text).encode())
     (checked,) = Run([str(path)], Options(unsafe=True))
-    assert isinstance(checked, Checked)
+    assert isinstance(checked, FileResult)
     assert checked.after == IMPORT + after

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import LAST_OLD
 from cgmigrate.project.options import Options
@@ -29,9 +29,9 @@ PAIRS = [
 LEGACY = re.compile(r"(?<![\w-])(--)?(enable|external)[_-]cuda[_-]graph\b|(?<![\w-])(--)?cuda[_-]graph[_-]scope\b")
 
 
-def checked(path: Path) -> Checked | None:
+def checked(path: Path) -> FileResult | None:
     (result,) = list(Run([str(path)], Options())) or [None]
-    assert result is None or isinstance(result, Checked)
+    assert result is None or isinstance(result, FileResult)
     return result
 
 
@@ -58,7 +58,9 @@ def test_all_pairs_are_there(corpus: Path) -> None:
 
 def test_a_migrated_tree_has_no_diagnostic_and_no_change(corpus: Path) -> None:
     run = Run([str(corpus / "yaml/nemo-rl")], Options())
-    unexpected = [item for item in run if not isinstance(item, Checked) or item.diagnostics or item.after is not None]
+    unexpected = [
+        item for item in run if not isinstance(item, FileResult) or item.diagnostics or item.after is not None
+    ]
     assert unexpected == []
     assert run.discovery.files_seen == 295
 
@@ -118,7 +120,7 @@ def test_from_selects_the_meaning_in_a_release_before_the_split(corpus: Path) ->
     """From 0.16, scoped local graphs also served inference; 0.19 cannot capture that, so nothing is written."""
     path = corpus / "pairs/nemotron3_super_release_gb200/before.yaml"
     (result,) = Run([str(path)], Options(source=LAST_OLD._replace(minor=16)))
-    assert isinstance(result, Checked)
+    assert isinstance(result, FileResult)
     assert result.after is None
     assert (
         "captures whole layers (local) in training, whole layers (local) in inference" in result.diagnostics[0].because

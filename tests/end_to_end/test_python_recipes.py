@@ -32,8 +32,8 @@ pytest.importorskip("torch", reason="the judge is the installed megatron-core, w
 pytest.importorskip("megatron.core", reason="the judge is the installed megatron-core")
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
@@ -386,7 +386,7 @@ def _same(text: str, after: str, name: str) -> bool:
 
 
 @cache
-def recipes() -> tuple[Checked, ...]:
+def recipes() -> tuple[FileResult, ...]:
     """The recipe modules as they are with ``--to 0.19`` and all fixes that are right by themselves.
 
     A plain ``fix`` writes none of them, since callers of a recipe see its object: tests/test_bridge_recipes.py.
@@ -394,12 +394,12 @@ def recipes() -> tuple[Checked, ...]:
     if not RECIPES.is_dir():
         pytest.skip(f"{RECIPES} is not there; run shared/corpus/fetch.sh")
     run = Run([str(RECIPES)], Options(target=Release(0, 19), rewrite=False))
-    checked = [item for item in run if isinstance(item, Checked)]
+    checked = [item for item in run if isinstance(item, FileResult)]
     changed = [(item, _after(item, run.context(item.path))) for item in checked if item.path.endswith(".py")]
     return tuple(replace(item, after=after) for item, after in changed if after != item.text)
 
 
-def _after(checked: Checked, context: Context) -> str:
+def _after(checked: FileResult, context: Context) -> str:
     document = PythonDocument(checked.text, str(Path(checked.path).absolute()))
     settings = rewrites(document, examine(document, context))
     return apply(checked.text, document.edits(settings)) if settings else checked.text
@@ -413,7 +413,7 @@ def judged() -> Judged:
     return result
 
 
-def _recipe(name: str) -> Checked:
+def _recipe(name: str) -> FileResult:
     return next(checked for checked in recipes() if checked.path.endswith(f"/{name}"))
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.types import Reader, Rejected
@@ -47,9 +47,9 @@ def text_of(place: tuple[str, ...], own: dict[str, Any], builds_on: Any = None) 
     return yaml.safe_dump({**data, **nested}, sort_keys=False)
 
 
-def fixed(folder: Path, unsafe: bool = False) -> list[Checked]:
+def fixed(folder: Path, unsafe: bool = False) -> list[FileResult]:
     """Fix a folder, write the files, and return the results."""
-    results = [item for item in Run([str(folder)], Options(unsafe=unsafe)) if isinstance(item, Checked)]
+    results = [item for item in Run([str(folder)], Options(unsafe=unsafe)) if isinstance(item, FileResult)]
     for checked in results:
         if checked.after is not None:
             Path(checked.path).write_text(checked.after)
@@ -222,7 +222,7 @@ def test_files_of_a_checkout_that_are_not_given_are_followed(project: Path) -> N
     (project / ".git/HEAD").unlink()
     for words in (["init", "-q", "."], ["add", "."]):
         subprocess.run(["git", *words], check=True)
-    (checked,) = [item for item in Run(["base.yaml"], Options()) if isinstance(item, Checked)]
+    (checked,) = [item for item in Run(["base.yaml"], Options()) if isinstance(item, FileResult)]
     (diagnostic,) = checked.diagnostics
     assert checked.after is None and paths["base"].read_text() == BASE
     assert diagnostic.blocked_by == "child.yaml, which has to change together with this file"

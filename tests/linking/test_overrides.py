@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.project.options import Options
 from tests.support.files import write
@@ -22,8 +22,10 @@ def checkout(top: Path) -> None:
         subprocess.run(["git", "-C", str(top), *words], check=True)
 
 
-def fixed(folder: Path, unsafe: bool = False) -> Checked:
-    (checked,) = [item for item in Run([str(folder / "a.yaml")], Options(unsafe=unsafe)) if isinstance(item, Checked)]
+def fixed(folder: Path, unsafe: bool = False) -> FileResult:
+    (checked,) = [
+        item for item in Run([str(folder / "a.yaml")], Options(unsafe=unsafe)) if isinstance(item, FileResult)
+    ]
     return checked
 
 

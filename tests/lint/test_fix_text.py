@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.project.options import Options
 from cgmigrate.text.edits import apply
@@ -25,7 +25,7 @@ IMPORTS = (
 def fixes(path: Path, text: str) -> list[str]:
     path.write_text(text)
     (checked,) = Run([str(path)], Options(unsafe=True))
-    assert isinstance(checked, Checked)
+    assert isinstance(checked, FileResult)
     return [diagnostic.fix_text for diagnostic in checked.diagnostics]
 
 
@@ -127,7 +127,7 @@ def test_a_message_names_a_setting_in_the_syntax_of_the_file(tmp_path: Path) -> 
     path = tmp_path / "a.py"
     path.write_text(IMPORTS + 'x = ["--cuda-graph-impl", "local", "--cuda-graph-scope", "full_iteration"]\n')
     (checked,) = Run([str(path)], Options())
-    assert isinstance(checked, Checked)
+    assert isinstance(checked, FileResult)
     assert '`"--cuda-graph-impl", "full_iteration"`' in checked.diagnostics[0].message
 
 
@@ -143,7 +143,7 @@ def test_every_quote_is_in_the_text_before_or_after(corpus: Path) -> None:
     seen = 0
     paths = [str(ROOT / "examples"), str(ROOT / "tests/fixtures"), str(corpus)]
     for checked in Run(paths, Options(unsafe=True, edits=True)):
-        if not isinstance(checked, Checked):
+        if not isinstance(checked, FileResult):
             continue
         for diagnostic in checked.diagnostics:
             edits = diagnostic.fix.edits_in(checked.path) if diagnostic.fix else ()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.syntax import Syntax
 from cgmigrate.documents.yaml import YamlDocument
-from cgmigrate.lint.checked import Checked
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.lint.suppression_writer import add_suppressions
 from cgmigrate.project.inputs import Source
@@ -311,7 +311,7 @@ def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpu
     assert seen > 10
 
 
-def checked_alone(run: Run, source: Source) -> Checked:
+def checked_alone(run: Run, source: Source) -> FileResult:
     """Return one file as a run of it alone checks it."""
     return run.checker([source]).check(source)
 

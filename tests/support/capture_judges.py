@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.lint.checked import Checked
 from cgmigrate.lint.diagnostics import Applicability, Diagnostic
+from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, capture_of_resolved, validation_input
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
@@ -89,7 +89,7 @@ def _validated(settings: str) -> Capture | Rejected:
 class Fixed:
     """What a run did: the checked files and those that it rewrote."""
 
-    results: Sequence[Checked]
+    results: Sequence[FileResult]
 
     @property
     def written(self) -> set[str]:
@@ -124,8 +124,8 @@ def names_old(text: str) -> bool:
 def fix(folder: Path, unsafe: bool = False, write: bool = True) -> Fixed:
     """Fix a folder with the library's own run, and write the files."""
     results = list(Run([str(folder)], Options(unsafe=unsafe)))
-    assert all(isinstance(item, Checked) for item in results), results
-    checked = [item for item in results if isinstance(item, Checked)]
+    assert all(isinstance(item, FileResult) for item in results), results
+    checked = [item for item in results if isinstance(item, FileResult)]
     for item in checked if write else ():
         if item.after is not None:
             Path(item.path).write_bytes(item.after.encode())

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
-from cgmigrate.documents.python.later_reads import read_of_setting
+from cgmigrate.documents.python.later_uses import read_of_setting
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.scopes import function_around

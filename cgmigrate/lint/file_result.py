@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from cgmigrate.megatron.releases import Release
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.details import Details
     from cgmigrate.lint.diagnostics import Diagnostic, Fix
+    from cgmigrate.lint.explanations import Details
     from cgmigrate.text.edits import Edit
 
 
@@ -19,12 +19,12 @@ class Chooser(Protocol):
 
     quit: bool
 
-    def choose(self, files: Sequence[Checked], fixes: Sequence[Fix]) -> set[str]:
+    def choose(self, files: Sequence[FileResult], fixes: Sequence[Fix]) -> set[str]:
         """Return the ids of the fixes of some files that the user accepts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class FileResult:
     """One file with settings: its diagnostics, and its text before and after the fixes.
 
     ``after`` is None if nothing is rewritten. ``fixed`` are the diagnostics that the rewrite settles, ``edits`` what
@@ -45,7 +45,7 @@ class Checked:
     releases: tuple[Release, Release] | None = None
     known: tuple[Diagnostic, ...] = ()
     hidden: tuple[Diagnostic, ...] = ()
-    together: tuple[Checked, ...] = ()
+    together: tuple[FileResult, ...] = ()
     """The other files that are written together with this one, or not at all."""
     declined: tuple[Diagnostic, ...] = ()
     """Diagnostics whose fix the user declined."""
@@ -53,7 +53,7 @@ class Checked:
     """What explains the diagnostics to a person, where the report shows it."""
 
     @property
-    def light(self) -> Checked:
+    def light(self) -> FileResult:
         """The file without what keeps documents and other files in memory."""
         return replace(self, details=None, together=())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix, Reason, SiteCase
-from cgmigrate.lint.messages import message
+from cgmigrate.lint.rule_texts import message
 
 OR_UNSAFE = ", or with --unsafe-fixes"
 """The part of an advice that is true only if there is an unsafe fix."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
-from cgmigrate.lint.refusals import refusal_of
+from cgmigrate.lint.release_refusals import refusal_of
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, SPLIT_IN, Release
 from cgmigrate.megatron.settings import SCOPE
