@@ -29,6 +29,8 @@ class KeyCode:
     types: Sequence[KeyType] = ()
     sets: Sequence[tuple[str, KeyReader]] = ()
     """Each old name that it sets in an object, or in a mapping which is merged with another one."""
+    in_capitals: Sequence[tuple[str, KeyReader, int]] = ()
+    """Each old name that it reads in capitals; some other code may write the keys of a file so."""
     turned_on: Sequence[tuple[str, KeyReader]] = ()
     """Each old name that it sets to True in an object or mapping that it makes."""
 

@@ -14,7 +14,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import itemgetter
 
@@ -31,6 +31,8 @@ from cgmigrate.linking.name_reads import (
     names_read,
     option_words,
 )
+from cgmigrate.linking.name_spellings import MAKES_CAPITALS, capitals, may_respell, names_respelled, spellings
+from cgmigrate.linking.name_texts import names_in_texts, written_key
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -50,7 +52,7 @@ def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     name = catalogue.alternatives(deprecated=True)
     return re.compile(
         rf"[\"']([A-Za-z_0-9]+[.])*(?P<quoted>{name})[\"']|(^|[(,*]|lambda)[ \t]*(?P<field>{name})[ \t]*[:=,)]|"
-        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])"
+        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])|{written_key(catalogue)}"
     )
 
 
@@ -102,9 +104,21 @@ class ProjectCode:
     def _code(self) -> Iterator[KeyCode]:
         from cgmigrate.linking.text_readers import text_readers
 
-        yield from (read_code(path, self.texts.get(path), self.catalogue) for path in self._paths())
+        for path in self._paths():
+            code = read_code(path, self.texts.get(path), self.catalogue)
+            respelled = code.in_capitals if code.in_capitals and self._makes_capitals else ()
+            yield replace(code, reads=[*code.reads, *respelled])
         if self.top:
             yield from text_readers(self.top, self.catalogue)
+
+    @cached_property
+    def _makes_capitals(self) -> bool:
+        """Whether code may write the names of keys in capitals."""
+        from cgmigrate.project.checkout import tracked_files
+
+        if any(word.encode() in data for data in self.texts.values() for word in MAKES_CAPITALS):
+            return True
+        return bool(self.top and tracked_files(self.top, MAKES_CAPITALS, "*.py"))
 
     def _read_next(self) -> bool:
         code = next(self._waiting, None) if self._waiting else None
@@ -115,7 +129,8 @@ class ProjectCode:
         """Return the Python files of the run, and those of the checkout, that may read a setting by its name."""
         from cgmigrate.project.checkout import tracked_files
 
-        words = (*sorted(self.catalogue.deprecated), *option_words(self.catalogue), *part_words(self.catalogue))
+        names = sorted(self.catalogue.deprecated)
+        words = (*names, *spellings(self.catalogue), *part_words(self.catalogue))
         every = {*self.texts, *(tracked_files(self.top, words, "*.py") if self.top else ())}
         # A test that reads a name shows less than the code under test.
         ordered = sorted(every, key=lambda path: ("test" in path, path))
@@ -135,7 +150,7 @@ def _candidates(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
         end = text.find("\n", start)
         line, number = text[start : end if end >= 0 else len(text)], text.count("\n", 0, start) + 1
         for match in _candidate(catalogue).finditer(line):
-            yield match["quoted"] or match["field"] or match["attribute"], number
+            yield next(filter(None, match.group("quoted", "field", "attribute", "written"))), number
         if _READ_AS_TEXT.search(line):
             yield from ((name, number) for name in _WORD.findall(line) if name in catalogue.deprecated)
     if OPTION_METHOD in text:
@@ -182,8 +197,8 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
     """Return what the code of a file does with keys. Raises _UnreadError."""
     try:
         text, _ = decode(data)
-        in_part = may_read_in_part(text, catalogue)
-        if not in_part and not may_read_keys(text, catalogue):
+        in_part, respelled = may_read_in_part(text, catalogue), may_respell(text, catalogue)
+        if not in_part and not respelled and not may_read_keys(text, catalogue):
             return KeyCode(path)
         source = Source(text, catalogue)
     except UnicodeDecodeError as error:
@@ -194,14 +209,31 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
         raise _UnreadError("is nested too deeply to be read") from error
     nodes, deprecated = list(source.walk()), catalogue.deprecated
     reads = [(name, node) for node in nodes for name in names_read(node, source) if name in deprecated]
+    # What a test sets is an object of its own.
     is_test = "test" in os.path.relpath(path)
     every = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), id(node)) for name, node in reads]
     in_parts = sorted(names_read_in_part(source), key=itemgetter(1)) if in_part else []
+    others = spellings(catalogue).keys() - capitals(catalogue).keys()
+    in_parts += names_respelled(source, others) if respelled else ()
     every += [(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_parts]
-    # What a test sets is an object of its own.
-    sets = () if is_test else _places(path, nodes, source, name_set)
-    turned_on = () if is_test else _places(path, nodes, source, name_turned_on)
-    return KeyCode(path, every, copiers_in(source), key_types_in(source), sets, turned_on)
+    in_capitals = names_respelled(source, capitals(catalogue)) if respelled else ()
+    code = KeyCode(
+        path,
+        every,
+        copiers_in(source),
+        key_types_in(source),
+        in_capitals=[(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_capitals],
+    )
+    if is_test:
+        return code
+    return replace(code, sets=_sets(path, nodes, source), turned_on=_places(path, nodes, source, name_turned_on))
+
+
+def _sets(path: str, nodes: Iterable[ast.AST], source: Source) -> list[tuple[str, KeyReader]]:
+    """Return what code sets in objects, in mappings that are merged, and in text that it writes."""
+    in_texts = (named for node in nodes for named in names_in_texts(node, source))
+    texts = [(name, KeyReader(f"{path}:{line}")) for name, line in in_texts]
+    return [*_places(path, nodes, source, name_set), *texts]
 
 
 def _places(

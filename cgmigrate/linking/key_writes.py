@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cgmigrate.documents.python.key_copies import KeyCopier, copiers_in
 from cgmigrate.documents.python.source import Source
 from cgmigrate.linking.name_reads import name_set
+from cgmigrate.linking.name_texts import names_in_texts
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -64,6 +65,8 @@ def _writes(source: Source) -> Iterator[tuple[bool, int]]:
             continue
         if _item_set(node) in names or name_set(node, source) in names:
             yield True, getattr(node, "lineno", 0)
+        elif in_text := next(names_in_texts(node, source), None):
+            yield True, in_text[1]
         elif isinstance(node, ast.Dict):
             if any(isinstance(key, ast.Constant) and key.value in names for key in node.keys):
                 yield True, node.lineno

@@ -55,14 +55,14 @@ def names_read_in_part(source: Source) -> Iterator[tuple[str, int]]:
     """Yield the deprecated settings that code may read by a part of their names, each with the line."""
     spans = [match.span() for match in _candidate(source.catalogue).finditer(source.text)]
     lines = [(source.line_of(start), source.line_of(end)) for start, end in spans]
-    for node, above, outer in _nodes_on(lines, source.tree):
+    for node, above, outer in nodes_on(lines, source.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             tested = outer if isinstance(above, ast.Tuple) else above
             for name in _names_with(node.value, tested, source.catalogue):
                 yield name, node.lineno
 
 
-def _nodes_on(
+def nodes_on(
     lines: Sequence[tuple[int, int]], tree: ast.AST
 ) -> Iterator[tuple[ast.AST, ast.AST | None, ast.AST | None]]:
     """Yield the nodes on some lines, each with the node around it and the node around that."""

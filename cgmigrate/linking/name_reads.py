@@ -58,7 +58,7 @@ def name_turned_on(node: ast.AST, source: Source) -> str:
 
 def _names_in_string(node: ast.Constant, text: str, above: ast.AST, source: Source) -> Iterator[str]:
     name = text.rpartition(".")[2]
-    if _is_read(node, above, source.catalogue):
+    if is_read(node, above, source.catalogue):
         yield name
     if name not in source.catalogue.names:
         if _is_read_as_text(above):
@@ -67,7 +67,8 @@ def _names_in_string(node: ast.Constant, text: str, above: ast.AST, source: Sour
             yield text.lstrip("-").replace("-", "_")
 
 
-def _is_read(node: ast.Constant, above: ast.AST, catalogue: Catalogue) -> bool:
+def is_read(node: ast.Constant, above: ast.AST, catalogue: Catalogue) -> bool:
+    """Return whether code reads the key that a string names."""
     match above:
         case ast.Call(func=func):
             return not (isinstance(func, ast.Name) and func.id in _SETTERS)

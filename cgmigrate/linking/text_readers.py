@@ -19,20 +19,20 @@ from cgmigrate.text.files import read_bytes
 
 _PROSE = frozenset((".rst", ".html", ".adoc", ".tex", ".patch", ".diff", ".log"))
 _JSON = frozenset((".json", ".ipynb"))
+_TEMPLATES = frozenset((".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template", ".mustache", ".mako"))
 _MOST_BYTES = 1024 * 1024
 _AROUND = 200
 """Characters before and behind a name that are read."""
 
 _COMMENT = re.compile(r"(^|[ \t])(#|//)")
 _TEMPLATE = re.compile(r"(\$\{|\{\{)[^{}]*$")
-_VALUE = re.compile(r"^[ \t]*(-[ \t]+)?\w*cuda_graph\w*:[ \t]*[\"']?\$\{[^{}]*$")
-"""An interpolation that is the value of a setting, which is followed by what reads the settings of the file."""
 _TOOL = re.compile(r"\b(yq|jq|sed|awk|perl|grep|rg)\b")
 _BEFORE_STRING = re.compile(r"([\[(,:=]|\b(if|elif|and|or|not))\s*\\?[\"']([A-Za-z_0-9]+[.])*$")
 _AFTER_STRING = re.compile(r"\\?[\"'][ \t]*(\s*[\]),}]|(not[ \t]+)?in\b|$)", re.MULTILINE)
 _BEFORE_WORD = re.compile(r"(^[ \t]*(-[ \t]+)?|[\[,:][ \t]+|\[)[\"']?([A-Za-z_0-9]+[.])*$", re.MULTILINE)
 _AFTER_WORD = re.compile(r"[\"']?[ \t]*([\],]|#|$)", re.MULTILINE)
 _AFTER_SCHEMA = re.compile(r"[\"']?[ \t]*:\s*\{(?!\{)")
+_AFTER_KEY = re.compile(r"[\"']?[ \t]*:([ \t]|$)", re.MULTILINE)
 _BLOCK = re.compile(r"[\"']?:[ \t]*(#.*)?\n(?P<indent>[ ]+)[^\s#-]")
 _ATTRIBUTE = re.compile(r"(?![ \t]*=[^=])")
 
@@ -44,6 +44,7 @@ class _Mention(NamedTuple):
     after: str
     suffix: str
     """Of the file, in lower case."""
+    catalogue: Catalogue
 
     @property
     def line(self) -> str:
@@ -70,7 +71,7 @@ def _reads(path: str, suffix: str, catalogue: Catalogue) -> Iterator[tuple[str, 
         return
     for match in _names(catalogue).finditer(text):
         before, after = text[max(0, match.start() - _AROUND) : match.start()], text[match.end() :][:_AROUND]
-        if what := _what(_Mention(before, after, suffix)):
+        if what := _what(_Mention(before, after, suffix, catalogue)):
             yield match.group(), KeyReader(f"{path}:{text.count(chr(10), 0, match.start()) + 1}", what=what), 0
 
 
@@ -86,8 +87,23 @@ def _what(mention: _Mention) -> str:
     return next((what for what, is_read in _FORMS.items() if is_read(mention)), "")
 
 
+@lru_cache(maxsize=8)
+def _value(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of an interpolation that is the value of a setting.
+
+    What reads the settings of its file follows it.
+    """
+    return re.compile(rf"^[ \t]*(-[ \t]+)?[\"']?({catalogue.alternatives()})[\"']?:[ \t]*[\"']?\$\{{[^{{}}]*$")
+
+
 def _is_template(mention: _Mention) -> bool:
-    return _TEMPLATE.search(mention.before) is not None and _VALUE.match(mention.line) is None
+    is_value = _value(mention.catalogue).match(mention.line) is not None
+    return _TEMPLATE.search(mention.before) is not None and not is_value
+
+
+def _is_in_template(mention: _Mention) -> bool:
+    """Return whether a name is a key in the template of a file, which may be merged with others."""
+    return mention.suffix in _TEMPLATES and _AFTER_KEY.match(mention.after) is not None
 
 
 def _is_schema(mention: _Mention) -> bool:
@@ -114,7 +130,7 @@ def _is_attribute(mention: _Mention) -> bool:
 
 
 _FORMS: Mapping[str, Callable[[_Mention], bool]] = {
-    "a template": _is_template,
+    "a template": lambda mention: _is_template(mention) or _is_in_template(mention),
     "a command": lambda mention: _TOOL.search(mention.line) is not None,
     "a schema": _is_schema,
     "a list or code": _is_string,

@@ -307,6 +307,8 @@ SET_BY = {
     "in a dict": ("pkg/other.py", "DEFAULTS = {'external_cuda_graph': True}\n"),
     "by a test": ("pkg/setup.py", EXAMPLE + "\ndef on(cfg):\n    return 'cuda_graph_impl' in cfg\n"),
     "by a pop": ("pkg/other.py", "def stop(config):\n    config['megatron_cfg'].pop('cuda_graph_impl', None)\n"),
+    "in an f-string": ("pkg/other.py", "def text(on):\n    return f'megatron_cfg:\\n  external_cuda_graph: {on}'\n"),
+    "in a template": ("pkg/setup.py", EXAMPLE + 'TEMPLATE = "external_cuda_graph: {}"\n'),
     "in a mapping": ("pkg/other.py", "def stop(config):\n    config['megatron_cfg']['cuda_graph_impl'] = 'none'\n"),
 }
 
@@ -433,7 +435,6 @@ def test_what_the_file_of_a_list_imports_itself_leaves_the_list_its_own(project:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("pkg/setup.py", EXAMPLE + 'TEMPLATE = "external_cuda_graph: {}"\n'),
         ("docs/defaults.json", '{"external_cuda_graph": true}\n'),
         ("pkg/train.py", "import argparse\n"),
         ("conf/b.yaml", "policy:\n  megatron_cfg:\n    external_cuda_graph: ${oc.env:GRAPHS}\n"),

@@ -52,12 +52,33 @@ READERS = {
     "an operator": 'config |= {"external_cuda_graph": False}\n',
     "an update": "config.update(external_cuda_graph=False)\n",
     "a copy": "config = dict(config, external_cuda_graph=False)\n",
+    "YAML in an f-string": 'text = f"  external_cuda_graph: {on}"\n',
+    "YAML for format": 'text = "  external_cuda_graph: {}".format(on)\n',
+    "YAML for an operator": 'text = "x: 1\\n  external_cuda_graph: %s" % on\n',
+    "YAML in a template": "text = Template('model: {external_cuda_graph: $on}')\n",
+    "JSON": "text = '{\"external_cuda_graph\": ' + on\n",
+    "YAML in lines": 'TEXT = f"""\nmodel:\n  cuda_graph_scope: {scope}\n"""\n',
+}
+SPELLINGS = {
+    "dashes": 'on = options["external-cuda-graph"]\n',
+    "dashes in a list": 'NAMES = ["num-layers", "external-cuda-graph"]\n',
+    "camel case": 'on = options.get("externalCudaGraph")\n',
+    "an attribute in camel case": "on = options.ExternalCudaGraph\n",
+    "a variable": 'on = os.environ["EXTERNAL_CUDA_GRAPH"]\n\nos.environ.update({k.upper(): v for k, v in d})\n',
+}
+NO_SPELLINGS = {
+    "a variable": 'on = os.environ["EXTERNAL_CUDA_GRAPH"]\n',
+    "an argument": 'ARGS = ["--external-cuda-graph"]\n',
+    "a message": 'print(f"external_cuda_graph: {on}")\nraise ValueError("external_cuda_graph: false")\n',
+    "a docstring": '"""\nmodel:\n  external_cuda_graph: true\n"""\n',
+    "a test": "",
 }
 OTHER_LINES = {
     "an option": 'parser.add_argument("--external-cuda-graph", action="store_true")\n',
     "words on lines of their own": 'KEYS = """\nexternal_cuda_graph\nnum_layers\n""".split()\n',
 }
 TEXTS = {
+    "a template that sets it": ("a.yaml.j2", "model:\n  external_cuda_graph: {{ graphs }}\n", "a template names"),
     "a schema": ("s.json", '{"properties": {\n "external_cuda_graph": {"type": "boolean"}}}\n', "a schema names"),
     "a schema in YAML": ("s.yaml", "properties:\n  external_cuda_graph:\n    type: boolean\n", "a schema names"),
     "names in JSON": ("keys.json", '["layers",\n "external_cuda_graph"]\n', "a list or code names"),
@@ -79,7 +100,7 @@ TEXTS = {
 NO_READERS = {
     "a configuration": ("a.json", '{"external_cuda_graph": true, "cuda_graph_scope": ["attn"]}\n'),
     "a block": ("b.yaml", "other:\n  cuda_graph_scope:\n    - attn\n"),
-    "a template that sets it": ("a.yaml.j2", "external_cuda_graph: {{ graphs }}\n"),
+    "a template that sets another key": ("a.yaml.j2", "my_external_cuda_graph: {{ graphs }}\n"),
     "prose": ("README.md", "`config['external_cuda_graph']`\n"),
     "a comment": ("run.sh", "# sed external_cuda_graph\ntrue  # config['external_cuda_graph']\n"),
     "another key": ("keys.json", '["my_external_cuda_graph"]\n'),
@@ -144,6 +165,25 @@ def test_a_key_that_code_reads_in_another_spelling_is_no_safe_fix(project: Path,
     checkout(project)
     assert "`external_cuda_graph` by its name (run.py:" in cgmigrate("fix", "a.yaml").stdout
     assert path.read_text() == LEGACY
+
+
+@pytest.mark.parametrize("code", SPELLINGS.values(), ids=SPELLINGS)
+def test_a_key_that_code_respells_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    write(project / "run.py", "import os\n" + code)
+    checkout(project)
+    assert "`external_cuda_graph` by its name (run.py:2), and has" in cgmigrate("fix", "a.yaml").stdout
+    assert path.read_text() == LEGACY
+
+
+@pytest.mark.parametrize("code", NO_SPELLINGS.values(), ids=NO_SPELLINGS)
+def test_other_spellings_and_texts_leave_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "a.yaml", LEGACY)
+    write(project / "run.py", code)
+    write(project / "tests/test_run.py", READERS["YAML in an f-string"] + READERS["YAML in lines"])
+    checkout(project)
+    assert cgmigrate("fix", "a.yaml").exit_code == 0
+    assert path.read_text() != LEGACY
 
 
 @pytest.mark.parametrize(("name", "text", "what"), TEXTS.values(), ids=TEXTS)
