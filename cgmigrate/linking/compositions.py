@@ -32,6 +32,8 @@ class Layer:
 
     path: str
     mount: KeyPath = ()
+    lost: frozenset[str] = frozenset()
+    """Top-level keys whose mappings a file replaces that is built on this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Composition:
     """Whether the loader surely merges the files in this order."""
     is_deep: bool = True
     """Whether the loader surely merges mappings key by key. One that reads ``extends:`` may replace a mapping."""
+    is_flat: bool = True
+    """Whether each layer is merged over all before it; otherwise some are merged with each other first."""
 
     @property
     def paths(self) -> list[str]:
@@ -122,10 +126,14 @@ class _PathLoader:
     is_reversed: bool = False
     unresolved: list[Unresolved] = field(default_factory=list)
     is_deep: bool = True
+    has_groups: bool = False
+    """Whether a file names several others, each of which is merged with its own files first."""
 
     def compose(self, path: str) -> Composition:
         layers = self._layers(path, ())
-        return Composition(path, tuple(layers), tuple(self.unresolved), is_deep=self.is_deep)
+        return Composition(
+            path, tuple(layers), tuple(self.unresolved), is_deep=self.is_deep, is_flat=not self.has_groups
+        )
 
     @staticmethod
     def has_order(path: str, files: YamlFiles) -> bool:
@@ -141,7 +149,13 @@ class _PathLoader:
             raise CompositionError(f"`defaults:` of {path} has forms of Hydra")
         parents = self._parents(path)
         ordered = list(reversed(parents)) if self.is_reversed else parents
-        layers = [layer for parent in ordered for layer in self._layers(parent, (*above, path))]
+        layers: list[Layer] = []
+        self.has_groups = self.has_groups or len(parents) > 1
+        for parent in ordered:
+            # What builds on nothing keeps its markers until it is merged with other files.
+            marked = frozenset[str]() if self._parents(parent) else _marked(parent, self.files)
+            layers = [*_without(layers, marked), *self._layers(parent, (*above, path))]
+        layers = _without(layers, _marked(path, self.files))
         if len(layers) > MOST_LAYERS:
             raise CompositionError("too many files build on each other")
         layers = _last_of_each([*layers, Layer(path)])
@@ -189,6 +203,19 @@ def _paths_of(key: str, words: Sequence[str], path: str, files: YamlFiles) -> li
     folder = os.path.dirname(path)
     every = [sorted(files.named(word, folder, key in merge_keys()) - {path}) for word in plain]
     return [other for one in every for other in one]
+
+
+def _marked(path: str, files: YamlFiles) -> frozenset[str]:
+    """Return the top-level keys whose mappings have the marker of NeMo-RL's loader. Raises CompositionError."""
+    marked = files.marked(path)
+    if marked is None:
+        raise CompositionError("`_override_: true` is known in mappings at the top level only")
+    return marked
+
+
+def _without(layers: Sequence[Layer], lost: frozenset[str]) -> list[Layer]:
+    """Return layers whose mappings of some keys are replaced."""
+    return [replace(layer, lost=layer.lost | lost) for layer in layers] if lost else list(layers)
 
 
 def _last_of_each(layers: Sequence[Layer]) -> list[Layer]:
@@ -336,6 +363,8 @@ class _Hydra:
         self.size += 1
         if path in above or self.size > MOST_LAYERS:
             raise CompositionError("a file builds on itself" if path in above else "too many files build on each other")
+        if _marked(path, self.files):
+            raise CompositionError("`_override_` is a marker of NeMo-RL's loader")
         references = self.files.references(path)
         if references.unclear or not references.is_list:
             raise CompositionError(references.unclear or "`defaults:` is no list")

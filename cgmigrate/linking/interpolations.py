@@ -205,7 +205,7 @@ class _Lookup:
         step: _Step | None = None
         for layer in reversed(self.composition.layers):
             inner = at[len(layer.mount) :]
-            if at[: len(layer.mount)] != layer.mount or not inner:
+            if at[: len(layer.mount)] != layer.mount or not inner or inner[0] in layer.lost:
                 continue
             document = self.files.document(layer.path)
             if document is None:

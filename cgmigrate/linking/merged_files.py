@@ -59,6 +59,8 @@ class Contribution:
     number: int
     mount: KeyPath
     replaces: tuple[KeyPath, ...] = ()
+    lost: frozenset[str] = frozenset()
+    """Its top-level keys whose mappings do not count, since another file replaces them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,11 @@ class MergedEntry:
     """Whether it is what its file is, and not another reading of it or one with a choice of the command line."""
     choice: str = ""
     is_certain: bool = True
+
+    @property
+    def mount(self) -> KeyPath:
+        """The keys under which the content of its own file goes."""
+        return next((one.mount for one in self.contributions if one.number == self.number), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,8 @@ def _objects_of(entry: MergedEntry, sites: Sequence[Sequence[Site]], offsets: Se
         for path in contribution.replaces:
             layers |= {known: [] for known in layers if known[: len(path)] == path}
         for site in sites[contribution.number] if contribution.number >= 0 else ():
+            if site.path and site.path[0] in contribution.lost:
+                continue
             path, index = contribution.mount + site.path, offsets[contribution.number] + site.index
             layers.setdefault(path, []).append(index)
             if site.overrides_around:
@@ -159,7 +168,9 @@ def _objects_of(entry: MergedEntry, sites: Sequence[Sequence[Site]], offsets: Se
     for path, indices in layers.items():
         below = layers.get(around[path], []) if path in around else []
         if indices:
-            yield MergedObject(entry, path, tuple(dict.fromkeys((*below, *indices))), own.get(path))
+            # A file that is merged twice counts where it is merged last.
+            last = tuple(reversed(dict.fromkeys(reversed((*below, *indices)))))
+            yield MergedObject(entry, path, last, own.get(path))
 
 
 # --- the files of a set ---------------------------------------------------------------------------
@@ -335,14 +346,19 @@ class Assembly:
             if layer.path in numbers
             for site in self._document(layer.path).sites
         }
-        return tuple(self._contribution(layer, numbers.get(layer.path, -1), paths) for layer in composition.layers)
+        result = [self._contribution(layer, numbers.get(layer.path, -1), paths) for layer in composition.layers]
+        for layer, contribution in zip(composition.layers, result, strict=True):
+            if contribution.replaces and not composition.is_flat:
+                where = f"`{'.'.join(contribution.replaces[0])}`"
+                raise CannotLinkError(UnknownMerge(layer.path, where, "it replaces a mapping in one of several files"))
+        return tuple(result)
 
     def _contribution(self, layer: Layer, number: int, paths: Collection[KeyPath]) -> Contribution:
         """Return what a layer contributes; ``paths`` are those of all sites of its composition."""
         document, depth = self.files.document(layer.path), len(layer.mount)
         inside = {path[depth:] for path in paths if path[:depth] == layer.mount}
         replaces = _replaced(layer.path, document, inside) if document is not None else ()
-        return Contribution(number, layer.mount, tuple(layer.mount + path for path in replaces))
+        return Contribution(number, layer.mount, tuple(layer.mount + path for path in replaces), layer.lost)
 
 
 def _check_sites(path: str, document: YamlDocument) -> None:
@@ -382,8 +398,6 @@ def _replaced(path: str, document: YamlDocument, tails: Collection[KeyPath]) -> 
             if at and node.kind != "map":
                 yield _replacement(path, at, node)
             elif node.kind == "map":
-                if any(key.value == "_override_" for key, _ in node.pairs()):
-                    yield _replacement_by_marker(path, at, node)
                 waiting += [
                     ((*at, key.value), value)
                     for key, value in node.pairs()
@@ -394,12 +408,4 @@ def _replaced(path: str, document: YamlDocument, tails: Collection[KeyPath]) -> 
 def _replacement(path: str, at: KeyPath, node: Node) -> KeyPath:
     if node.kind == "alias" or (node.kind == "scalar" and ("$" in node.value or node.value == "???")):
         raise CannotLinkError(UnknownMerge(path, f"`{'.'.join(at)}`", "it has the value of another key"))
-    return at
-
-
-def _replacement_by_marker(path: str, at: KeyPath, node: Node) -> KeyPath:
-    """Return the mapping that replaces another one by the marker of NeMo-RL's loader, which reads it at the top."""
-    marker = next(value for key, value in node.pairs() if key.value == "_override_")
-    if len(at) != 1 or marker.value.lower() != "true":
-        raise CannotLinkError(UnknownMerge(path, f"`{'.'.join(at)}`", "`_override_` is known at the top level only"))
     return at

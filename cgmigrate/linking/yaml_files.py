@@ -27,6 +27,8 @@ _MAY_BUILD = re.compile(
     re.MULTILINE,
 )
 """Matches every file that builds on others, so that most files need not be read by their pairs."""
+_MARKER = b"_override_"
+_MARKER_KEY = re.compile(r"(?<!\w)_override_(?=[\"']?\s*:)")
 _INTERPOLATION = re.compile(r"\$\{(?:[^{}]|\{[^{}]*\})*\}")
 
 
@@ -59,6 +61,7 @@ class YamlFiles:
     _references: dict[str, FileReferences] = field(default_factory=dict)
     _has_settings: dict[str, bool] = field(default_factory=dict)
     _in_folder: dict[str, list[str]] = field(default_factory=dict)
+    _marked: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
     # --- one file ---------------------------------------------------------------------------------
 
@@ -125,6 +128,17 @@ class YamlFiles:
             if document is not None and not is_followed and document.catalogue.is_in(match.group()):
                 return match.group()
         return ""
+
+    def marked(self, path: str) -> frozenset[str] | None:
+        """Return the top-level keys whose mappings have NeMo-RL's ``_override_: true``, None if it is elsewhere."""
+        if path not in self._marked:
+            try:
+                is_possible = _MARKER in self._data(path)
+            except OSError:
+                is_possible = False
+            document = self.document(path) if is_possible else None
+            self._marked[path] = _marked_keys(document) if document else frozenset()
+        return self._marked[path]
 
     def is_file(self, path: str) -> bool:
         """Return whether a file of a path exists."""
@@ -242,3 +256,16 @@ def _folders_above(folder: str) -> list[str]:
         folder = os.path.dirname(folder)
         result.append(folder)
     return result
+
+
+def _marked_keys(document: YamlDocument) -> frozenset[str] | None:
+    """Return the top-level keys whose mappings have NeMo-RL's marker, None if it is written in another way."""
+    pairs = [pair for root in document.roots if root.kind == "map" for pair in root.pairs()]
+    marked = [
+        (key.value, marker.target.value.lower() == "true")
+        for key, value in pairs
+        for name, marker in (value.pairs() if value.kind == "map" else ())
+        if name.kind == "scalar" and name.value == _MARKER.decode()
+    ]
+    is_known = all(is_true for _, is_true in marked) and len(marked) == len(_MARKER_KEY.findall(document.text))
+    return frozenset(key for key, _ in marked) if is_known else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.linking.inheritance import effective
+from cgmigrate.linking.inheritance import merged as merged_settings
+from cgmigrate.linking.merged_files import LinkedSites
 from cgmigrate.linking.ownership import owned_sites
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.diagnostics import FileEdits, SiteCase
@@ -201,7 +203,23 @@ def _settings_by_path(group: Group, changed: Collection[int]) -> Mapping[PathInF
     result: defaultdict[PathInFile, list[Settings]] = defaultdict(list)
     for site, place in zip(linked.sites if linked else sites[0], places, strict=True):
         result[place].append(merged[site.index])
+    if linked:
+        for number, path, settings in _inherited_only(linked):
+            result[number, path].append(settings)
     return result
+
+
+def _inherited_only(linked: LinkedSites) -> Iterator[tuple[int, tuple[str, ...], Settings]]:
+    """Yield the mappings of files that are merged of other files only: the file, the path, and the settings.
+
+    A file whose last setting is deleted has such a mapping.
+    """
+    inherited = [one for one in linked.objects if one.own is None and one.entry.is_own and one.entry.number >= 0]
+    in_files = effective(linked.sites) if inherited else {}
+    for one in inherited:
+        mount = one.entry.mount
+        if one.path[: len(mount)] == mount:
+            yield one.entry.number, one.path[len(mount) :], merged_settings(one.layers, in_files)
 
 
 def _all_known(settings: Sequence[Settings]) -> bool:

@@ -20,6 +20,7 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.types import Reader, Rejected
 from cgmigrate.project.options import Options
 from tests.support.files import write
+from tests.support.loaders import load_nemo_rl as loaded_by_nemo_rl
 from tests.support.merged_configs import captured, loaded, loaded_by_omegaconf, settings_at
 
 PLACES = {("model_config",): Reader.CONFIG, ("policy", "megatron_cfg"): Reader.NEMO_RL}
@@ -319,3 +320,47 @@ def test_a_child_that_would_then_be_accepted_prevents_the_rewrite_of_its_parent(
     write(project / "child.yaml", text_of(MEGATRON_CFG, {"cuda_graph_impl": "transformer_engine"}, "base.yaml"))
     fixed(project)
     assert base.read_text() == text
+
+
+def test_the_marker_of_a_file_among_others_replaces_only_what_that_file_builds_on(project: Path) -> None:
+    """The base is merged again beside the file with the marker, whose loaded form has none."""
+    marked = model("_override_: true", "external_cuda_graph: true", head="defaults: base.yaml\n")
+    child = model("cuda_graph_scope: attn", head="defaults: [base.yaml, marked.yaml]\n")
+    paths = files(project, base=model("num_attention_heads: 4", "cuda_graph_impl: none"), marked=marked, child=child)
+    before = {path: loaded_by_nemo_rl(path) for path in paths.values()}
+    assert before[paths["child"]]["model_config"]["cuda_graph_impl"] == "none"
+    fixed(project)
+    for path, was in before.items():
+        old, new = (settings_at(one, ("model_config",)) for one in (was, loaded_by_nemo_rl(path)))
+        assert captured(old, Reader.CONFIG, migrated=False) == captured(new, Reader.CONFIG, migrated=True), path.name
+
+
+def test_a_marker_of_a_file_that_builds_on_nothing_replaces_what_is_merged_before_it(project: Path) -> None:
+    child = model("cuda_graph_scope: attn", head="defaults: [base.yaml, marked.yaml]\n")
+    marked = model("_override_: true", "num_layers: 2")
+    paths = files(project, base=BASE, marked=marked, child=child)
+    assert "cuda_graph_impl" not in loaded_by_nemo_rl(paths["child"])["model_config"]
+    fixed(project)
+    assert paths["child"].read_text() == child.replace("graph_scope", "graph_modules")
+
+
+def test_a_value_that_replaces_a_mapping_in_one_of_several_files_is_not_followed(project: Path) -> None:
+    """A file over it has the mapping again, which is merged with those of the other files."""
+    files(project, empty="model_config:\n", other=BASE)
+    paths = files(project, own=model("cuda_graph_scope: attn", head="defaults: empty.yaml\n"))
+    paths |= files(project, child=model("cuda_graph_scope: mlp", head="defaults: [other.yaml, own.yaml]\n"))
+    assert all(checked.after is None for checked in fixed(project))
+
+
+def test_a_file_whose_last_setting_is_deleted_has_those_of_the_files_below(project: Path) -> None:
+    texts = {
+        "a": model("num_attention_heads: 4"),
+        "b": model("cuda_graph_scope: []", head="defaults: a.yaml\n"),
+        "c": model("num_attention_heads: 4", "external_cuda_graph: true"),
+    }
+    paths = files(project, **texts, d=model("enable_cuda_graph: false", head="defaults: [b.yaml, c.yaml]\n"))
+    before = {path: loaded(path) for path in paths.values()}
+    fixed(project)
+    assert "cuda_graph_impl: transformer_engine" in paths["c"].read_text()
+    assert "enable_cuda_graph" not in paths["d"].read_text()
+    assert_same_captures(before, ("model_config",))
