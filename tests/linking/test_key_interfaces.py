@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from omegaconf import ListConfig
 
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
@@ -121,6 +122,32 @@ def apply(config, model_cfg):
     model_cfg.external_cuda_graph = config["transformer_config"]["external_cuda_graph"]
     model_cfg.cuda_graph_scope = config["transformer_config"]["cuda_graph_scope"]
 """,
+    "defaults": """
+def apply(config, model_cfg):
+    mcfg = config["transformer_config"]
+    model_cfg.enable_cuda_graph = mcfg.get("enable_cuda_graph", False)
+    model_cfg.external_cuda_graph = mcfg.get('external_cuda_graph', False)
+    setattr(model_cfg, "cuda_graph_scope", mcfg.get("cuda_graph_scope"))
+""",
+    "attributes of a configuration": """
+from omegaconf import OmegaConf
+def apply(config, model_cfg):
+    mcfg = OmegaConf.create(config).transformer_config
+    if "enable_cuda_graph" in mcfg:
+        model_cfg.enable_cuda_graph = mcfg.enable_cuda_graph
+    if "external_cuda_graph" in mcfg:
+        model_cfg.external_cuda_graph = mcfg.external_cuda_graph
+    if "cuda_graph_scope" in mcfg:
+        model_cfg.cuda_graph_scope = mcfg.cuda_graph_scope
+""",
+    "attributes of a configuration that it must have": """
+from omegaconf import OmegaConf
+def apply(config, model_cfg):
+    cfg = OmegaConf.create(config)
+    model_cfg.enable_cuda_graph = cfg.transformer_config.enable_cuda_graph
+    model_cfg.external_cuda_graph = cfg.transformer_config.external_cuda_graph
+    model_cfg.cuda_graph_scope = cfg.transformer_config.cuda_graph_scope
+""",
     "members": """
 from enum import Enum
 class CudaGraphScope(str, Enum):
@@ -158,7 +185,8 @@ def applied(project: Path) -> dict[str, Any]:
     exec(compile(code, "setup.py", "exec"), scope)
     model = SimpleNamespace(**dict.fromkeys((*FIELDS, "num_layers"), "unset"))
     scope["apply"](yaml.safe_load((project / "conf/recipe.yaml").read_text())["policy"], model)
-    return {name: value for name, value in vars(model).items() if value != "unset" and name in FIELDS}
+    reached = {name: value for name, value in vars(model).items() if value != "unset" and name in FIELDS}
+    return {name: list(value) if isinstance(value, ListConfig) else value for name, value in reached.items()}
 
 
 def checkout(top: Path) -> None:
@@ -194,7 +222,7 @@ def test_code_that_copies_keys_changes_with_the_files_that_fill_them(
 ) -> None:
     if public:
         write(project / "pyproject.toml", '[project]\nname = "pkg"\n')
-    every = RECIPES if "CudaGraphScope" not in code and "if " in code else {"full": FULL}
+    every = RECIPES if "CudaGraphScope" not in code and ("if " in code or ".get(" in code) else {"full": FULL}
     for name, recipe in every.items():
         setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", recipe)
         checkout(project)
@@ -212,6 +240,20 @@ def test_code_that_copies_keys_changes_with_the_files_that_fill_them(
         # An old recipe of a user reaches the model as before.
         filled.write_text(recipe)
         assert applied(project) == before
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_default_that_the_new_names_exclude_becomes_none(project: Path, cgmigrate, name: str) -> None:
+    code = COPIES["defaults"].replace('mcfg.get("cuda_graph_scope")', 'mcfg.get("cuda_graph_scope", "full")')
+    setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", RECIPES[name])
+    checkout(project)
+    old = capture_of(applied(project), LAST_OLD, Reader.CONFIG)
+    cgmigrate("fix", ".")
+    assert capture_of(applied(project), NEWEST, Reader.CONFIG) == old
+    if name != "off":
+        assert 'mcfg.get("cuda_graph_scope", None)' in setup.read_text()
+        filled.write_text(RECIPES[name])
+        assert capture_of(applied(project), NEWEST, Reader.CONFIG) == old
 
 
 CAPTURED = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n"
@@ -382,6 +424,23 @@ NOT_COPIED = {
         EXAMPLE + "\nclass C(TypedDict):\n    external_cuda_graph: bool\n",
         CAPTURED,
         "code reads or sets `external_cuda_graph` by its name",
+    ),
+    "a default that turns graphs on": (
+        "def apply(config, model_cfg):\n"
+        "    model_cfg.external_cuda_graph = config['megatron_cfg'].get('external_cuda_graph', True)\n",
+        CAPTURED,
+        "with the defaults of the code, something else would be captured (pkg/setup.py:2)",
+    ),
+    "attributes of an unknown object": (
+        "def apply(config, model_cfg):\n    model_cfg.external_cuda_graph = config.megatron_cfg.external_cuda_graph\n",
+        CAPTURED,
+        "code reads or sets `external_cuda_graph` by its name (pkg/setup.py:2)",
+    ),
+    "a default that is computed": (
+        "def apply(config, model_cfg):\n"
+        "    model_cfg.external_cuda_graph = config['megatron_cfg'].get('external_cuda_graph', GRAPHS)\n",
+        CAPTURED,
+        "code reads or sets `external_cuda_graph` by its name (pkg/setup.py:2)",
     ),
     "a built configuration": (
         EXAMPLE.replace("    for k", "    model_cfg = TransformerConfig()\n    for k", 1),

@@ -6,7 +6,6 @@ tree. Code that reads or defines the deprecated names is no site: it is a proble
 
 from __future__ import annotations
 
-import ast
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -232,14 +231,10 @@ class PythonDocument(TextDocument):
         }
         added: list[Problem] = []
         fields = [field for one in self.key_types if not one.names.issuperset(of_types) for field in one.fields]
-        nodes: list[tuple[str, ast.expr]] = [
-            *places.values(),
-            *((self._source.of(one.target), one.target) for one in fields),
-        ]
-        for name, node in nodes:
+        of_fields = ((self._source.of(one.target), one.target, True) for one in fields)
+        for name, node, is_field in [*((name, node, False) for name, node in places.values()), *of_fields]:
             if name not in self.catalogue.deprecated:
                 continue
-            is_field = not isinstance(node, ast.Constant)
             kind = ProblemKind.DEFINITION if is_field else ProblemKind.NAME_IN_TEXT
             index, message = first + len(added), (text.field if is_field else text.message).replace("{name}", name)
             added.append(Problem(kind, self._source.span(node), message, index, text.fix, fix=text.fix))

@@ -1,8 +1,8 @@
 """Code that copies keys of a mapping by their names: the names, the last keys of the mapping, and what gets the values.
 
 Known are loops and dict comprehensions over a list of names, and statements that copy one key. Each copies a key under
-its own name and with its value unchanged; all but an assignment do so only if the mapping has the key. All other code
-is not read.
+its own name and with its value unchanged; all but an assignment do so only if the mapping has the key. An assignment
+may have a default. All other code is not read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cgmigrate.documents.python.loaded_configurations import assigned_once, is_loaded
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.source import Source, dotted
 
@@ -40,11 +41,15 @@ class CopyStatement:
     name: str
     nodes: tuple[ast.stmt, ...]
     suite: Sequence[ast.stmt]
-    key: ast.Constant
+    key: ast.expr
     is_item: bool
     """Whether the value becomes an item of the target, not an attribute."""
     is_guarded: bool = True
     """Whether the mapping may lack the key."""
+    default: ast.expr | None = None
+    """What the target gets if the mapping lacks the key; None if it gets nothing."""
+    is_attribute: bool = False
+    """Whether the value is read as an attribute of the mapping."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,8 +74,14 @@ class KeyCopier:
         """The names that the mapping must have."""
         return frozenset(one.name for one in self.statements if not one.is_guarded)
 
-    def places(self) -> Iterator[tuple[str, ast.Constant]]:
-        """Yield the strings that name what is copied, each with the name."""
+    @property
+    def defaults(self) -> dict[str, object]:
+        """Name → what the target gets if the mapping lacks the key."""
+        with_default = ((one.name, one.default) for one in self.statements)
+        return {name: ast.literal_eval(default) for name, default in with_default if default is not None}
+
+    def places(self) -> Iterator[tuple[str, ast.expr]]:
+        """Yield the expressions that name what is copied, each with the name."""
         yield from ((str(element.value), element) for one in self.lists for element in one.names)
         yield from ((one.name, one.key) for one in self.statements)
 
@@ -149,8 +160,9 @@ def _may_copy(node: ast.AST, names: Collection[str]) -> bool:
     match node:
         case ast.Tuple() | ast.List() | ast.Set():
             return _lists_names(node, names)
-        case ast.If(test=part) | ast.Assign(value=part):
-            return any(isinstance(one, ast.Constant) and one.value in names for one in ast.walk(part))
+        case ast.If(test=part) | ast.Assign(value=part) | ast.Expr(value=ast.Call() as part):
+            words = (getattr(one, "attr", getattr(one, "value", None)) for one in ast.walk(part))
+            return any(isinstance(word, str) and word in names for word in words)
     return False
 
 
@@ -286,6 +298,21 @@ class _Copiers:
                     copy = self._copy_of_local(suite[at + 1], local, name, of_get)
                     if constant and self._used_once(local, statement, suite[at + 1]):
                         self._add_statement(copy, constant, (statement, suite[at + 1]), suite)
+                case ast.Assign(targets=[_]) | ast.Expr(value=ast.Call(func=ast.Name(id="setattr"))):
+                    self._add_assignment(statement, suite)
+
+    def _add_assignment(self, statement: ast.Assign | ast.Expr, suite: list[ast.stmt]) -> None:
+        """Add a statement that copies a key with a default, or an attribute of a configuration."""
+        stored = _target_of(statement)
+        match stored and stored.value:
+            case ast.Call(func=ast.Attribute(value=base, attr="get"), args=[ast.Constant() as key, *more], keywords=[]):
+                default = more[0] if more else ast.Constant(None)
+                if stored and key.value == stored.name in self.names and len(more) < 2 and _is_literal(default):
+                    copy = _copy_to(stored, base)
+                    self._add_statement(copy, key, (statement,), suite, default=default)
+            case ast.Attribute(value=base, attr=name) as key if stored and name == stored.name in self.names:
+                if is_loaded(base, self._function_of(statement), self.tree):
+                    self._add_statement(_copy_to(stored, base), key, (statement,), suite)
 
     def _copy_of_local(self, following: ast.stmt, local: str, key: str, mapping: ast.expr | None) -> _Copy | None:
         match following:
@@ -305,11 +332,20 @@ class _Copiers:
         return next(strings, None) if isinstance(test, (ast.Compare, ast.BoolOp, ast.Call)) else None
 
     def _add_statement(
-        self, copy: _Copy | None, key: ast.Constant, nodes: tuple[ast.stmt, ...], suite: list[ast.stmt]
+        self,
+        copy: _Copy | None,
+        key: ast.Constant | ast.Attribute,
+        nodes: tuple[ast.stmt, ...],
+        suite: list[ast.stmt],
+        default: ast.expr | None = None,
     ) -> None:
         if self._unbuilt(copy, nodes[0]) is not None and copy is not None:
-            is_guarded = isinstance(nodes[-1], ast.If)
-            statement = CopyStatement(str(key.value), nodes, suite, key, copy.is_item, is_guarded)
+            last = nodes[-1]
+            is_guarded = isinstance(last, ast.If) or default is not None
+            name = key.attr if isinstance(key, ast.Attribute) else str(key.value)
+            stored = _target_of(last.body[0] if isinstance(last, ast.If) else last)
+            is_attribute = stored is not None and isinstance(stored.value, ast.Attribute)
+            statement = CopyStatement(name, nodes, suite, key, copy.is_item, is_guarded, default, is_attribute)
             self._copier(suite, nodes[0], copy).statements.append(statement)
             self.copied.update(id(part) for node in nodes for part in ast.walk(node))
 
@@ -353,11 +389,13 @@ class _Copiers:
         node: ast.expr | None = mapping
         while node is not None:
             key, inner = _last_key(node)
+            if inner is None and isinstance(node, ast.Attribute) and is_loaded(node.value, function, self.tree):
+                key, inner = node.attr, node.value
             if inner is not None:
                 keys.insert(0, key)
                 node = inner
-            elif isinstance(node, ast.Name) and function is not None:
-                node = _assigned_once(node.id, function)
+            elif isinstance(node, ast.Name):
+                node = assigned_once(node.id, function or self.tree)
             else:
                 break
         if not keys and isinstance(mapping, ast.Attribute):
@@ -461,6 +499,8 @@ def _is_item(node: ast.expr, mapping: ast.expr, key: str) -> bool:
     match node:
         case ast.Subscript(value=base, slice=index):
             return ast.unparse(base) == ast.unparse(mapping) and ast.unparse(index) == key
+        case ast.Attribute(value=base, attr=name):
+            return ast.unparse(base) == ast.unparse(mapping) and repr(name) == key
     of_get = _get_of(node, key)
     return of_get is not None and ast.unparse(of_get) == ast.unparse(mapping)
 
@@ -470,20 +510,55 @@ def _stored(statement: ast.stmt, mapping: ast.expr, key: str, local: str = "") -
 
     ``local`` is a variable that has the value.
     """
+    stored = _target_of(statement)
+    if stored is None or (stored.key != key):
+        return None
+    value = _without_members(stored.value)
+    is_value = (isinstance(value, ast.Name) and value.id == local) or _is_item(value, mapping, key)
+    return _copy_to(stored, mapping) if is_value else None
+
+
+class _Stored(NamedTuple):
+    """What a statement stores: ``key`` is the source of the expression that names it."""
+
+    target: ast.expr
+    key: str
+    value: ast.expr
+    is_item: bool
+
+    @property
+    def name(self) -> object:
+        """The name, None if it is computed."""
+        node = ast.parse(self.key, mode="eval").body
+        return node.value if isinstance(node, ast.Constant) else None
+
+
+def _target_of(statement: ast.stmt) -> _Stored | None:
+    """Return what a statement stores in an item or attribute, None if it does anything else."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[target, name, value], keywords=[])):
-            is_item, is_named = False, ast.unparse(name) == key
+            return _Stored(target, ast.unparse(name), value, False)
         case ast.Assign(targets=[ast.Subscript(value=target, slice=name)], value=value):
-            is_item, is_named = True, ast.unparse(name) == key
+            return _Stored(target, ast.unparse(name), value, True)
         case ast.Assign(targets=[ast.Attribute(value=target, attr=attribute)], value=value):
-            is_item, is_named = False, repr(attribute) == key
-        case _:
-            return None
-    value = _without_members(value)
-    is_value = (isinstance(value, ast.Name) and value.id == local) or _is_item(value, mapping, key)
-    if not is_named or not is_value or not _is_simple(target) or ast.unparse(target) == ast.unparse(mapping):
+            return _Stored(target, repr(attribute), value, False)
+    return None
+
+
+def _copy_to(stored: _Stored, mapping: ast.expr) -> _Copy | None:
+    """Return the copy of a value from a mapping, None if the code does not show from where to where."""
+    target = stored.target
+    if not _is_simple(mapping) or not _is_simple(target) or ast.unparse(target) == ast.unparse(mapping):
         return None
-    return _Copy(mapping, ast.unparse(target), is_item)
+    return _Copy(mapping, ast.unparse(target), stored.is_item)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def _without_members(value: ast.expr) -> ast.expr:
@@ -529,17 +604,3 @@ def _last_key(node: ast.expr) -> tuple[str, ast.expr | None]:
         case ast.Call(func=ast.Attribute(value=base, attr="get"), args=[ast.Constant(value=str() as key), *_]):
             return key, base
     return "", None
-
-
-def _assigned_once(name: str, function: ast.AST) -> ast.expr | None:
-    """Return what a variable of a function is assigned, None if that is not once or it is a parameter."""
-    values: list[ast.expr | None] = []
-    for node in ast.walk(function):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=other)], value=value) if other == name:
-                values.append(value)
-            case ast.Name(id=other, ctx=ast.Store() | ast.Del()) | ast.arg(arg=other) if other == name:
-                values.append(None)
-    # The target of an assignment is a name that is stored, too.
-    stored = [value for value in values if value is not None]
-    return stored[0] if len(stored) == 1 and len(values) == 2 else None

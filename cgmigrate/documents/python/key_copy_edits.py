@@ -10,6 +10,7 @@ from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, KeyT
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.sites import CannotEditError
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.text.edits import Edit
 
@@ -110,22 +111,42 @@ def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Source) ->
     ends = [line_end(text, source.span(one.nodes[-1]).end) for one in old]
     for statement, start, end in zip(old, starts, ends, strict=True):
         added = copies if statement is old[-1] else ""
+        if names and (default := _changed_default(statement, source)) is not None:
+            yield Edit(*default, "None")
         if not statement.is_guarded:
             yield Edit(start, end, _copy(statement.name, copier, statement, source, layout) + added)
         elif added:
             yield Edit(end, end, ("" if text[:end].endswith("\n") else layout[1]) + added)
 
 
+def _changed_default(statement: CopyStatement, source: Source) -> tuple[int, int] | None:
+    """Return the span of a default that must not be set beside a new name, None if there is none."""
+    default = statement.default
+    if default is None or not hasattr(default, "lineno") or source.catalogue[statement.name].is_flag:
+        return None
+    if new_default(statement.name, ast.literal_eval(default), source.catalogue) == ast.literal_eval(default):
+        return None
+    span = source.span(default)
+    return span.start, span.end
+
+
+def new_default(name: str, value: object, catalogue: Catalogue) -> object:
+    """Return what a deprecated setting is if its mapping lacks it, once the new names are copied beside it."""
+    setting = catalogue[name]
+    return None if setting.deprecated and not setting.is_flag else value
+
+
 def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: Source, layout: tuple[str, str]) -> str:
     """Return the statement that copies a key if the mapping has it, in the style of another one."""
     indent, newline = layout
-    quote = source.text[source.span(like.key).start]
+    quote = '"' if like.is_attribute else source.text[source.span(like.key).start]
     if quote not in "\"'" or "\n" in copier.mapping:
         raise CannotEditError(-1, "a name is written in an unusual way")
     key = f"{quote}{name}{quote}"
+    value = f"{copier.mapping}.{name}" if like.is_attribute else f"{copier.mapping}[{key}]"
     target = f"{copier.target}[{key}]" if like.is_item else f"{copier.target}.{name}"
     step = _step(like, source, indent)
-    return f"{indent}if {key} in {copier.mapping}:{newline}{indent}{step}{target} = {copier.mapping}[{key}]{newline}"
+    return f"{indent}if {key} in {copier.mapping}:{newline}{indent}{step}{target} = {value}{newline}"
 
 
 def _step(like: CopyStatement, source: Source, indent: str) -> str:
