@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -196,9 +197,9 @@ def test_a_place_is_a_file_and_a_line(project: Path, text: str, expected: tuple[
     assert file_and_line(text) == expected
 
 
-def test_every_diagnostic_of_check_is_explained_at_its_line(monkeypatch: pytest.MonkeyPatch, cgmigrate) -> None:
-    monkeypatch.chdir(ROOT)
-    report = json.loads(cgmigrate("check", "--output-format", "json", "examples/configs").stdout)
+def test_every_diagnostic_of_check_is_explained_at_its_line(project: Path, cgmigrate) -> None:
+    shutil.copytree(EXAMPLES, project / "configs")
+    report = json.loads(cgmigrate("check", "--output-format", "json", "configs").stdout)
     assert len(report["findings"]) > 20
     for one in report["findings"]:
         if not one["place"]:

@@ -23,6 +23,7 @@ from cgmigrate.megatron.capture import capture_of  # noqa: E402
 from cgmigrate.megatron.releases import Release  # noqa: E402
 from cgmigrate.megatron.settings import FIELDS  # noqa: E402
 from cgmigrate.megatron.types import Capture, Reader, Rejected  # noqa: E402
+from tests.support.nightly import examples  # noqa: E402
 from tests.support.python_tools import run  # noqa: E402
 
 HEADER = """\
@@ -204,7 +205,7 @@ def _judge(text: str, start: tuple[dict[str, Any], dict[str, Any]]) -> None:
         assert will in (was, untouched), f"{flags}\n{text}\n--- after\n{result.after}\nwas {was}\nwill {will}"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(body=blocks(), start=st.sampled_from(BASES), fresh=st.booleans())
 def test_mutated_objects(body: list[str], start: tuple[dict[str, Any], dict[str, Any]], fresh: bool) -> None:
     lines = ["cfg = base()", *body, "return cfg.model"]
@@ -232,13 +233,13 @@ def calls(draw: Any) -> str:
     return f"partial(TransformerConfig, {', '.join(f'{n}={v}' for n, v in pairs)})()"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(call=calls())
 def test_calls(call: str) -> None:
     _judge(HEADER + f"def build(a, b):\n    config = {call}\n    return config\n", ({}, {}))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.data())
 def test_conditional_values(data: st.DataObject) -> None:
     """The pairs that are written in practice, at least one of the two with a condition."""

@@ -16,6 +16,7 @@ from cgmigrate.lint.plan import plan_alone
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.types import Capture, Reader, Rejected
+from tests.support.nightly import examples
 from tests.support.paths import FETCHED
 from tests.support.shell_judges import RealParser, is_valid, recorded, without_settings
 from tests.support.yaml_judges import context
@@ -122,7 +123,7 @@ def others(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in names}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=scripts())
 def test_the_real_parsers_capture_the_same(parsers: tuple[RealParser, RealParser], text: str) -> None:
     after = fixed(text)
@@ -142,7 +143,7 @@ def test_the_real_parsers_capture_the_same(parsers: tuple[RealParser, RealParser
             assert captured(before, LAST_OLD) == captured(result, NEWEST), (text, after)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=scripts())
 def test_a_site_has_what_the_real_parser_reads(parsers: tuple[RealParser, RealParser], text: str) -> None:
     sites = ShellDocument(text).sites

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.megatron.settings import Missing, Undecided
+from tests.support.nightly import examples
 
 NOT_WRITTEN = "not written"
 LOSS = ("checks", "loss")
@@ -119,7 +120,7 @@ def results_of(program: str) -> list[tuple[str, object]]:
     return results
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(STATEMENTS, min_size=1, max_size=7))
 @example(["cfg = Container(model=Model(cuda_graph_impl='SITE'), checks=Checks(loss=False))", "change(cfg.model)"])
 @example(["mine = Checks(loss=True)", "made = Model(cuda_graph_impl='SITE')\ncfg = Container(model=made, checks=mine)"])
@@ -155,7 +156,7 @@ CHECKS = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(SCALARS, SCALARS, st.lists(CHECKS, min_size=1, max_size=3))
 def test_a_value_is_what_pyyaml_loads(one: str, inner: str, configurations: list[str]) -> None:
     text = f"one: &one {{checks: {{loss: {one}}}}}\ntwo: &two {{a: 1, checks: &inner {{loss: {inner}}}}}\nall:\n"

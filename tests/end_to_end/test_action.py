@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.support.installing import copy_of_checkout, skip_without_registry
+from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -229,7 +230,7 @@ def hostile(folder: Path) -> Path:
     return marker
 
 
-@pytest.mark.parametrize("search_path", ["", "."])
+@pytest.mark.parametrize("search_path", [pytest.param("", marks=nightly_only), "."])
 def test_the_installation_runs_no_code_of_the_checkout(runner: Runner, tmp_path: Path, search_path: str) -> None:
     marker = hostile(runner.repo)
     action = tmp_path / "action"

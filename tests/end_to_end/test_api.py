@@ -29,8 +29,8 @@ def fixed(text: str, name: str, *options: str) -> str:
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_text_is_checked_and_migrated_as_by_the_commands(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(path.parent)
+def test_a_text_is_checked_and_migrated_as_by_the_commands(path: Path, project: Path) -> None:
+    (project / "requirements.txt").write_text((path.parents[1] / "requirements.txt").read_text())
     text = path.read_text()
     words = ["check", "--output-format", "json", "--stdin-filename", path.name, "-"]
     reported = json.loads(CliRunner().invoke(main, words, input=text).stdout)["findings"]

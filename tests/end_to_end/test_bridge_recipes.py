@@ -5,7 +5,6 @@ The tree of traps is small and always runs. A released Megatron-Bridge takes a m
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -22,6 +21,8 @@ from tests.support.paths import FETCHED, ROOT
 sys.path.insert(0, str(ROOT / "bench"))
 
 from bridge_recipes import compare, results_of
+
+from tests.support.nightly import nightly_only
 
 RELEASED = FETCHED / "megatron-bridge-0.6.2"
 RULES = RELEASED / "megatron/bridge/utils/cuda_graph.py"
@@ -141,7 +142,7 @@ def test_a_plain_fix_breaks_no_recipe(traps: Path, cgmigrate: Callable[..., Any]
     assert len({name.split(".")[3] for name in (*broken.raises, *broken.differs)}) >= 4, str(broken)
 
 
-@pytest.mark.skipif(not os.environ.get("CGMIGRATE_NIGHTLY"), reason="takes a minute; CGMIGRATE_NIGHTLY=1 runs it")
+@nightly_only
 def test_the_recipes_of_a_release_run_as_before(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:
     if not RELEASED.is_dir():
         pytest.skip(f"{RELEASED} is not there (.ci/run fetches it)")

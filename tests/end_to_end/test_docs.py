@@ -15,6 +15,7 @@ import pytest
 
 from cgmigrate.lint.rules import Rule, load
 from cgmigrate.megatron.releases import OLDEST
+from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
 
 DOCS = ROOT / "docs"
@@ -41,6 +42,7 @@ def test_generated_pages_and_shown_output_are_current() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@nightly_only
 def test_a_page_that_is_out_of_date_is_named(tmp_path: Path) -> None:
     shutil.copytree(DOCS, tmp_path / "docs")
     page = tmp_path / "docs/rules/CG101.md"

@@ -12,6 +12,7 @@ import pytest
 
 from cgmigrate.megatron.releases import NEWEST, OLDEST, UPSTREAM
 from tests.support.next_release import copy_with_next_release
+from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs/new-release.md").read_text(encoding="utf-8")
@@ -51,7 +52,7 @@ def test_the_program_knows_the_release(checkout: Path) -> None:
     assert re.search(rf" to {UPSTREAM} \(", run(checkout, "-m", "cgmigrate", "check", "a.yaml").stderr)
 
 
-@pytest.mark.skipif(not os.environ.get("CGMIGRATE_NIGHTLY"), reason="takes a minute; `.ci/run --nightly` runs it")
+@nightly_only
 def test_only_what_differs_fails(checkout: Path) -> None:
     done = run(checkout, "-m", "pytest", "-q", "-p", "no:cacheprovider", *COMPARED)
     failed = [line.partition(" - ")[0].removeprefix("FAILED ") for line in done.stdout.splitlines() if "FAILED" in line]
@@ -59,6 +60,7 @@ def test_only_what_differs_fails(checkout: Path) -> None:
     assert f"FAILED {DIFFERS}\n" in PAGE
 
 
+@nightly_only
 def test_pages_follow(checkout: Path) -> None:
     assert run(checkout, "docs/build.py", "--check").returncode == 1
     assert run(checkout, "docs/build.py").returncode == 0

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.text.encoding import decode
+from tests.support.nightly import examples
 from tests.support.paths import CORPUS
 from tests.support.yaml_judges import NAME, assert_fixed_well, assert_idempotent, assert_ruamel_agrees, fix
 from tests.support.yaml_texts import texts
@@ -68,7 +69,7 @@ b: [*k, *l, *v]
 """
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=examples(300))
 @given(texts())
 @example(KEPT_COMMENTS)
 @example(EMPTIED)
@@ -133,7 +134,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(quick, max_examples=1500)
+@settings(quick, max_examples=examples(1500))
 @given(st.lists(st.one_of(FRAGMENTS, FRAGMENTS, FRAGMENTS, st.text(max_size=3)), max_size=25).map("".join))
 def test_no_text_raises(text: str) -> None:
     fixed = fix(text)
@@ -141,13 +142,13 @@ def test_no_text_raises(text: str) -> None:
     assert_ruamel_agrees(text, fixed)
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=examples(150))
 @given(st.text())
 def test_no_text_without_settings_changes(text: str) -> None:
     assert fix(text).text == text
 
 
-@settings(quick, max_examples=25)
+@settings(quick, max_examples=examples(25))
 @given(texts())
 def test_the_same_text_gives_the_same_result(text: str) -> None:
     assert fix(text)[0::2] == fix(text)[0::2]

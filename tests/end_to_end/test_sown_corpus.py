@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Reader, Rejected
 from tests.support.capture_judges import captured_before, captured_by_newest, fix, names_old
 from tests.support.loaders import load_nemo_rl
+from tests.support.nightly import NIGHTLY, generated
 from tests.support.sown_corpus import CONFIGS, Corpus, mappings, sown
 
-NIGHTLY = bool(os.environ.get("CGMIGRATE_NIGHTLY"))
-SEEDS = range(1_000 if NIGHTLY else 20)
+SEEDS = range(generated(10, 100))
 
 pytestmark = pytest.mark.skipif(not CONFIGS.is_dir(), reason="the corpus is not beside the checkout")
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cgmigrate.linking.compositions import CompositionError, compositions_of
 from tests.support.compositions import composed_by_hydra, merged, yaml_files
 from tests.support.files import write
+from tests.support.nightly import examples
 
 pytest.importorskip("hydra")
 
@@ -114,7 +115,7 @@ def test_files_of_a_key_that_is_not_known_are_merged_in_either_order(tmp_path: P
     assert orders == [(["one", "two", "main"], True), (["main", "two", "one"], False)]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_defaults_list_is_composed_as_hydra_composes_it(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:

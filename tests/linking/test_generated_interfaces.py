@@ -5,7 +5,6 @@ A package that is not rewritten must have a diagnostic. What old YAML files of u
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections import Counter
@@ -19,8 +18,7 @@ from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Reader, Rejected
 from tests.support.capture_judges import captured_before, captured_by_newest, fix, names_old
 from tests.support.generated_interfaces import Package, executed, packages
-
-NIGHTLY = bool(os.environ.get("CGMIGRATE_NIGHTLY"))
+from tests.support.nightly import NIGHTLY, generated
 
 
 def problems(before: dict[str, object], after: dict[str, object]) -> list[str]:
@@ -49,7 +47,7 @@ def counts(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -
 
 
 @settings(
-    max_examples=1_000 if NIGHTLY else 25,
+    max_examples=generated(25, 100),
     derandomize=not NIGHTLY,
     deadline=None,
     phases=list(Phase) if NIGHTLY else [Phase.explicit, Phase.generate],

@@ -14,6 +14,7 @@ from cgmigrate.lint.baseline import Baseline, load, save, total
 from cgmigrate.lint.diagnostics import Diagnostic
 from cgmigrate.text.spans import Span
 from tests.support.files import write
+from tests.support.nightly import nightly_only
 from tests.support.paths import CORPUS, FETCHED, FIXTURES, ROOT
 from tests.support.reports import RELEASES, places_in
 
@@ -226,7 +227,11 @@ OLD_BASELINES = FIXTURES / "baselines/0.1"
 
 @pytest.mark.parametrize(
     ("name", "tree"),
-    [("examples", ROOT / "examples"), ("corpus", CORPUS), ("megatron-bridge-0.4.2", FETCHED / "megatron-bridge-0.4.2")],
+    [
+        ("examples", ROOT / "examples"),
+        ("corpus", CORPUS),
+        pytest.param("megatron-bridge-0.4.2", FETCHED / "megatron-bridge-0.4.2", marks=nightly_only),
+    ],
 )
 def test_an_old_baseline_hides_what_it_hid_and_so_does_the_converted_one(
     project: Path, cgmigrate, name: str, tree: Path

@@ -15,6 +15,7 @@ from cgmigrate.lint.conditions import State, Truth, condition_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE, Missing, Undecided, names_in
+from tests.support.nightly import examples
 
 OLD, NEW = Release(0, 17), Release(0, 18)
 COMPUTED = Undecided("${oc.env:X}", "an interpolation")
@@ -163,7 +164,7 @@ def states(draw: st.DrawFn) -> dict[str, object]:
     return values
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(when=conditions(), unless=st.none() | conditions(), values=states())
 def test_what_is_true_or_false_is_so_for_every_value_of_what_is_unknown(
     when: dict[str, Any], unless: dict[str, Any] | None, values: dict[str, object]
@@ -177,7 +178,7 @@ def test_what_is_true_or_false_is_so_for_every_value_of_what_is_unknown(
         assert outcomes == {truth}
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(when=conditions(NAMES[:4]), unless=st.none() | conditions(NAMES[4:]), values=states())
 def test_what_is_unknown_depends_on_it_if_each_setting_is_tested_once(
     when: dict[str, Any], unless: dict[str, Any] | None, values: dict[str, object]

@@ -14,6 +14,7 @@ from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import NEWEST
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import FIELDS
+from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs/writing-rules.md").read_text(encoding="utf-8")
@@ -232,6 +233,7 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
     assert {name for name in named if not re.search(rf"`{name}(: false)?`", prose)} == set()
 
 
+@nightly_only
 def test_the_folder_that_ships_is_tested_as_without_a_folder(project: Path, cgmigrate) -> None:
     result = cgmigrate("rules", "test", str(rules_folder()))
     assert result.exit_code == 0, result.stdout

@@ -19,6 +19,7 @@ from cgmigrate.lint.suppression_writer import add_suppressions
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
 from tests.support.files import write
+from tests.support.nightly import examples
 from tests.support.reports import places_in
 
 HEAD = "from megatron.core.transformer import TransformerConfig\n"
@@ -343,7 +344,7 @@ NAMES = st.sampled_from(
 TAILS = st.sampled_from(["", "  ", "  # a remark", "  # cgmigrate: ignore[CG106]", " # cgmigrate: ignore"])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(NAMES, VALUES, TAILS), min_size=1, max_size=4),
     st.sampled_from(["\n", "\r\n"]),
@@ -405,7 +406,7 @@ STATEMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STATEMENTS, min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]))
 def test_in_python_too_after_add_ignore_only_idle_comments_are_found(project: Path, statements, newline: str) -> None:
     head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD

@@ -18,8 +18,8 @@ from cgmigrate.project.cache_folder import records, records_folder
 from cgmigrate.project.recovery import recover
 from cgmigrate.project.undo import undo
 from tests.support.killed_processes import Processes, as_job, wait_for
+from tests.support.nightly import NIGHTLY
 
-NIGHTLY = bool(os.environ.get("CGMIGRATE_NIGHTLY"))
 KILLS = 200 if NIGHTLY else 6
 TURNS = 200 if NIGHTLY else 60
 

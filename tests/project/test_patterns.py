@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.patterns import MAX_LENGTH, PatternError, parse, valid
+from tests.support.nightly import examples
 
 PIECES = [
     "a",
@@ -78,7 +79,7 @@ def ignored(checkout: Path, lines: list[str], paths: list[str]) -> list[str]:
     return [path for path in done.stdout.decode().split("\0") if path]
 
 
-@settings(deadline=None, max_examples=300, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(300), derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=7).map("".join), min_size=1, max_size=3),
     st.lists(NAMES.map("/".join), min_size=1, max_size=12, unique=True),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import re
 import warnings
 from collections import Counter
@@ -23,8 +22,8 @@ from cgmigrate.megatron.settings import DEPRECATED, FIELDS, IMPL, INFERENCE, MOD
 from cgmigrate.megatron.types import Capture, Reader, Rejected, ResolvedConfiguration
 from cgmigrate.project.options import Options
 from tests.support.loaders import Config, without
+from tests.support.nightly import NIGHTLY
 
-NIGHTLY = bool(os.environ.get("CGMIGRATE_NIGHTLY"))
 Place = tuple[str, ...]
 READERS: dict[Place, Reader] = {("model_config",): Reader.CONFIG, ("policy", "megatron_cfg"): Reader.NEMO_RL}
 """Where generated files have settings, and who reads them there."""

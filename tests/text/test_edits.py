@@ -16,6 +16,7 @@ from cgmigrate.project.write import ChangedError, ReadOnlyError, WriteError, wri
 from cgmigrate.text.diff import unified_diff
 from cgmigrate.text.edits import Edit, OverlapError, apply, moved
 from cgmigrate.text.encoding import decode, encode
+from tests.support.nightly import examples
 
 BEFORE = b"enable_cuda_graph: true\r\n"
 AFTER = b"cuda_graph_impl: local\r\n"
@@ -562,7 +563,7 @@ class TestDiff:
     def test_an_absolute_path_stays_below_the_folder(self) -> None:
         assert unified_diff("/tmp/a.yaml", "a", "b").startswith("--- a/tmp/a.yaml\n+++ b/tmp/a.yaml\n")
 
-    @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(TEXTS, TEXTS)
     @example("", "a\n")
     @example("", "a")

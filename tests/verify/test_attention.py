@@ -16,6 +16,7 @@ from cgmigrate.verify.probe.flash_attention import (  # noqa: E402
     flash_attn_varlen_func,
     flash_attn_with_kvcache,
 )
+from tests.support.nightly import examples  # noqa: E402
 
 WIDTH = 8
 PAGE = 4
@@ -88,7 +89,7 @@ def expected(requests, options):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(batches())
 def test_ragged_requests(batch):
     requests, options = batch
@@ -100,7 +101,7 @@ def test_ragged_requests(batch):
     torch.testing.assert_close(out, expected(requests, options))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(batches(), st.integers(0, 3), st.integers(0, 2))
 def test_ragged_requests_of_a_paged_cache_with_padding(batch, idle_requests, padding):
     """As the dynamic engine pads: more requests than there are (no tokens, no pages), more tokens than they have."""
@@ -122,7 +123,7 @@ def test_ragged_requests_of_a_paged_cache_with_padding(batch, idle_requests, pad
     assert probabilities is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(batches(), st.booleans())
 def test_decode_from_a_paged_cache(batch, idle):
     requests, options = batch

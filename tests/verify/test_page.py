@@ -34,6 +34,7 @@ from cgmigrate.verify.arms import (
 from cgmigrate.verify.page import page
 from cgmigrate.verify.page.charts import Curve, loss_chart
 from cgmigrate.verify.page.markup import element, escaped, visible
+from tests.support.nightly import examples
 
 STEPS = 8
 OLD, NEW = "0.17.1", "0.19.2"
@@ -573,7 +574,7 @@ def test_any_text_comes_out_as_it_went_in(text: str, title: str) -> None:
     assert [tag for tag, _ in read.elements] == ["p", "code"]
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=examples(40))
 @given(anything)
 def test_no_text_changes_the_page(text: str) -> None:
     def tags(message: str) -> list[str]:
