@@ -1,0 +1,486 @@
+"""Evaluation of calls: functions of the checkout are followed, others get objects only if they are Megatron's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import lru_cache
+from operator import attrgetter
+
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.evaluation import (
+    MOST_CALLS,
+    Frame,
+    RaisedError,
+    Returned,
+    Run,
+    cannot_follow,
+)
+from cgmigrate.linking.python.expressions import derived, evaluate
+from cgmigrate.linking.python.objects import (
+    attribute,
+    changed_in_place,
+    copied,
+    has_attribute,
+    has_settings,
+    may_change,
+    parts_of,
+    set_attribute,
+)
+from cgmigrate.linking.python.outcomes import state_of
+from cgmigrate.linking.python.values import (
+    CannotFollowError,
+    Class,
+    Function,
+    Member,
+    Method,
+    Object,
+    Outside,
+    SharedList,
+    is_plain,
+    key_of,
+)
+from cgmigrate.linking.python.world import SETTINGS, is_enumeration
+
+Arguments = tuple[list[object], dict[str, object]]
+"""The positional and the named arguments of a call."""
+Place = tuple[ast.Call, Frame, Run]
+"""A call, and where it is evaluated."""
+_PURE = frozenset(("len", "str", "int", "float", "bool", "list", "tuple", "set", "dict", "sorted", "range", "min"))
+_PURE |= frozenset(("max", "any", "all", "sum", "abs", "enumerate", "zip", "frozenset", "repr", "divmod", "round"))
+_MOST_PARAMETERS = 3
+"""Of a function that names no setting, and is followed since it gets plain values."""
+_FINISHES = frozenset(("finalize", "validate", "provide", "provide_distributed_model", "__post_init__", "build"))
+"""Methods after which an object is validated: settings that are set afterwards are read in another way."""
+_TYPES: dict[str, type] = {one.__name__: one for one in (str, list, int, bool, tuple, dict, float, set)}
+_CHANGES = frozenset(("append", "extend", "insert", "update", "add", "setdefault"))
+_READS = frozenset(
+    ("get", "keys", "values", "items", "index", "count", "copy", "split", "rsplit", "lower", "upper", "strip", "join")
+) | frozenset(("startswith", "endswith", "replace", "removeprefix", "removesuffix", "partition", "rpartition", "union"))
+_SHOWS = frozenset(("print", "isinstance", "type", "id", "callable", "repr", "str", "super"))
+
+
+def value_of_call(node: ast.Call, frame: Frame, run: Run) -> object:
+    """Return the value of a call."""
+    place = (node, frame, run)
+    owner = evaluate(node.func.value, frame, run) if isinstance(node.func, ast.Attribute) else None
+    callee = attribute(owner, node.func.attr, place) if isinstance(node.func, ast.Attribute) else None
+    callee = evaluate(node.func, frame, run) if callee is None else callee
+    arguments = _arguments(node, frame, run)
+    if isinstance(callee, Object):
+        return _unknown(callee, owner, arguments, place)
+    handler = _CALLED.get(type(callee))
+    if handler is None:
+        raise cannot_follow(f"the call of `{ast.unparse(node.func)[:60]}` is not followed", node, frame)
+    return handler(callee, arguments, place)
+
+
+def _arguments(node: ast.Call, frame: Frame, run: Run) -> Arguments:
+    positional: list[object] = []
+    for argument in node.args:
+        if not isinstance(argument, ast.Starred):
+            positional.append(evaluate(argument, frame, run))
+            continue
+        values = evaluate(argument.value, frame, run)
+        if not isinstance(values, (list, tuple)):
+            raise cannot_follow("the arguments of a call are not known", node, frame)
+        positional += values
+    named: dict[str, object] = {}
+    for keyword in node.keywords:
+        value = evaluate(keyword.value, frame, run)
+        if keyword.arg is not None:
+            named[keyword.arg] = value
+        elif isinstance(value, dict) and all(isinstance(name, str) for name in value):
+            named |= value
+        else:
+            raise cannot_follow("the keyword arguments of a call are not known", node, frame)
+    return positional, named
+
+
+# --- functions of the checkout --------------------------------------------------------------------
+
+
+def _function(callee: Function, arguments: Arguments, place: Place) -> object:
+    _, frame, run = place
+    if run.relevance.is_relevant(callee.node):
+        return call(callee, arguments, run, frame.depth + 1)
+    if is_plain(arguments[0]) and is_plain(arguments[1]) and len(callee.node.args.args) <= _MOST_PARAMETERS:
+        return _computed(callee, arguments, place)
+    return _skipped(callee, arguments, run)
+
+
+def _computed(callee: Function, arguments: Arguments, place: Place) -> object:
+    """Return the result of a function that gets plain values only; it is not followed where that is not possible."""
+    _, frame, run = place
+    choices, events = len(run.path.choices), len(run.path.events)
+    try:
+        return call(callee, arguments, run, frame.depth + 1)
+    except CannotFollowError:
+        if len(run.path.choices) > choices:
+            raise
+        del run.path.events[events:]
+        return _skipped(callee, arguments, run)
+
+
+def _skipped(callee: Function, arguments: Arguments, run: Run) -> object:
+    """Return the result of a function that names no setting; it may change the other attributes of objects."""
+    values = [*arguments[0], *arguments[1].values()]
+    name = f"{callee.module.package}.{callee.name}"
+    key = run.numbered(f"{name}({key_of(arguments[0])}, {key_of(arguments[1])})")
+    _note(key, arguments, run)
+    for value in values:
+        may_change(value, key)
+    return Object(key, callee.module.package.startswith("megatron"))
+
+
+def _is_object(value: object) -> bool:
+    if isinstance(value, (Function, Class)):
+        return True
+    return any(one.is_instance or one.attributes or one.by_megatron for one in parts_of(value))
+
+
+def call(function: Function, arguments: Arguments, run: Run, depth: int) -> object:
+    """Return what a function of the checkout returns. Raises RaisedError and CannotFollowError."""
+    node = function.node
+    frame = Frame(function, {}, depth)
+    if depth > MOST_CALLS:
+        raise cannot_follow("too many functions call each other", node, frame)
+    if isinstance(node, ast.FunctionDef) and node.decorator_list:
+        raise cannot_follow(f"`{node.name}` has a decorator", node, frame)
+    if _is_special(node):
+        raise cannot_follow(f"`{function.name}` is a generator, or sets names around it", node, frame)
+    frame.names.update(_bound(function, arguments, run, frame))
+    if isinstance(node, ast.Lambda):
+        return evaluate(node.body, frame, run)
+    signal = run.handlers.execute(node.body, frame, run)
+    return signal.value if isinstance(signal, Returned) else None
+
+
+@lru_cache(maxsize=4096)
+def _is_special(node: ast.FunctionDef | ast.Lambda) -> bool:
+    return any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in ast.walk(node))
+
+
+def _bound(function: Function, arguments: Arguments, run: Run, frame: Frame) -> dict[str, object]:
+    """Return the parameters of a function by name."""
+    node = function.node.args
+    names = [one.arg for one in (*node.posonlyargs, *node.args)]
+    positional, named = arguments
+    bound: dict[str, object] = dict(zip(names, positional, strict=False))
+    if len(positional) > len(names):
+        if node.vararg is None:
+            raise RaisedError("TypeError")
+        bound[node.vararg.arg] = tuple(positional[len(names) :])
+    elif node.vararg is not None:
+        bound[node.vararg.arg] = ()
+    known = {*names, *(one.arg for one in node.kwonlyargs)}
+    further = {name: value for name, value in named.items() if name not in known}
+    if (further and node.kwarg is None) or bound.keys() & named.keys():
+        raise RaisedError("TypeError")
+    bound |= {name: value for name, value in named.items() if name in known}
+    if node.kwarg is not None:
+        bound[node.kwarg.arg] = further
+    defaults = dict(zip(names[len(names) - len(node.defaults) :], node.defaults, strict=True))
+    defaults |= {one.arg: value for one, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if value}
+    for name in known - bound.keys():
+        if name not in defaults:
+            raise RaisedError("TypeError")
+        bound[name] = _default(defaults[name], frame, run)
+    return bound
+
+
+def _default(node: ast.expr, frame: Frame, run: Run) -> object:
+    """Return a default argument; all calls share its value."""
+    value = evaluate(node, Frame(frame.function, {}, frame.depth), run)
+    if isinstance(value, list):
+        return SharedList(value)
+    if isinstance(value, (dict, set)):
+        raise cannot_follow("a default argument that all calls share is not followed", node, frame)
+    return value
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+def _instance(callee: Class, arguments: Arguments, place: Place) -> object:
+    """Return a new object of a class of the checkout."""
+    node, frame, run = place
+    by_megatron = _is_megatrons(callee, run, set())
+    if reason := _sets_settings(callee, run, set()):
+        raise cannot_follow(reason, node, frame)
+    if not by_megatron and any(map(_is_object, (*arguments[0], *arguments[1].values()))):
+        raise cannot_follow(f"what `{callee.node.name}` does with an object is not followed", node, frame)
+    return _made(callee.node.name, arguments, place, by_megatron)
+
+
+def _made(name: str, arguments: Arguments, place: Place, by_megatron: bool) -> Object:
+    node, frame, run = place
+    made = Object(run.numbered(f"{name}({', '.join(map(key_of, arguments[0]))})"), by_megatron, is_instance=True)
+    for attr, value in arguments[1].items():
+        set_attribute(made, attr, value, (_keyword(node, attr), frame, run))
+    for at, value in enumerate(arguments[0]):
+        if _is_object(value):
+            raise cannot_follow("an object is a positional argument of a class", node, frame)
+        made.first[f"argument {at}"] = value
+    return made
+
+
+def _keyword(node: ast.Call, name: str) -> ast.AST:
+    return next((keyword.value for keyword in node.keywords if keyword.arg == name), node)
+
+
+def _bases(callee: Class, run: Run) -> list[object]:
+    from cgmigrate.linking.python.lookup import name_in
+
+    result: list[object] = []
+    for base in callee.node.bases:
+        name = dotted(base.value if isinstance(base, ast.Subscript) else base)
+        first, *rest = name.split(".")
+        try:
+            value = name_in(first, callee.module, run) if first else None
+        except CannotFollowError:
+            value = None
+        if isinstance(value, Outside):
+            value = Outside(".".join((value.name, *rest)))
+        result.append(value if not rest or isinstance(value, Outside) else None)
+    return result
+
+
+def _is_megatrons(callee: Class, run: Run, seen: set[int]) -> bool:
+    """Return whether a class of the checkout is a class of Megatron, or one that only derives from those."""
+    if id(callee.node) in seen:
+        return False
+    seen.add(id(callee.node))
+    if callee.module.package.startswith("megatron"):
+        return True
+    bases = _bases(callee, run)
+    return bool(bases) and all(
+        _is_megatrons(base, run, seen)
+        if isinstance(base, Class)
+        else isinstance(base, Outside) and base.name.startswith("megatron.")
+        for base in bases
+    )
+
+
+def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:
+    """Return why an object of a class may have settings from the start, empty if it has none."""
+    if id(callee.node) in seen:
+        return ""
+    seen.add(id(callee.node))
+    if reason := _own_settings(callee.node):
+        return reason
+    for statement in callee.node.body:
+        if _is_constructor(statement) and run.relevance.is_relevant(statement):
+            return f"`{callee.node.name}` is made by code that may set a setting"
+    for base in _bases(callee, run):
+        if isinstance(base, Class) and (reason := _sets_settings(base, run, seen)):
+            return reason
+    return ""
+
+
+def _is_constructor(statement: ast.stmt) -> bool:
+    names = ("__init__", "__post_init__", "__new__")
+    return isinstance(statement, ast.FunctionDef) and statement.name in names
+
+
+@lru_cache(maxsize=1024)
+def _own_settings(node: ast.ClassDef) -> str:
+    for statement in node.body:
+        if not isinstance(statement, ast.FunctionDef) or _is_constructor(statement):
+            for part in ast.walk(statement):
+                if _name_of(part) in SETTINGS:
+                    return f"the class `{node.name}` sets `{_name_of(part)}` itself"
+    return ""
+
+
+def _name_of(node: ast.AST) -> object:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=name) | ast.Constant(value=name):
+            return name if isinstance(name, str) else None
+    return None
+
+
+# --- code that is not followed --------------------------------------------------------------------
+
+
+def _called_outside(callee: Outside, arguments: Arguments, place: Place) -> object:
+    if callee.name.startswith("builtins."):
+        return _builtin(callee.name.removeprefix("builtins."), arguments, place)
+    return _outside(callee, arguments, place)
+
+
+def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
+    """Return the result of code that is not followed; Megatron's reads settings by the rules of its release."""
+    run = place[2]
+    _check_outside(callee, arguments, place)
+    name, values = callee.name, [*arguments[0], *arguments[1].values()]
+    if is_enumeration(name) and len(values) == 1 and isinstance(values[0], str):
+        return Member(name.rpartition(".")[2], values[0])
+    if name == "copy.deepcopy" and len(values) == 1:
+        return copied(values[0])
+    is_megatron = name.startswith("megatron.")
+    last = name.rpartition(".")[2]
+    if is_megatron and last[:1].isupper() and not arguments[0]:
+        return _made(name, arguments, place, by_megatron=True)
+    _note(name, arguments, run)
+    key = run.numbered(f"{name}({key_of(arguments[0])}, {key_of(arguments[1])})")
+    return Object(key, by_megatron=is_megatron, is_instance=last[:1].isupper())
+
+
+def _check_outside(callee: Outside, arguments: Arguments, place: Place) -> None:
+    """Check that code that is not followed gets nothing that it may change, or call. Raises CannotFollowError."""
+    node, frame, _ = place
+    values = [*arguments[0], *arguments[1].values()]
+    last = callee.name.rpartition(".")[2]
+    if not SETTINGS.isdisjoint(arguments[1]) and not callee.name.startswith("megatron.bridge."):
+        raise cannot_follow(f"`{last}` gets settings and is not followed", node, frame)
+    if any(isinstance(value, (Function, Method)) for value in values):
+        raise cannot_follow(f"`{last}` gets a function and is not followed", node, frame)
+    is_known = callee.name.startswith("megatron.") or callee.name == "copy.deepcopy"
+    if not is_known and any(map(_is_object, values)):
+        raise cannot_follow(f"`{last}` gets an object and is not followed", node, frame)
+
+
+def _note(name: str, arguments: Arguments, run: Run) -> None:
+    """Note what code gets that is not followed: it has to be the same before and after."""
+    states = [state_of(value, run.world) for value in (*arguments[0], *arguments[1].values())]
+    run.path.events.append(f"{name}({', '.join(states)}) {sorted(arguments[1])}")
+
+
+def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) -> object:
+    """Return the result of a method of an object, or of a function, that is not known."""
+    node, frame, run = place
+    values = [*arguments[0], *arguments[1].values()]
+    shown = f"`{ast.unparse(node.func)[:60]}`"
+    if isinstance(owner, Object) and (has_settings(owner) or callee.key.rpartition(".")[2] in _FINISHES):
+        raise cannot_follow(f"{shown} may change settings", node, frame)
+    is_megatron = isinstance(owner, Object) and owner.by_megatron
+    if not is_megatron and any(map(_is_object, values)):
+        raise cannot_follow(f"{shown} gets an object and is not followed", node, frame)
+    if any(isinstance(value, (Function, Method)) for value in values):
+        raise cannot_follow(f"{shown} gets a function", node, frame)
+    _note(callee.key, arguments, run)
+    return Object(run.numbered(f"{callee.key}({key_of(arguments[0])}, {key_of(arguments[1])})"), is_megatron)
+
+
+# --- builtins and methods of plain values ---------------------------------------------------------
+
+
+def _builtin(name: str, arguments: Arguments, place: Place) -> object:
+    node, frame, run = place
+    handler = _BUILTINS.get(name)
+    if handler is not None:
+        return handler(arguments, place)
+    values = [*arguments[0], *arguments[1].values()]
+    if name in _PURE:
+        return _pure(name, arguments, run)
+    if name in _SHOWS and not any(isinstance(value, Function) for value in values):
+        return derived(name, values, run)
+    if name[:1].isupper():
+        return Object(run.numbered(f"{name}({', '.join(map(key_of, values))})"), is_instance=True)
+    raise cannot_follow(f"`{name}` is not followed", node, frame)
+
+
+def _pure(name: str, arguments: Arguments, run: Run) -> object:
+    values, named = arguments
+    if named or not all(map(is_plain, values)):
+        if name in ("list", "tuple") and len(values) == 1 and isinstance(values[0], (list, tuple)) and not named:
+            return list(values[0]) if name == "list" else tuple(values[0])
+        return derived(name, [*values, *named.values(), sorted(named)], run)
+    function: Callable[..., object] = getattr(__import__("builtins"), name)
+    try:
+        result = function(*values)
+    except (TypeError, ValueError) as error:
+        raise RaisedError(type(error).__name__) from error
+    return list(result) if name in ("enumerate", "zip", "range") else result  # type: ignore[call-overload]
+
+
+def _getattr(arguments: Arguments, place: Place) -> object:
+    node, frame, run = place
+    values = arguments[0]
+    if len(values) < 2 or not isinstance(values[1], str):
+        raise cannot_follow("`getattr` with a name that is not known", node, frame)
+    if len(values) == 2:
+        return attribute(values[0], values[1], place)
+    known = has_attribute(values[0], values[1], run)
+    if known is False:
+        return values[2]
+    value = attribute(values[0], values[1], place)
+    if known is None and isinstance(value, Object):
+        # The default counts as well: it is part of what is not known.
+        return Object(f"{value.key} or {key_of(values[2])}", value.by_megatron) if not _is_object(value) else value
+    return value
+
+
+def _hasattr(arguments: Arguments, place: Place) -> object:
+    node, frame, run = place
+    values = arguments[0]
+    if len(values) != 2 or not isinstance(values[1], str):
+        raise cannot_follow("`hasattr` with a name that is not known", node, frame)
+    known = has_attribute(values[0], values[1], run)
+    return derived("hasattr", values, run) if known is None else known
+
+
+def _setattr(arguments: Arguments, place: Place) -> object:
+    node, frame, _ = place
+    values = arguments[0]
+    if len(values) != 3 or not isinstance(values[1], str):
+        raise cannot_follow("`setattr` with a name that is not known", node, frame)
+    set_attribute(values[0], values[1], values[2], place)
+    return None
+
+
+def _isinstance(arguments: Arguments, place: Place) -> object:
+    values, run = arguments[0], place[2]
+    kinds = values[1] if len(values) == 2 and isinstance(values[1], tuple) else values[1:]
+    names = [kind.name.removeprefix("builtins.") if isinstance(kind, Outside) else "" for kind in kinds]
+    if isinstance(values[0], Member) or is_plain(values[0]):
+        if all(name in _TYPES for name in names):
+            return isinstance(values[0], tuple(_TYPES[name] for name in names))
+        if all(isinstance(kind, Class) and not kind.node.bases for kind in kinds):
+            return False
+    elif isinstance(values[0], Object) and values[0].is_instance and all(name in _TYPES for name in names):
+        return False
+    return derived("isinstance", values, run)
+
+
+def _super(arguments: Arguments, place: Place) -> object:
+    del arguments
+    raise cannot_follow("`super` is not followed", place[0], place[1])
+
+
+_BUILTINS: dict[str, Callable[[Arguments, Place], object]] = {
+    "getattr": _getattr,
+    "hasattr": _hasattr,
+    "setattr": _setattr,
+    "isinstance": _isinstance,
+    "super": _super,
+}
+
+
+def _method(callee: Method, arguments: Arguments, place: Place) -> object:
+    """Return the result of a method of a list, a dict or a text."""
+    node, frame, run = place
+    value, values = callee.value, arguments[0]
+    if callee.name in _CHANGES and isinstance(value, (list, dict)):
+        changed_in_place(value, place)
+    elif callee.name not in _READS or not all(map(is_plain, (value, *values))):
+        if isinstance(value, dict) and callee.name in ("get", "keys", "values", "items"):
+            pass
+        elif isinstance(value, (str, int, float)):
+            return derived(f"{key_of(value)}.{callee.name}", [*values, *arguments[1].values()], run)
+        else:
+            raise cannot_follow(f"`.{callee.name}` of a collection is not followed", node, frame)
+    try:
+        result = attrgetter(callee.name)(value)(*values, **arguments[1])
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        raise RaisedError(type(error).__name__) from error
+    return list(result) if callee.name in ("keys", "values", "items") else result
+
+
+_CALLED: dict[type, Callable[..., object]] = {
+    Function: _function,
+    Class: _instance,
+    Method: _method,
+    Outside: _called_outside,
+}

@@ -1,0 +1,166 @@
+"""Definitions at the top of modules, and the words in them: which of them lead to code that is to change."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import NoneType
+
+from cgmigrate.linking.python.modules import Import, Module
+from cgmigrate.linking.python.values import Function
+from cgmigrate.linking.python.world import SETTINGS
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+COMPUTED = "a name that is computed"
+"""The word of code that uses attributes by names that it does not show."""
+TOUCHING = SETTINGS | {COMPUTED}
+"""The words of code that sets or reads a setting."""
+
+
+_OTHER = object()
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """A statement at the top of a module that is no import: the names that it binds, and the words in it."""
+
+    module: Module
+    node: ast.stmt
+    names: frozenset[str]
+
+    @property
+    def function(self) -> Function | None:
+        """The function that it defines, None if it is something else or has a decorator."""
+        if isinstance(self.node, ast.FunctionDef) and not self.node.decorator_list:
+            return Function(self.node, self.module)
+        return None
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether it is a function with parameters."""
+        function = self.function
+        if function is None:
+            return False
+        arguments = function.node.args
+        return bool(arguments.args or arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg)
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """Its first and last line."""
+        return self.node.lineno, self.node.end_lineno or self.node.lineno
+
+    @property
+    def place(self) -> str:
+        """Its file and line."""
+        return f"{self.module.path}:{self.node.lineno}"
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The names in its code, and the words in texts that may be names."""
+        return frozenset(_words(self.node))
+
+    def may_use(self, name: str, other: Definition) -> bool:
+        """Return whether one of its words may be a name of another definition."""
+        if other.module is self.module:
+            return True
+        if self.module.stars or isinstance(self.module.bindings.get(name, _OTHER), (Import, NoneType)):
+            return True
+        # An attribute of a module, an import in a function, or a name in a text.
+        is_code = isinstance(other.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        return is_code and "_" in name.strip("_") and name not in self.module.bindings
+
+
+def computed_name(node: ast.AST) -> bool:
+    """Return whether code uses attributes of an object by names that it does not show."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr"), args=[_, ast.Constant(), *_]):
+            return False
+        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr" | "vars")):
+            return True
+        case ast.Attribute(attr="__dict__" | "__setattr__"):
+            return True
+        case ast.Name(id="exec" | "eval" | "globals" | "locals"):
+            return True
+    return False
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if computed_name(part):
+            yield COMPUTED
+        match part:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str() as name) | ast.alias(name=name):
+                yield name
+            case ast.Constant(value=str() as text):
+                yield from _WORD.findall(text)
+
+
+def definitions_in(module: Module) -> Iterator[Definition]:
+    """Yield the definitions of a module, and its other statements."""
+    for node in module.tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_text(node):
+            continue
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield Definition(module, node, frozenset((node.name,)))
+            continue
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        if "__all__" not in names:
+            yield Definition(module, node, frozenset(names))
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+@dataclass(slots=True)
+class Graph:
+    """The definitions of some modules, by the words in them."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    _by_name: dict[str, list[Definition]] = field(default_factory=dict)
+
+    def add(self, module: Module) -> None:
+        """Add the definitions of a module."""
+        for one in definitions_in(module):
+            self.definitions.append(one)
+            for name in one.names:
+                self._by_name.setdefault(name, []).append(one)
+
+    def setters(self) -> frozenset[str]:
+        """Return the functions with parameters that name a setting, or may, themselves or through others."""
+        return self._closed(TOUCHING, [one for one in self.definitions if one.has_parameters]) - TOUCHING
+
+    def leading_to(self, names: Iterable[str]) -> frozenset[str]:
+        """Return names, and those of the definitions that name them, themselves or through others."""
+        return self._closed(frozenset(names), self.definitions)
+
+    def _closed(self, words: Collection[str], definitions: list[Definition]) -> frozenset[str]:
+        known = set(words)
+        done = set[int]()
+        while True:
+            new = [one for one in definitions if id(one) not in done and self._uses(one, known, words)]
+            if not new:
+                return frozenset(known)
+            done.update(map(id, new))
+            known.update(name for one in new for name in one.names)
+
+    def _uses(self, one: Definition, known: set[str], words: Collection[str]) -> bool:
+        """Return whether a definition may use one of the known names; ``words`` are used wherever they are."""
+        for word in one.words & known:
+            if word in words or any(one.may_use(word, other) for other in self._by_name.get(word, ())):
+                return True
+        return False
+
+    def reached_from(self, definition: Definition, words: Mapping[str, object]) -> list[Definition]:
+        """Return a definition and those that it leads to by the words in it, as far as ``words`` has them."""
+        result, waiting = [definition], [definition]
+        while waiting:
+            user = waiting.pop()
+            for word in user.words & words.keys():
+                new = [one for one in self._by_name.get(word, ()) if one not in result and user.may_use(word, one)]
+                result += new
+                waiting += new
+        return result

@@ -1,0 +1,160 @@
+"""Evaluation of one function: each path through it, with the settings that objects have at its end.
+
+Conditions on known values are decided; for others both branches are evaluated, each in a path of its own. Two
+evaluations of one function under different releases or with different texts have the same keys for what they cannot
+know, so that their paths can be compared.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cgmigrate.linking.python.modules import Module, Modules
+from cgmigrate.linking.python.relevance import Relevance
+from cgmigrate.linking.python.values import CannotFollowError, Function, Object
+from cgmigrate.linking.python.world import World
+
+MOST_PATHS = 64
+"""Paths of one function; a function with more is not followed."""
+MOST_CALLS = 12
+"""Functions that call each other."""
+MOST_STEPS = 20_000
+"""Statements of one path."""
+
+
+class RaisedError(Exception):
+    """An exception that the evaluated code raises; ``kind`` is the name of its class."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The end of a function."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A statement that leaves a loop, or begins its next round."""
+
+    is_break: bool
+
+
+Signal = Returned | Left | None
+
+
+@dataclass(slots=True)
+class Frame:
+    """A call of a function: its names, and the module in which it is."""
+
+    function: Function
+    names: dict[str, object]
+    depth: int
+
+    @property
+    def module(self) -> Module:
+        """The module of the function."""
+        return self.function.module
+
+
+@dataclass(slots=True)
+class Path:
+    """One path through a function: the conditions that it decides, its effects, and how it ends."""
+
+    choices: list[tuple[str, bool]] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    """What code that is not followed gets, in order."""
+    writes: set[tuple[str, int]] = field(default_factory=set)
+    """The file and line of each statement that sets a setting."""
+    arguments: list[object] = field(default_factory=list)
+    value: object = None
+    error: str = ""
+    """The exception that ends it, empty if it returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """The functions that execute code; each of them needs the others."""
+
+    call: Callable[..., object]
+    """Calls a function of the checkout with its arguments."""
+    value_of_call: Callable[[ast.Call, Frame, Run], object]
+    execute: Callable[[Sequence[ast.stmt], Frame, Run], Signal]
+    store: Callable[[ast.expr, object, Frame, Run], None]
+    """Binds the target of an assignment."""
+
+
+@dataclass(slots=True)
+class Run:
+    """The evaluation of one path; ``planned`` are the first decisions."""
+
+    modules: Modules
+    world: World
+    relevance: Relevance
+    handlers: Handlers
+    planned: Sequence[bool] = ()
+    path: Path = field(default_factory=Path)
+    steps: int = 0
+    writes: int = 0
+    """How often a setting was set."""
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def choose(self, key: str) -> bool:
+        """Return the decision of the path for a condition that is not known."""
+        at = len(self.path.choices)
+        choice = self.planned[at] if at < len(self.planned) else True
+        self.path.choices.append((key, choice))
+        return choice
+
+    def numbered(self, key: str) -> str:
+        """Return a key with how often it was used in this path."""
+        number = self._numbers.get(key, 0)
+        self._numbers[key] = number + 1
+        return f"{key}#{number}"
+
+    def step(self, node: ast.stmt, frame: Frame) -> None:
+        """Count a statement. Raises CannotFollowError beyond the limit."""
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise cannot_follow("too many statements", node, frame)
+
+
+def cannot_follow(what: str, node: ast.AST, frame: Frame) -> CannotFollowError:
+    """Return the error of code that is not followed, with its place."""
+    return CannotFollowError(f"{what} ({frame.module.path}:{getattr(node, 'lineno', 0)})")
+
+
+def paths_of(function: Function, run_of: Callable[[Sequence[bool]], Run]) -> Iterator[Path]:
+    """Yield each path through a function; its parameters are objects that are not known. Raises CannotFollowError."""
+    planned: list[bool] = []
+    for _ in range(MOST_PATHS):
+        run = run_of(planned)
+        yield _path(function, run)
+        planned = [choice for _, choice in run.path.choices]
+        while planned and not planned[-1]:
+            planned.pop()
+        if not planned:
+            return
+        planned[-1] = False
+    raise CannotFollowError(f"`{function.name}` has more than {MOST_PATHS} paths")
+
+
+def _path(function: Function, run: Run) -> Path:
+    node = function.node.args
+    # Callers may give any value, so defaults are not used.
+    positional: list[object] = [Object(f"parameter {one.arg}") for one in (*node.posonlyargs, *node.args)]
+    keywords: dict[str, object] = {one.arg: Object(f"parameter {one.arg}") for one in node.kwonlyargs}
+    run.path.arguments = [*positional, *keywords.values()]
+    try:
+        run.path.value = run.handlers.call(function, (positional, keywords), run, 0)
+    except RaisedError as error:
+        run.path.error = error.kind
+    except RecursionError as error:
+        raise CannotFollowError(f"`{function.name}` is nested too deeply") from error
+    return run.path

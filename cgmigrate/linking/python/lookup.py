@@ -1,0 +1,154 @@
+"""Names of functions and modules, followed through imports and re-exports of the checkout."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
+from cgmigrate.linking.python.modules import Import, Module
+from cgmigrate.linking.python.values import (
+    CannotFollowError,
+    Class,
+    Function,
+    Member,
+    Namespace,
+    Object,
+    Outside,
+    SharedList,
+)
+from cgmigrate.linking.python.world import is_enumeration
+
+_MOST_IMPORTS = 8
+_NONE = object()
+
+
+def value_of_name(node: ast.Name, frame: Frame, run: Run) -> object:
+    """Return what a name is in a function."""
+    if node.id in frame.names:
+        return frame.names[node.id]
+    if node.id in frame.function.around:
+        return frame.function.around[node.id]
+    value = _binding_of(node.id, frame.module, run, 0)
+    if value is not _NONE:
+        return value
+    if hasattr(builtins, node.id) and not frame.module.stars:
+        return Outside(f"builtins.{node.id}")
+    if hasattr(builtins, node.id):
+        return Outside(f"builtins.{node.id}")
+    raise cannot_follow(f"`{node.id}` is not known", node, frame)
+
+
+def name_in(name: str, module: Module, run: Run) -> object:
+    """Return what a name of a module is. Raises CannotFollowError if it is not known."""
+    value = _binding_of(name, module, run, 0)
+    if value is not _NONE:
+        return value
+    if (inner := run.modules.imported(f".{name}", module)) is not None and module.path.endswith("__init__.py"):
+        return Namespace(inner)
+    raise CannotFollowError(f"`{name}` is not known in {module.path}")
+
+
+def _binding_of(name: str, module: Module, run: Run, depth: int) -> object:
+    """Return what a name is at the top of a module; _NONE if it is none of its names."""
+    if depth > _MOST_IMPORTS:
+        raise CannotFollowError(f"`{name}` is imported through too many modules ({module.path})")
+    if name in module.bindings:
+        return _of_binding(name, module, run, depth)
+    for star in module.stars:
+        if (inner := run.modules.imported(star, module)) is None:
+            continue
+        exports = inner.exports
+        if name not in exports if exports is not None else name.startswith("_"):
+            continue
+        if (value := _binding_of(name, inner, run, depth + 1)) is not _NONE:
+            return value
+    if any(run.modules.imported(star, module) is None for star in module.stars) and not hasattr(builtins, name):
+        # It may be a name of a module that is not read.
+        return Outside(f"*.{name}")
+    return _NONE
+
+
+def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
+    match module.bindings[name]:
+        case None:
+            raise CannotFollowError(f"`{name}` is bound in a way that is not followed ({module.path})")
+        case ast.FunctionDef() as node:
+            return Function(node, module)
+        case ast.ClassDef() as node:
+            return Class(node, module)
+        case Import() as imported:
+            return _of_import(imported, module, run, depth)
+        case ast.expr() as node:
+            return _of_expression(name, node, module, run)
+    raise TypeError(name)
+
+
+def _of_import(imported: Import, module: Module, run: Run, depth: int) -> object:
+    full = f"{imported.module}.{imported.name}" if imported.name else imported.module
+    if imported.otherwise is not None and not run.world.has_class(full):
+        return _constant(imported.otherwise)
+    if is_enumeration(full):
+        return Outside(full)
+    inner = run.modules.imported(imported.module, module)
+    if not imported.name:
+        return Outside(full) if inner is None else Namespace(inner)
+    if inner is None:
+        return Outside(_absolute(full, module))
+    value = _binding_of(imported.name, inner, run, depth + 1)
+    if value is not _NONE:
+        return value
+    below = run.modules.imported(f".{imported.name}", inner) if inner.path.endswith("__init__.py") else None
+    if below is None:
+        raise CannotFollowError(f"`{imported.name}` is no name at the top of {inner.path}")
+    return Namespace(below)
+
+
+def _absolute(full: str, module: Module) -> str:
+    return f"{module.package}{full}" if full.startswith(".") else full
+
+
+def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> object:
+    """Return the value of an expression at the top of a module: a constant, or an object that is not known."""
+    if name in module.values:
+        return module.values[name]
+    try:
+        value = _constant(node)
+    except ValueError:
+        value = _member(node, module, run)
+        if value is None:
+            return Object(f"{os.path.basename(module.path)}:{name}")
+    module.values[name] = value
+    return value
+
+
+def _member(node: ast.expr, module: Module, run: Run) -> object:
+    """Return ``CudaGraphScope.attn``; None for anything else."""
+    if isinstance(node, ast.Attribute) and (base := dotted(node.value)) and "." not in base:
+        value = _binding_of(base, module, run, 0)
+        if isinstance(value, Outside) and is_enumeration(value.name):
+            return Member(value.name.rpartition(".")[2], node.attr)
+    return None
+
+
+def _constant(node: ast.expr) -> object:
+    """Return the value of a literal. Raises ValueError for anything else."""
+    value: object = ast.literal_eval(node)
+    return SharedList(value) if isinstance(value, list) else value
+
+
+def imported_in_function(node: ast.Import | ast.ImportFrom, frame: Frame, run: Run) -> dict[str, object]:
+    """Return the names that an import in a function binds."""
+    result: dict[str, object] = {}
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            local = alias.asname or alias.name.partition(".")[0]
+            imported = Import(alias.name if alias.asname else local)
+        elif alias.name == "*":
+            raise cannot_follow("a star import in a function is not followed", node, frame)
+        else:
+            local, imported = alias.asname or alias.name, Import("." * node.level + (node.module or ""), alias.name)
+        result[local] = _of_import(imported, frame.module, run, 0)
+    return result

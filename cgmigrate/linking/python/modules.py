@@ -1,0 +1,222 @@
+"""Modules of a checkout, read on demand: their definitions, imports and re-exports."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from cgmigrate.documents.python.class_origins import MAX_BYTES, module_file
+from cgmigrate.documents.python.name_resolution import package_of
+from cgmigrate.text.files import read_bytes
+
+_MUTABLE = (ast.List, ast.Dict, ast.Set, ast.Call)
+_IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError", "Exception")
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A name that a module imports: ``name`` from ``module``, or the module itself if it has no name.
+
+    ``otherwise`` is what the name is if the import fails; None where the module does not say that.
+    """
+
+    module: str
+    name: str = ""
+    otherwise: ast.expr | None = None
+
+
+Binding = ast.FunctionDef | ast.ClassDef | ast.expr | Import
+"""What a name at the top of a module is bound to."""
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    """A file: what the names at its top are bound to, None where that is not known."""
+
+    path: str
+    text: str
+    tree: ast.Module
+    bindings: dict[str, Binding | None] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    """The modules whose names it imports with a star."""
+    values: dict[str, object] = field(default_factory=dict)
+    """The values of expressions at the top, once they were read."""
+
+    @property
+    def package(self) -> str:
+        """The package of Megatron that the file is in, empty for others."""
+        return package_of(self.path)
+
+    @property
+    def exports(self) -> frozenset[str] | None:
+        """The names in ``__all__``; None if the module has none."""
+        match self.bindings.get("__all__"):
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                names = [one.value for one in elements if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+                return frozenset(names)
+        return None
+
+
+class Modules:
+    """The modules of a checkout; ``texts`` are those that differ from the files, by real path.
+
+    ``tree_of`` returns the tree of a file that was parsed already, None for others.
+    """
+
+    def __init__(
+        self, texts: Mapping[str, str], tree_of: Callable[[str, str], ast.Module | None] = lambda _path, _text: None
+    ) -> None:
+        self._texts, self._tree_of = texts, tree_of
+        self._modules: dict[str, Module | None] = {}
+        self._imported: dict[tuple[str, str], Module | None] = {}
+
+    def read(self, path: str) -> Module | None:
+        """Return the module in a file, by its real path; None if it cannot be read."""
+        if path not in self._modules:
+            self._modules[path] = self._parsed(path)
+        return self._modules[path]
+
+    def _parsed(self, path: str) -> Module | None:
+        try:
+            text = self._texts.get(path)
+            if text is None:
+                text = read_bytes(path, MAX_BYTES).decode("utf-8")
+            tree = self._tree_of(path, text) or ast.parse(text)
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        module = Module(path, text, tree)
+        for statement in tree.body:
+            _bind(statement, module)
+        return module
+
+    def with_texts(self, texts: Mapping[str, str]) -> Modules:
+        """Return the modules with other texts for some files; the other files are not parsed again."""
+        result = Modules({**self._texts, **texts}, self._tree_of)
+        result._modules = {path: module for path, module in self._modules.items() if path not in texts}
+        return result
+
+    def imported(self, name: str, importer: Module) -> Module | None:
+        """Return the module of the checkout with a full name (``.common`` is relative), None if there is none."""
+        folder = os.path.dirname(importer.path)
+        if (name, folder) not in self._imported:
+            path = _file_of(name, folder)
+            self._imported[name, folder] = self.read(os.path.realpath(path)) if path else None
+        return self._imported[name, folder]
+
+    def files_imported(self, module: Module) -> Iterator[str]:
+        """Yield the files of the checkout that a module imports, or imports names of."""
+        folder = os.path.dirname(module.path)
+        imports = [one.module for one in module.bindings.values() if isinstance(one, Import)]
+        for name in dict.fromkeys((*imports, *module.stars)):
+            if path := _file_of(name, folder):
+                yield os.path.realpath(path)
+
+
+@lru_cache(maxsize=8192)
+def _file_of(name: str, folder: str) -> str:
+    """Return the file of a module that a file in a folder imports, empty if the checkout has none."""
+    level = len(name) - len(name.lstrip("."))
+    rest = name[level:]
+    for _ in range(level - 1):
+        folder = os.path.dirname(folder)
+    if not level:
+        # Tests beside a folder `src` import what is in it.
+        path = (module_file(rest, folder) or module_file(f"src.{rest}", folder)) if rest else ""
+    elif rest:
+        path = next(filter(os.path.isfile, _files(os.path.join(folder, *rest.split(".")))), "")
+    else:
+        path = os.path.join(folder, "__init__.py")
+    return path if path and os.path.isfile(path) else ""
+
+
+def _files(stem: str) -> tuple[str, str]:
+    return stem + ".py", os.path.join(stem, "__init__.py")
+
+
+def _bind(statement: ast.stmt, module: Module) -> None:
+    """Note what a statement at the top of a module binds."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            _set(module, name, statement)
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+        ):
+            _set(module, name, value)
+        case ast.Import() | ast.ImportFrom():
+            _bind_imports(statement, module, {})
+        case ast.Try():
+            _bind_try(statement, module)
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            for inner in statement.body:
+                _bind(inner, module)
+        case ast.Expr(value=ast.Constant()) | ast.AnnAssign():
+            pass
+        case ast.Expr():
+            _unbind_changed(statement, module)
+        case _:
+            _bind_unknown(statement, module)
+
+
+def _unbind_changed(statement: ast.Expr, module: Module) -> None:
+    """Note that a statement may change what its names are bound to: ``SCOPES.append("mlp")``."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(module.bindings.get(node.id), _MUTABLE):
+            module.bindings[node.id] = None
+
+
+def _set(module: Module, name: str, binding: Binding) -> None:
+    module.bindings[name] = None if name in module.bindings else binding
+
+
+def _bind_imports(statement: ast.Import | ast.ImportFrom, module: Module, otherwise: Mapping[str, ast.expr]) -> None:
+    for alias in statement.names:
+        if isinstance(statement, ast.Import):
+            local = alias.asname or alias.name.partition(".")[0]
+            full = alias.name if alias.asname else local
+            # `import a.b` and `import a.c` bind the same name to the same package.
+            if module.bindings.get(local) != Import(full):
+                _set(module, local, Import(full))
+            continue
+        source = "." * statement.level + (statement.module or "")
+        if alias.name == "*":
+            module.stars.append(source)
+        else:
+            local = alias.asname or alias.name
+            _set(module, local, Import(source, alias.name, otherwise.get(local)))
+
+
+def _bind_try(statement: ast.Try, module: Module) -> None:
+    """Note the names of ``try: from m import name; except ImportError: name = None``; others are not known."""
+    imports = [one for one in statement.body if isinstance(one, (ast.Import, ast.ImportFrom))]
+    handlers = statement.handlers
+    is_known = len(imports) == len(statement.body) and not statement.orelse and not statement.finalbody
+    if not is_known or len(handlers) != 1 or not _catches_import(handlers[0]):
+        _bind_unknown(statement, module)
+        return
+    otherwise = {
+        one.targets[0].id: one.value
+        for one in handlers[0].body
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+    }
+    for one in imports:
+        _bind_imports(one, module, otherwise)
+
+
+def _catches_import(handler: ast.ExceptHandler) -> bool:
+    return isinstance(handler.type, ast.Name) and handler.type.id in _IMPORT_ERRORS
+
+
+def _bind_unknown(statement: ast.stmt, module: Module) -> None:
+    """Note the names that a statement binds in a way that is not followed."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                module.bindings[name] = None
+            case ast.AsyncFunctionDef(name=name):
+                module.bindings[name] = None
+            case ast.alias():
+                module.bindings[node.asname or node.name.partition(".")[0]] = None

@@ -1,0 +1,86 @@
+"""What a path leaves behind, in a form that can be compared: captures of settings instead of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cgmigrate.linking.python.values import Member, Object, is_plain, key_of
+from cgmigrate.linking.python.world import SETTINGS, World
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import NEWEST, SPLIT_IN, Release
+from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE
+from cgmigrate.megatron.types import Rejected
+
+
+def state_of(value: object, world: World) -> str:
+    """Return a text for a value and what it leads to; objects that capture the same have equal texts."""
+    return _state(value, world, {})
+
+
+def _state(value: object, world: World, seen: dict[int, int]) -> str:
+    if isinstance(value, Object):
+        if id(value) in seen:
+            return f"<again {seen[id(value)]}>"
+        seen[id(value)] = len(seen)
+        parts = [
+            f"{name}={_state(part, world, seen)}"
+            for name, part in sorted(value.attributes.items())
+            if name not in SETTINGS
+        ]
+        own = {name: part for name, part in value.attributes.items() if name in SETTINGS}
+        if own:
+            parts.append(_captured(value, own, world))
+        # What was only read is no part of what an object is, unless something below was set.
+        parts += [
+            f"{name}~{text}"
+            for name, part in sorted(value.first.items())
+            if isinstance(part, Object) and "=" in (text := _state(part, world, seen))
+        ]
+        return f"<{value.key}>" + (f"({', '.join(parts)})" if parts else "")
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return f"{type(value).__name__}[{', '.join(_state(part, world, seen) for part in _ordered(value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key_of(name)}: {_state(part, world, seen)}" for name, part in value.items()) + "}"
+    return key_of(value)
+
+
+def _ordered(values: list[object] | tuple[object, ...] | set[object] | frozenset[object]) -> list[object]:
+    return sorted(values, key=key_of) if isinstance(values, (set, frozenset)) else list(values)
+
+
+def _captured(value: Object, own: Mapping[str, object], world: World) -> str:
+    """Return what the settings of an object capture, or the settings themselves where that is not known."""
+    settings = {name: plain_setting(part) for name, part in own.items() if is_plain(part)}
+    if not value.by_megatron or len(settings) != len(own):
+        return "settings=" + key_of(dict(sorted(own.items())))
+    if any(_is_other_class(name, part) for name, part in own.items()):
+        return "settings=" + key_of(dict(sorted(own.items())))
+    captured = capture_of(settings, _release(settings, world), world.reader)
+    return f"captures={'rejected' if isinstance(captured, Rejected) else repr(captured)}"
+
+
+def is_rejected(state: str) -> bool:
+    """Return whether an object of a state is refused by its reader."""
+    return "captures=rejected" in state
+
+
+def plain_setting(value: object) -> object:
+    """Return a value of a setting as YAML would have it: members of enumerations are their names."""
+    if isinstance(value, Member):
+        return value.name
+    if isinstance(value, (list, tuple)):
+        return [plain_setting(one) for one in value]
+    return value
+
+
+def _is_other_class(name: str, value: object) -> bool:
+    """Return whether a value is a member of another class than that of its setting, which megatron-core refuses."""
+    classes = {MODULES: "CudaGraphModule", SCOPE: "CudaGraphScope", INFERENCE: "InferenceCudaGraphScope"}
+    members = value if isinstance(value, (list, tuple)) else [value]
+    return any(isinstance(one, Member) and one.of != classes.get(name) for one in members)
+
+
+def _release(settings: Mapping[str, object], world: World) -> Release:
+    """Return the release that reads settings: one that has settings of these names."""
+    new = MODULES in settings or INFERENCE in settings or settings.get(IMPL) == "full_iteration"
+    return NEWEST if new and world.release < SPLIT_IN else world.release

@@ -1,0 +1,300 @@
+"""Evaluation of statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.evaluation import Frame, Left, RaisedError, Returned, Run, Signal, cannot_follow
+from cgmigrate.linking.python.expressions import derived, evaluate, truth
+from cgmigrate.linking.python.objects import changed_in_place, has_settings, may_change, set_attribute, set_item
+from cgmigrate.linking.python.values import Function, Object, key_of
+
+_MOST_ROUNDS = 256
+
+
+def execute(body: Sequence[ast.stmt], frame: Frame, run: Run) -> Signal:
+    """Execute statements; return how they leave the function or loop, None if they do not."""
+    for statement in body:
+        run.step(statement, frame)
+        handler = _HANDLERS.get(type(statement))
+        if isinstance(statement, _COMPOUND) and run.relevance.may_be_skipped(statement):
+            handler = _skip
+        if handler is None:
+            raise cannot_follow(f"`{type(statement).__name__.lower()}` is not followed", statement, frame)
+        if (signal := handler(statement, frame, run)) is not None:
+            return signal
+    return None
+
+
+def _assign(node: ast.Assign, frame: Frame, run: Run) -> Signal:
+    value = evaluate(node.value, frame, run)
+    for target in node.targets:
+        store(target, value, frame, run)
+    return None
+
+
+def _annotated(node: ast.AnnAssign, frame: Frame, run: Run) -> Signal:
+    if node.value is not None:
+        store(node.target, evaluate(node.value, frame, run), frame, run)
+    return None
+
+
+def store(target: ast.expr, value: object, frame: Frame, run: Run) -> None:
+    """Bind the target of an assignment."""
+    match target:
+        case ast.Name(id=name):
+            frame.names[name] = value
+        case ast.Attribute(value=base, attr=name):
+            set_attribute(evaluate(base, frame, run), name, value, (target, frame, run))
+        case ast.Subscript(value=base, slice=key):
+            set_item(evaluate(base, frame, run), evaluate(key, frame, run), value, (target, frame, run))
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            _unpack(elements, value, frame, run)
+        case _:
+            raise cannot_follow("the target of an assignment is not followed", target, frame)
+
+
+def _unpack(targets: Sequence[ast.expr], value: object, frame: Frame, run: Run) -> None:
+    if any(isinstance(target, ast.Starred) for target in targets):
+        raise cannot_follow("a starred target is not followed", targets[0], frame)
+    if isinstance(value, (list, tuple)) and len(value) == len(targets):
+        parts = list(value)
+    elif isinstance(value, Object):
+        parts = [
+            value.first.setdefault(f"[{at}]", Object(f"{value.key}[{at}]", value.by_megatron))
+            for at in range(len(targets))
+        ]
+    else:
+        raise cannot_follow("the values that are unpacked are not known", targets[0], frame)
+    for target, part in zip(targets, parts, strict=True):
+        store(target, part, frame, run)
+
+
+def _augmented(node: ast.AugAssign, frame: Frame, run: Run) -> Signal:
+    target = node.target
+    read: ast.expr
+    match target:
+        case ast.Name(id=name):
+            read = ast.Name(name, ast.Load())
+        case ast.Attribute(value=base, attr=name):
+            read = ast.Attribute(base, name, ast.Load())
+        case ast.Subscript(value=base, slice=key):
+            read = ast.Subscript(base, key, ast.Load())
+    ast.copy_location(read, target)
+    ast.fix_missing_locations(read)
+    current = evaluate(read, frame, run)
+    if isinstance(current, (list, set, dict)):
+        changed_in_place(current, (node, frame, run))
+    operation = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+    value = evaluate(operation, frame, run)
+    if isinstance(current, list) and isinstance(value, list):
+        current[:] = value
+        return None
+    if isinstance(current, (set, dict)):
+        raise cannot_follow("a collection is changed in place", node, frame)
+    store(target, value, frame, run)
+    return None
+
+
+def _return(node: ast.Return, frame: Frame, run: Run) -> Signal:
+    return Returned(None if node.value is None else evaluate(node.value, frame, run))
+
+
+def _expression(node: ast.Expr, frame: Frame, run: Run) -> Signal:
+    if not isinstance(node.value, ast.Constant):
+        evaluate(node.value, frame, run)
+    return None
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+def _if(node: ast.If, frame: Frame, run: Run) -> Signal:
+    test = evaluate(node.test, frame, run)
+    known = truth(test)
+    if known is not None:
+        return execute(node.body if known else node.orelse, frame, run)
+    return execute(node.body if run.choose(key_of(test)) else node.orelse, frame, run)
+
+
+_COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try)
+
+
+def _skip(node: ast.stmt, frame: Frame, run: Run) -> Signal:
+    """Note what a statement that names no setting may change; it raises the same in each text."""
+    if isinstance(node, ast.If) and (known := truth(evaluate(node.test, frame, run))) is not None:
+        return execute(node.body if known else node.orelse, frame, run)
+    names = sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)})
+    used = [frame.names[name] for name in names if name in frame.names]
+    key = run.numbered(f"{ast.unparse(node)} with {', '.join(map(key_of, used))}")
+    run.path.events.append(key)
+    for value in used:
+        may_change(value, key)
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(id=name, ctx=ast.Store()):
+                if has_settings(frame.names.get(name)):
+                    raise cannot_follow(f"`{name}` is bound again in a branch", part, frame)
+                frame.names[name] = Object(f"{name} after {key}")
+            case ast.Attribute(ctx=ast.Store(), attr=name) if dotted(part):
+                _may_set(part, key, frame, run)
+    return None
+
+
+def _may_set(target: ast.Attribute, key: str, frame: Frame, run: Run) -> None:
+    """Note that a statement may set an attribute."""
+    base = evaluate(target.value, frame, run)
+    if isinstance(base, Object):
+        if has_settings(base.attributes.get(target.attr)):
+            raise cannot_follow(f"`{target.attr}` is set in a branch", target, frame)
+        base.attributes[target.attr] = Object(f"{target.attr} after {key}")
+
+
+def _assert(node: ast.Assert, frame: Frame, run: Run) -> Signal:
+    test = evaluate(node.test, frame, run)
+    known = truth(test)
+    if not (run.choose(key_of(test)) if known is None else known):
+        raise RaisedError("AssertionError")
+    return None
+
+
+def _raise(node: ast.Raise, frame: Frame, run: Run) -> Signal:
+    if node.exc is None:
+        raise cannot_follow("an exception is raised again", node, frame)
+    called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    if isinstance(node.exc, ast.Call):
+        run.path.events.append("raise " + ", ".join(key_of(evaluate(one, frame, run)) for one in node.exc.args))
+    raise RaisedError(ast.unparse(called))
+
+
+# --- loops and blocks -----------------------------------------------------------------------------
+
+
+def _for(node: ast.For, frame: Frame, run: Run) -> Signal:
+    values = evaluate(node.iter, frame, run)
+    if isinstance(values, dict):
+        values = list(values)
+    if not isinstance(values, (list, tuple, str, range)) or len(values) > _MOST_ROUNDS:
+        raise cannot_follow("what a loop iterates over is not known", node, frame)
+    for value in list(values):
+        store(node.target, value, frame, run)
+        signal = execute(node.body, frame, run)
+        if isinstance(signal, Returned):
+            return signal
+        if isinstance(signal, Left) and signal.is_break:
+            return None
+    return execute(node.orelse, frame, run)
+
+
+def _while(node: ast.While, frame: Frame, run: Run) -> Signal:
+    for _ in range(_MOST_ROUNDS):
+        known = truth(evaluate(node.test, frame, run))
+        if known is None:
+            break
+        if not known:
+            return execute(node.orelse, frame, run)
+        signal = execute(node.body, frame, run)
+        if isinstance(signal, Returned):
+            return signal
+        if isinstance(signal, Left) and signal.is_break:
+            return None
+    raise cannot_follow("the condition of a loop is not known", node, frame)
+
+
+def _with(node: ast.With, frame: Frame, run: Run) -> Signal:
+    for item in node.items:
+        value = evaluate(item.context_expr, frame, run)
+        if not isinstance(value, Object) or value.attributes:
+            raise cannot_follow("a context manager is not followed", node, frame)
+        if item.optional_vars is not None:
+            store(item.optional_vars, derived("with", [value], run), frame, run)
+    return execute(node.body, frame, run)
+
+
+def _try(node: ast.Try, frame: Frame, run: Run) -> Signal:
+    """Execute a body; code that is not followed may raise as well, which no setting may depend on."""
+    writes = run.writes
+    if len(node.handlers) != 1 or node.finalbody:
+        raise cannot_follow("`try` with several handlers or `finally` is not followed", node, frame)
+    try:
+        fails = not run.choose("try " + ast.unparse(node.body[0])[:200])
+        signal = execute(node.body, frame, run)
+        if run.writes != writes:
+            raise cannot_follow("settings are set in `try`", node, frame)
+        if fails:
+            signal = execute(node.handlers[0].body, frame, run)
+        elif signal is None:
+            signal = execute(node.orelse, frame, run)
+    except RaisedError as error:
+        if run.writes != writes:
+            raise cannot_follow("settings are set in `try`", node, frame) from error
+        if not _is_caught(node.handlers[0], error.kind):
+            raise
+        signal = execute(node.handlers[0].body, frame, run)
+    return signal
+
+
+def _is_caught(handler: ast.ExceptHandler, kind: str) -> bool:
+    if handler.type is None:
+        return True
+    names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(ast.unparse(name) in (kind, "Exception", "BaseException") for name in names)
+
+
+def _define(node: ast.FunctionDef, frame: Frame, run: Run) -> Signal:
+    del run
+    if node.decorator_list:
+        raise cannot_follow("an inner function with a decorator is not followed", node, frame)
+    frame.names[node.name] = Function(node, frame.module, frame.names)
+    return None
+
+
+def _import(node: ast.Import | ast.ImportFrom, frame: Frame, run: Run) -> Signal:
+    from cgmigrate.linking.python.lookup import imported_in_function
+
+    frame.names.update(imported_in_function(node, frame, run))
+    return None
+
+
+def _delete(node: ast.Delete, frame: Frame, run: Run) -> Signal:
+    for target in node.targets:
+        if not isinstance(target, ast.Name):
+            raise cannot_follow("`del` is not followed", node, frame)
+        frame.names.pop(target.id, None)
+    del run
+    return None
+
+
+def _pass(node: ast.stmt, frame: Frame, run: Run) -> Signal:
+    del node, frame, run
+    return None
+
+
+def _leave(node: ast.Break | ast.Continue, frame: Frame, run: Run) -> Signal:
+    del frame, run
+    return Left(isinstance(node, ast.Break))
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[..., Signal]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Return: _return,
+    ast.Expr: _expression,
+    ast.If: _if,
+    ast.Assert: _assert,
+    ast.Raise: _raise,
+    ast.For: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.Try: _try,
+    ast.FunctionDef: _define,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Delete: _delete,
+    ast.Pass: _pass,
+    ast.Break: _leave,
+    ast.Continue: _leave,
+}

@@ -1,0 +1,128 @@
+"""Values of the evaluator: plain Python values where they are known, and objects of which only a part is known."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cgmigrate.linking.python.modules import Module
+
+
+class CannotFollowError(Exception):
+    """Code that is not followed; the message says why, with its place."""
+
+
+@dataclass(eq=False, slots=True)
+class Object:
+    """An object: ``attributes`` are those that are known. Its ``key`` is the same in each evaluation of a path.
+
+    ``by_megatron`` says that Megatron's code made it: settings that nothing has set have the defaults of the release.
+    """
+
+    key: str
+    by_megatron: bool = False
+    is_instance: bool = False
+    """Whether it is surely not None."""
+    attributes: dict[str, object] = field(default_factory=dict)
+    first: dict[str, object] = field(default_factory=dict)
+    """Attributes that were read before anything set them."""
+    is_false: bool = False
+    """Whether it is surely false as a condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an enumeration of megatron-core: ``CudaGraphScope.attn``."""
+
+    of: str
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Function:
+    """A function of the checkout; ``around`` are the names of the function that defines it."""
+
+    node: ast.FunctionDef | ast.Lambda
+    module: Module
+    around: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.node.name if isinstance(self.node, ast.FunctionDef) else "a lambda"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Class:
+    """A class of the checkout."""
+
+    node: ast.ClassDef
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Something that is not of the checkout, or that is not followed, by its full name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a value."""
+
+    value: object
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """An imported module of the checkout."""
+
+    module: Module
+
+
+class SharedList(list[object]):
+    """A list of a module, or a default argument, which all calls share."""
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value is known in all its parts."""
+    match value:
+        case None | bool() | int() | float() | str() | Member():
+            return True
+        case list() | tuple() | set() | frozenset():
+            return all(map(is_plain, value))
+        case dict():
+            return all(map(is_plain, value)) and all(map(is_plain, value.values()))
+    return False
+
+
+def key_of(value: object) -> str:
+    """Return a text that is equal for equal values, and for one object in each evaluation of a path."""
+    match value:
+        case Object(key=key):
+            return f"<{key}>"
+        case list() | tuple() | dict() | set() | frozenset():
+            return _key_of_members(value)
+        case Function(module=module):
+            return f"<function {module.path} {value.name}>"
+        case Class(node=node, module=module):
+            return f"<class {module.path} {node.name}>"
+        case Namespace(module=module):
+            return f"<module {module.path}>"
+    return f"{type(value).__name__} {value!r}"
+
+
+def _key_of_members(value: object) -> str:
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{key_of(name)}: {key_of(one)}" for name, one in value.items()) + "}"
+        case set() | frozenset():
+            return "set{" + ", ".join(sorted(map(key_of, value))) + "}"
+        case tuple():
+            return "(" + ", ".join(map(key_of, value)) + ")"
+        case list():
+            return "[" + ", ".join(map(key_of, value)) + "]"
+    raise TypeError(value)

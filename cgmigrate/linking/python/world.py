@@ -1,0 +1,46 @@
+"""The release in which code is evaluated: its classes, and the settings of an object that nothing has set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cgmigrate.megatron.releases import IMPL_SINCE, SCOPE_LIST_SINCE, SPLIT_IN, Release
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, IMPL, INFERENCE, MODULES, SCOPE
+from cgmigrate.megatron.types import Reader
+
+_CLASSES = {"CudaGraphScope": SCOPE_LIST_SINCE, "CudaGraphModule": SPLIT_IN, "InferenceCudaGraphScope": SPLIT_IN}
+"""The enumerations of megatron-core whose members are values of settings, with their first releases."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A release of megatron-core, and the reader of the settings."""
+
+    release: Release
+    reader: Reader
+
+    def has_class(self, name: str) -> bool:
+        """Return whether the release has a class of values of settings; true for any other name."""
+        since = _CLASSES.get(name.rpartition(".")[2])
+        return since is None or self.release >= since
+
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The settings of a configuration that nothing has set, by name, as far as the release has them."""
+        split = self.release >= SPLIT_IN
+        settings: dict[str, object] = {ENABLE: False, EXTERNAL: False, SCOPE: None if split else "full"}
+        if self.release >= IMPL_SINCE:
+            settings[IMPL] = "none"
+        if split:
+            settings |= {MODULES: "full", INFERENCE: None}
+        return settings
+
+
+def is_enumeration(name: str) -> bool:
+    """Return whether a full name is that of an enumeration of values of settings."""
+    return name.rpartition(".")[2] in _CLASSES and name.startswith("megatron.")
+
+
+SETTINGS = frozenset(FIELDS)
+"""The settings whose values are followed."""
