@@ -145,6 +145,8 @@ class Reason:
     text: str
     rule: str = ""
     help: str = ""
+    of_object: bool = False
+    """Whether a proof for all code that has the object settles it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +200,18 @@ class SiteCase:
         """Whether the settings on which captures depend stay as they are."""
         return bool(self.kept) and not self.document.catalogue.captures.isdisjoint(self.kept)
 
-    def risk(self, text: str, rule: str = "") -> SiteCase:
+    def risk(self, text: str, rule: str = "", *, of_object: bool = False) -> SiteCase:
         """Return the site with one more reason why its fix is unsafe."""
-        return replace(self, risks=(*self.risks, Reason(text, rule)))
+        return replace(self, risks=(*self.risks, Reason(text, rule, of_object=of_object)))
+
+    @property
+    def may_be_proved(self) -> bool:
+        """Whether a proof for all code that has the object makes its fix safe."""
+        return not self.blocked and all(reason.of_object for reason in self.risks)
+
+    def proved(self) -> SiteCase:
+        """Return the site without the reasons that such a proof settles."""
+        return replace(self, risks=tuple(reason for reason in self.risks if not reason.of_object))
 
 
 def _reader_name(reader: Reader) -> str:

@@ -378,9 +378,7 @@ def edit_sets_of(
     for proposal in proposals:
         sites = [place for place in proposal.members if place in cases]
         for place in sites:
-            # A rewrite is safe only if no other code sets or reads the same object.
-            if risk := group.files[place[0]].document.risk(place[1]):
-                cases[place] = cases[place].risk(risk)
+            cases[place] = _with_object(group.files[place[0]], place[1], cases[place])
         rewritten = [place for place in sites if not cases[place].blocked]
         because = [reason.text for place in rewritten for reason in cases[place].risks]
         for place in rewritten if because else ():
@@ -388,7 +386,50 @@ def edit_sets_of(
                 cases[place] = cases[place].risk("it shares settings with a mapping whose rewrite is not safe")
         applicability = Applicability.UNSAFE if because else Applicability.SAFE
         sets.append(EditSet(proposal.rewrites, proposal.members, applicability, tuple(dict.fromkeys(because))))
-    return [*sets, *_sets_of_problems(group, {place for one in proposals for place in one.members})], cases
+    together = _joined(group, sets)
+    return [*together, *_sets_of_problems(group, {place for one in proposals for place in one.members})], cases
+
+
+def _with_object(file: ExaminedFile, index: int, case: SiteCase) -> SiteCase:
+    """Return a case with the risks of the other code that has its object: a rewrite is safe if that is proved."""
+    if index in file.relations.proved:
+        return case.proved()
+    if reason := file.relations.not_proved.get(index, ""):
+        case = case.risk(reason, of_object=True)
+    risk = file.document.risk(index)
+    return case.risk(risk, of_object=True) if risk else case
+
+
+def _joined(group: Group, sets: Sequence[EditSet]) -> list[EditSet]:
+    """Return the edit sets, those as one that are proved only together."""
+    result: list[EditSet] = []
+    by_number: dict[int, list[EditSet]] = {}
+    for one in sets:
+        number, index = one.members[0]
+        proved = group.files[number].relations.proved.get(index)
+        if proved is None or one.because:
+            result.append(one)
+        else:
+            by_number.setdefault(proved, []).append(one)
+    for number, together in by_number.items():
+        rewrites = {place: settings for one in together for place, settings in one.rewrites.items()}
+        members = tuple(place for one in together for place in one.members)
+        if set(members) == _places_of(group, number):
+            result.append(EditSet(rewrites, members, Applicability.SAFE))
+        else:
+            because = ("it is proved only together with a rewrite that is not possible",)
+            result.append(EditSet(rewrites, members, Applicability.UNSAFE, because))
+    return result
+
+
+def _places_of(group: Group, number: int) -> set[Place]:
+    """Return the sites that are proved only together, by the number of the proof."""
+    return {
+        (at, index)
+        for at, file in enumerate(group.files)
+        for index, of_site in file.relations.proved.items()
+        if of_site == number
+    }
 
 
 def _with_relations(group: Group, place: Place, proposed: SiteCase) -> SiteCase:

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.merged_files import MergedEntry, MergedSites
+    from cgmigrate.lint.python_objects import ProvedSites
     from cgmigrate.lint.suppressions import SuppressionComments
+
+
+_MOST_FILES_OF_CODE = 64
+"""Files of code with settings; objects of a checkout with more are not followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,10 @@ class Planner:
     one_by_one: bool
     """Whether the edits of each fix alone are needed."""
     _by_real_path: dict[str, Source] = field(default_factory=dict)
+    _code: dict[str, tuple[OpenedFile, ExaminedFile]] = field(default_factory=dict)
+    """Files of code, by their real paths."""
+    _objects: dict[str, Mapping[str, ProvedSites]] = field(default_factory=dict)
+    """What is proved for the files of code of a checkout, by its root."""
 
     def open(self, source: Source) -> OpenedFile:
         """Return a file as it was read; it is parsed unless that was done for a file that is merged with it.
@@ -87,7 +96,7 @@ class Planner:
         if (planned := self._with_interface(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
-            return self._plan([file], [self._without_accepted(file, examined)])
+            return self._plan_code(file, self._without_accepted(file, examined))
         if self._may_be_merged(file, examined) and (group := self._merged(file, examined)) is not None:
             return group
         if has_proposals(examined) or (file.document.builds_on and examined.has_fixes):
@@ -148,6 +157,73 @@ class Planner:
         if not self._by_real_path:
             self._by_real_path.update({os.path.realpath(item.path): item for item in self.related.sources})
         return self._by_real_path
+
+    # --- objects of code --------------------------------------------------------------------------
+
+    def _plan_code(self, file: OpenedFile, examined: ExaminedFile) -> Planned:
+        """Return the plan of a file of code, and of those whose fixes are proved only together with its own."""
+        proved = self._proved(file, examined)
+        if proved is None:
+            return self._plan([file], [examined])
+        from cgmigrate.linking.merged_files import MergedSites
+
+        real = os.path.realpath(file.path)
+        pairs = [(file, examined) if path == real else self._code[path] for path in proved[real].files]
+        every = [
+            replace(
+                one,
+                relations=replace(one.relations, proved=of_file.groups, not_proved=of_file.reasons),
+            )
+            for (_, one), of_file in ((pair, proved[os.path.realpath(pair[0].path)]) for pair in pairs)
+        ]
+        return self._plan([opened for opened, _ in pairs], every, MergedSites((), True) if len(pairs) > 1 else None)
+
+    def _proved(self, file: OpenedFile, examined: ExaminedFile) -> Mapping[str, ProvedSites] | None:
+        """Return what is proved for the files of code around a file; None if nothing is for this one."""
+        from cgmigrate.project.checkout import checkout_of
+
+        real = os.path.realpath(file.path)
+        top = checkout_of(os.path.dirname(real))
+        deprecated = file.document.catalogue.deprecated
+        if (
+            top is None
+            or self.options.stdin
+            or not any(deprecated & one.before.keys() for one in examined.cases.values())
+        ):
+            return None
+        if top not in self._objects:
+            self._objects[top] = self._proofs(top, file)
+        return self._objects[top] if real in self._objects[top] else None
+
+    def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
+        """Return what is proved for the files of code in a checkout, by their real paths."""
+        from cgmigrate.lint.python_objects import proved_sites
+        from cgmigrate.project.checkout import files_with
+
+        seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
+        if os.path.realpath(file.path) not in seeds or len(seeds) > _MOST_FILES_OF_CODE:
+            # Of a file that git ignores, the users are not known.
+            return {}
+        deprecated = sorted(file.document.catalogue.deprecated)
+        overrides = [f"model.{name}=" for name in deprecated]
+        if files_with(top, deprecated, "*.yaml", "*.yml") or files_with(top, overrides):
+            # They may override what a recipe sets, and would have to change together with it.
+            return {}
+        for path in dict.fromkeys(seeds):
+            try:
+                opened = self._member(path)
+            except (OSError, UnicodeDecodeError):
+                continue
+            self._code[path] = (
+                opened,
+                self._without_accepted(
+                    opened, self._examined(opened, self.related.followed(opened.path, opened.document))
+                ),
+            )
+        contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
+        own = contexts.get(os.path.realpath(file.path))
+        files = {path: one for path, (_, one) in self._code.items() if contexts[path] == own}
+        return proved_sites(files, lambda words: map(os.path.realpath, files_with(top, sorted(words), "*.py")))
 
     # --- merged files -----------------------------------------------------------------------------
 

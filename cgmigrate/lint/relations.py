@@ -40,6 +40,11 @@ class Relations:
     """Old name → code that sets it to True in an object or mapping that it makes."""
     followed: frozenset[int] = frozenset()
     """The sites whose readers change together with them, by index."""
+    proved: Mapping[int, int] = field(default_factory=dict)
+    """The sites whose fixes are proved for all code that has their objects, by index, each with the number of those
+    that are written together."""
+    not_proved: Mapping[int, str] = field(default_factory=dict)
+    """Why such a proof is not possible, by the index of the site."""
 
 
 def with_relations(case: SiteCase, relations: Relations, context: Context) -> SiteCase:

@@ -87,7 +87,9 @@ def _name_none(case: SiteCase) -> SiteCase:
     if case.final is not None and IMPL not in case.final:
         case = replace(case, final={**case.final, IMPL: "none"})
     if case.site.overrides:
-        return case.risk("the implementation may be set elsewhere: false left it on there, and `none` does not")
+        return case.risk(
+            "the implementation may be set elsewhere: false left it on there, and `none` does not", of_object=True
+        )
     return case
 
 
@@ -99,17 +101,19 @@ def _keep_overriding(case: SiteCase, context: Context) -> SiteCase:
     elsewhere = "is set elsewhere, if at all"
     if SCOPE in own and SCOPE not in final:
         if own[SCOPE] is None and MODULES in case.before:
-            case = case.risk("it resets the deprecated setting of an object on which it may be set")
+            case = case.risk("it resets the deprecated setting of an object on which it may be set", of_object=True)
             return replace(case, final=final)
         final.setdefault(MODULES, [])
         if IMPL not in final and not names_in(final[MODULES]):
             case = case.risk(
                 f"the implementation {elsewhere}; where it is `local` with the scope full_iteration, "
-                "this line turned the full iteration off"
+                "this line turned the full iteration off",
+                of_object=True,
             )
     if IMPL not in final and any(own.get(name) is False for name in (ENABLE, EXTERNAL)):
         case = case.risk(
-            f"the implementation {elsewhere}, and false turned it off: to keep that, write `cuda_graph_impl` none"
+            f"the implementation {elsewhere}, and false turned it off: to keep that, write `cuda_graph_impl` none",
+            of_object=True,
         )
     return replace(case, final=final)
 

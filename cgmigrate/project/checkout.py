@@ -47,5 +47,15 @@ def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
+def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
+    """Return the files of a checkout that contain one of the words, those that git does not track yet included.
+
+    ``paths`` are patterns of their names. If git fails, the list is empty.
+    """
+    patterns = [part for word in words for part in ("-e", word)]
+    listed = run_git(top, "grep", "--untracked", "-lzF", *patterns, "--", *paths)
+    return [os.path.join(top, os.fsdecode(name)) for name in listed[0].split(b"\0") if name] if listed else []
+
+
 def _openable(top: str, name: str) -> str:
     return shown_path(os.path.join(top, name))

@@ -73,7 +73,6 @@ class PythonDocument(TextDocument):
         self.builds_on = ""
         self._places: list[Place] = []
         self._fixes: dict[int, list[Edit]] = {}
-        self._risks: FixRisks | None = None
         self.path = path
         self._copied: frozenset[int] = frozenset()
         """The indices of the problems about copied keys."""
@@ -102,6 +101,11 @@ class PythonDocument(TextDocument):
         nodes_of_sites = self._read_sites()
         if not sites_only:
             self._read_problems(nodes_of_sites)
+
+    @property
+    def tree(self) -> ast.Module | None:
+        """The tree of the text, None if it could not be read."""
+        return self._source.tree if self._is_read else None
 
     # --- reading ----------------------------------------------------------------------------
 
@@ -270,11 +274,17 @@ class PythonDocument(TextDocument):
 
     def risk(self, index: int) -> str:
         """Return why the fix of a site or problem is not safe; see ``sites.Document``."""
-        if self._risks is None:
-            self._risks = FixRisks(self._source, self._names)
         if index < len(self.sites):
-            return self._risks.of_place(self._places[index])
-        return self._risks.of_read(self.problems[index - len(self.sites)].span)
+            return self._fix_risks.of_place(self._places[index])
+        return self._fix_risks.of_read(self.problems[index - len(self.sites)].span)
+
+    def is_guarded(self, index: int) -> bool:
+        """Return whether a condition around a site may test for a release."""
+        return bool(self._fix_risks.guard_of(self._places[index]))
+
+    @cached_property
+    def _fix_risks(self) -> FixRisks:
+        return FixRisks(self._source, self._names)
 
     # --- writing ----------------------------------------------------------------------------
 

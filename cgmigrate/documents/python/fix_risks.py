@@ -37,7 +37,7 @@ class FixRisks:
     def of_place(self, place: Place) -> str:
         """Return why other code may see what this place sets, empty when none does."""
         node = place.items[0].node
-        guard = self._checks.above(node, self._source.ancestors(node))
+        guard = self.guard_of(place)
         match place.form:
             case Form.ASSIGNMENTS:
                 return self.of_object(dotted(_base(node)), node) or guard
@@ -48,6 +48,11 @@ class FixRisks:
             case Form.FLAGS:
                 return self._flags(self._source.parent(node)) or guard
         return f"`{place.prefix or place.items[0].field}` overrides a configuration that this file does not show"
+
+    def guard_of(self, place: Place) -> str:
+        """Return which condition around a place may test for a release, empty if none does."""
+        node = place.items[0].node
+        return self._checks.above(node, self._source.ancestors(node))
 
     def of_read(self, span: Span) -> str:
         """Return why other code may see the object whose setting is read in a span."""

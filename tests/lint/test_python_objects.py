@@ -1,0 +1,66 @@
+"""Fixes of objects that several functions and files set: each fixture runs before and after a plain ``fix``."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("megatron.core.transformer", reason="the judge is the installed megatron-core")
+
+from cgmigrate.megatron.releases import NEWEST
+from tests.support.paths import FETCHED, ROOT
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+from bridge_recipes import compare, results_of
+
+RULES = FETCHED / "megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
+CASES = sorted((ROOT / "tests/fixtures/linking").iterdir())
+
+
+def _project(case: Path, folder: Path) -> Path:
+    """A checkout with the modules of a case as recipes of Megatron-Bridge."""
+    recipes = folder / "megatron/bridge/recipes"
+    shutil.copytree(case, recipes, ignore=shutil.ignore_patterns("expected.txt"))
+    (recipes / "__init__.py").touch()
+    (folder / "megatron/bridge/utils").mkdir()
+    shutil.copy(RULES, folder / "megatron/bridge/utils/cuda_graph.py")
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+def _changed(before: Path, after: Path) -> list[str]:
+    pairs = [(path, before / path.relative_to(after)) for path in sorted(after.rglob("*.py"))]
+    return [path.stem for path, old in pairs if path.read_bytes() != old.read_bytes()]
+
+
+def test_what_is_written_runs_as_before(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:
+    if not RULES.exists():
+        pytest.skip("megatron-bridge 0.6.2 is not in .corpus (.ci/run fetches it)")
+    trees = []
+    changed = {}
+    for case in CASES:
+        before = _project(case, tmp_path / case.name / "before")
+        after = _project(case, tmp_path / case.name / "after")
+        cgmigrate("fix", "--from", "0.17", "--to", str(NEWEST), str(after))
+        changed[case.name] = _changed(before, after)
+        trees += [before, after]
+    results = results_of(*trees)
+    wrong = {}
+    executed = 0
+    for at, case in enumerate(CASES):
+        comparison = compare(results[2 * at], results[2 * at + 1])
+        executed += bool(comparison.executed)
+        if comparison.raises or comparison.differs:
+            wrong[case.name] = str(comparison)
+    expected = {case.name: (case / "expected.txt").read_text().removeprefix("changed:").split() for case in CASES}
+
+    assert not wrong, wrong
+    assert changed == expected
+    assert executed == len(CASES)
