@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.suppressions import SuppressionComments
 
 
+_DATA = ("*.yaml", "*.yml", "*.json", "*.toml")
 _MOST_FILES_OF_CODE = 64
 """Files of code with settings; objects of a checkout with more are not followed."""
 
@@ -206,7 +207,7 @@ class Planner:
             return {}
         deprecated = sorted(file.document.catalogue.deprecated)
         overrides = [f"model.{name}=" for name in deprecated]
-        if files_with(top, deprecated, "*.yaml", "*.yml") or files_with(top, overrides):
+        if files_with(top, deprecated, *_DATA) or files_with(top, overrides):
             # They may override what a recipe sets, and would have to change together with it.
             return {}
         for path in dict.fromkeys(seeds):
@@ -223,7 +224,7 @@ class Planner:
         contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
         own = contexts.get(os.path.realpath(file.path))
         files = {path: one for path, (_, one) in self._code.items() if contexts[path] == own}
-        return proved_sites(files, lambda words: map(os.path.realpath, files_with(top, sorted(words), "*.py")))
+        return proved_sites(files, seeds, lambda words: map(os.path.realpath, files_with(top, sorted(words), "*.py")))
 
     # --- merged files -----------------------------------------------------------------------------
 

@@ -51,11 +51,14 @@ class _File:
 
 
 def proved_sites(
-    files: Mapping[str, ExaminedFile], files_with: Callable[[Collection[str]], Iterable[str]]
+    files: Mapping[str, ExaminedFile],
+    seeds: Collection[str],
+    files_with: Callable[[Collection[str]], Iterable[str]],
 ) -> dict[str, ProvedSites]:
-    """Return what is proved for the files of a project, by their real paths.
+    """Return what is proved for files of a project that have the same releases, by their real paths.
 
-    ``files_with`` returns the files of the project that contain one of some words.
+    ``seeds`` are all files of the project with settings. ``files_with`` returns its files that contain one of some
+    words.
     """
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
     if not candidates:
@@ -71,7 +74,7 @@ def proved_sites(
     modules = Modules(texts, tree_of)
     lines = {place for one in changes for place in one.places}
     try:
-        graph = graph_of(modules, files, lambda one: _has_site(one, lines), files_with)
+        graph = graph_of(modules, seeds, lambda one: _has_site(one, lines), files_with)
     except TooManyError:
         return {}
 

@@ -6,6 +6,7 @@ tree. Code that reads or defines the deprecated names is no site: it is a proble
 
 from __future__ import annotations
 
+import ast
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence

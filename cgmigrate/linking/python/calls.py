@@ -21,6 +21,7 @@ from cgmigrate.linking.python.objects import (
     attribute,
     changed_in_place,
     copied,
+    functions_in,
     has_attribute,
     has_settings,
     may_change,
@@ -34,6 +35,7 @@ from cgmigrate.linking.python.values import (
     Function,
     Member,
     Method,
+    Namespace,
     Object,
     Outside,
     SharedList,
@@ -50,6 +52,9 @@ _PURE = frozenset(("len", "str", "int", "float", "bool", "list", "tuple", "set",
 _PURE |= frozenset(("max", "any", "all", "sum", "abs", "enumerate", "zip", "frozenset", "repr", "divmod", "round"))
 _MOST_PARAMETERS = 3
 """Of a function that names no setting, and is followed since it gets plain values."""
+_MAKING = frozenset(("__init__", "__post_init__", "__new__"))
+_ACCESSES = frozenset(("__setattr__", "__getattr__", "__getattribute__", "__delattr__", "__copy__", "__deepcopy__"))
+"""Methods that change what it means to set or read an attribute."""
 _FINISHES = frozenset(("finalize", "validate", "provide", "provide_distributed_model", "__post_init__", "build"))
 """Methods after which an object is validated: settings that are set afterwards are read in another way."""
 _TYPES: dict[str, type] = {one.__name__: one for one in (str, list, int, bool, tuple, dict, float, set)}
@@ -102,11 +107,11 @@ def _arguments(node: ast.Call, frame: Frame, run: Run) -> Arguments:
 
 def _function(callee: Function, arguments: Arguments, place: Place) -> object:
     _, frame, run = place
-    if run.relevance.is_relevant(callee.node):
+    if run.relevance.is_relevant(callee.node) or (_has_object(arguments) and _returns(callee.node)):
         return call(callee, arguments, run, frame.depth + 1)
     if is_plain(arguments[0]) and is_plain(arguments[1]) and len(callee.node.args.args) <= _MOST_PARAMETERS:
         return _computed(callee, arguments, place)
-    return _skipped(callee, arguments, run)
+    return _skipped(callee, arguments, place)
 
 
 def _computed(callee: Function, arguments: Arguments, place: Place) -> object:
@@ -119,37 +124,67 @@ def _computed(callee: Function, arguments: Arguments, place: Place) -> object:
         if len(run.path.choices) > choices:
             raise
         del run.path.events[events:]
-        return _skipped(callee, arguments, run)
+        return _skipped(callee, arguments, place)
 
 
-def _skipped(callee: Function, arguments: Arguments, run: Run) -> object:
+def _has_object(arguments: Arguments) -> bool:
+    return any(map(_is_object, (*arguments[0], *arguments[1].values())))
+
+
+@lru_cache(maxsize=4096)
+def _returns(node: ast.FunctionDef | ast.Lambda) -> bool:
+    """Return whether a function may return what it gets."""
+    if isinstance(node, ast.Lambda):
+        return True
+    returns = (part.value for part in ast.walk(node) if isinstance(part, ast.Return))
+    return any(value is not None and not isinstance(value, ast.Constant) for value in returns)
+
+
+def _skipped(callee: Function, arguments: Arguments, place: Place) -> object:
     """Return the result of a function that names no setting; it may change the other attributes of objects."""
+    node, frame, run = place
     values = [*arguments[0], *arguments[1].values()]
+    if any(run.relevance.is_relevant(one.node) for value in values for one in functions_in(value)):
+        raise cannot_follow(f"`{callee.name}` gets a function that may set a setting", node, frame)
     name = f"{callee.module.package}.{callee.name}"
     key = run.numbered(f"{name}({key_of(arguments[0])}, {key_of(arguments[1])})")
     _note(key, arguments, run)
     for value in values:
-        may_change(value, key)
+        may_change(value, key, place)
     return Object(key, callee.module.package.startswith("megatron"))
 
 
 def _is_object(value: object) -> bool:
-    if isinstance(value, (Function, Class)):
+    if isinstance(value, (Function, Class, Namespace)):
         return True
     return any(one.is_instance or one.attributes or one.by_megatron for one in parts_of(value))
 
 
+def enter(function: Function, run: Run) -> object:
+    """Return what an entry point returns. Callers may give it any value, so its parameters are not known."""
+    node = function.node.args
+    names = [one.arg for one in (*node.posonlyargs, *node.args, *node.kwonlyargs)]
+    names += [one.arg for one in (node.vararg, node.kwarg) if one is not None]
+    frame = Frame(function, {name: Object(f"parameter {name}") for name in names}, 0)
+    run.path.arguments = list(frame.names.values())
+    return _executed(function, frame, run)
+
+
 def call(function: Function, arguments: Arguments, run: Run, depth: int) -> object:
     """Return what a function of the checkout returns. Raises RaisedError and CannotFollowError."""
-    node = function.node
     frame = Frame(function, {}, depth)
     if depth > MOST_CALLS:
-        raise cannot_follow("too many functions call each other", node, frame)
+        raise cannot_follow("too many functions call each other", function.node, frame)
+    frame.names.update(_bound(function, arguments, run, frame))
+    return _executed(function, frame, run)
+
+
+def _executed(function: Function, frame: Frame, run: Run) -> object:
+    node = function.node
     if isinstance(node, ast.FunctionDef) and node.decorator_list:
         raise cannot_follow(f"`{node.name}` has a decorator", node, frame)
     if _is_special(node):
         raise cannot_follow(f"`{function.name}` is a generator, or sets names around it", node, frame)
-    frame.names.update(_bound(function, arguments, run, frame))
     if isinstance(node, ast.Lambda):
         return evaluate(node.body, frame, run)
     signal = run.handlers.execute(node.body, frame, run)
@@ -270,7 +305,8 @@ def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:
     if reason := _own_settings(callee.node):
         return reason
     for statement in callee.node.body:
-        if _is_constructor(statement) and run.relevance.is_relevant(statement):
+        is_method = isinstance(statement, ast.FunctionDef) and statement.name not in _MAKING
+        if not is_method and run.relevance.is_relevant(statement):
             return f"`{callee.node.name}` is made by code that may set a setting"
     for base in _bases(callee, run):
         if isinstance(base, Class) and (reason := _sets_settings(base, run, seen)):
@@ -278,19 +314,27 @@ def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:
     return ""
 
 
-def _is_constructor(statement: ast.stmt) -> bool:
-    names = ("__init__", "__post_init__", "__new__")
-    return isinstance(statement, ast.FunctionDef) and statement.name in names
-
-
 @lru_cache(maxsize=1024)
 def _own_settings(node: ast.ClassDef) -> str:
+    """Return why objects of a class may have other settings than code gives them, empty if they have none."""
+    if node.decorator_list and not all(
+        dotted(one).startswith("dataclass") for one in map(_called, node.decorator_list)
+    ):
+        return f"the class `{node.name}` has a decorator"
     for statement in node.body:
-        if not isinstance(statement, ast.FunctionDef) or _is_constructor(statement):
-            for part in ast.walk(statement):
-                if _name_of(part) in SETTINGS:
-                    return f"the class `{node.name}` sets `{_name_of(part)}` itself"
+        if isinstance(statement, ast.FunctionDef):
+            if statement.name in SETTINGS or statement.name in _ACCESSES:
+                return f"the class `{node.name}` defines `{statement.name}`"
+            if statement.name not in _MAKING:
+                continue
+        for part in ast.walk(statement):
+            if _name_of(part) in SETTINGS:
+                return f"the class `{node.name}` sets `{_name_of(part)}` itself"
     return ""
+
+
+def _called(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
 
 
 def _name_of(node: ast.AST) -> object:
@@ -318,13 +362,23 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
         return Member(name.rpartition(".")[2], values[0])
     if name == "copy.deepcopy" and len(values) == 1:
         return copied(values[0])
-    is_megatron = name.startswith("megatron.")
     last = name.rpartition(".")[2]
-    if is_megatron and last[:1].isupper() and not arguments[0]:
+    if name.startswith("megatron.") and last[:1].isupper() and not arguments[0]:
         return _made(name, arguments, place, by_megatron=True)
     _note(name, arguments, run)
     key = run.numbered(f"{name}({key_of(arguments[0])}, {key_of(arguments[1])})")
-    return Object(key, by_megatron=is_megatron, is_instance=last[:1].isupper())
+    for value in values:
+        may_change(value, key, place)
+    return Object(key, _makes_models(name), is_instance=last[:1].isupper())
+
+
+def _makes_models(name: str) -> bool:
+    """Return whether a function of Megatron makes an object without settings: a class, or a method of one.
+
+    Another function may be a recipe, which sets them.
+    """
+    package, *names = name.split(".")
+    return package == "megatron" and any(one[:1].isupper() for one in names[-2:])
 
 
 def _check_outside(callee: Outside, arguments: Arguments, place: Place) -> None:
@@ -334,9 +388,9 @@ def _check_outside(callee: Outside, arguments: Arguments, place: Place) -> None:
     last = callee.name.rpartition(".")[2]
     if not SETTINGS.isdisjoint(arguments[1]) and not callee.name.startswith("megatron.bridge."):
         raise cannot_follow(f"`{last}` gets settings and is not followed", node, frame)
-    if any(isinstance(value, (Function, Method)) for value in values):
+    if any(True for value in values for _ in functions_in(value)):
         raise cannot_follow(f"`{last}` gets a function and is not followed", node, frame)
-    is_known = callee.name.startswith("megatron.") or callee.name == "copy.deepcopy"
+    is_known = _makes_models(callee.name) or callee.name == "copy.deepcopy"
     if not is_known and any(map(_is_object, values)):
         raise cannot_follow(f"`{last}` gets an object and is not followed", node, frame)
 
@@ -357,10 +411,13 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     is_megatron = isinstance(owner, Object) and owner.by_megatron
     if not is_megatron and any(map(_is_object, values)):
         raise cannot_follow(f"{shown} gets an object and is not followed", node, frame)
-    if any(isinstance(value, (Function, Method)) for value in values):
+    if any(True for value in values for _ in functions_in(value)):
         raise cannot_follow(f"{shown} gets a function", node, frame)
     _note(callee.key, arguments, run)
-    return Object(run.numbered(f"{callee.key}({key_of(arguments[0])}, {key_of(arguments[1])})"), is_megatron)
+    key = run.numbered(f"{callee.key}({key_of(arguments[0])}, {key_of(arguments[1])})")
+    for value in values:
+        may_change(value, key, place)
+    return Object(key, is_megatron)
 
 
 # --- builtins and methods of plain values ---------------------------------------------------------
@@ -375,6 +432,8 @@ def _builtin(name: str, arguments: Arguments, place: Place) -> object:
     if name in _PURE:
         return _pure(name, arguments, run)
     if name in _SHOWS and not any(isinstance(value, Function) for value in values):
+        if name == "print":
+            _note(name, arguments, run)
         return derived(name, values, run)
     if name[:1].isupper():
         return Object(run.numbered(f"{name}({', '.join(map(key_of, values))})"), is_instance=True)

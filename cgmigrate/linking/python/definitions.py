@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import NoneType
 
+from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.modules import Import, Module
 from cgmigrate.linking.python.values import Function
 from cgmigrate.linking.python.world import SETTINGS
@@ -25,7 +26,10 @@ _OTHER = object()
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A statement at the top of a module that is no import: the names that it binds, and the words in it."""
+    """A statement at the top of a module: the names that it binds, and the words in it.
+
+    Of an import these are the names that it gives to others.
+    """
 
     module: Module
     node: ast.stmt
@@ -37,6 +41,11 @@ class Definition:
         if isinstance(self.node, ast.FunctionDef) and not self.node.decorator_list:
             return Function(self.node, self.module)
         return None
+
+    @property
+    def is_import(self) -> bool:
+        """Whether it only gives other names to what it imports."""
+        return isinstance(self.node, (ast.Import, ast.ImportFrom))
 
     @property
     def has_parameters(self) -> bool:
@@ -62,13 +71,30 @@ class Definition:
         """The names in its code, and the words in texts that may be names."""
         return frozenset(_words(self.node))
 
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The words that are names of imported modules, or of imports in its code."""
+        return frozenset(self._members())
+
+    def _members(self) -> Iterator[str]:
+        for part in ast.walk(self.node):
+            match part:
+                case ast.Attribute(attr=name) if self._is_imported(part):
+                    yield name
+                case ast.alias(name=name):
+                    yield name
+
+    def _is_imported(self, node: ast.Attribute) -> bool:
+        first = dotted(node).partition(".")[0]
+        return bool(first) and isinstance(self.module.bindings.get(first), Import)
+
     def may_use(self, name: str, other: Definition) -> bool:
         """Return whether one of its words may be a name of another definition."""
-        if other.module is self.module:
+        if other.module is self.module or name in self.members:
             return True
         if self.module.stars or isinstance(self.module.bindings.get(name, _OTHER), (Import, NoneType)):
             return True
-        # An attribute of a module, an import in a function, or a name in a text.
+        # An attribute of something that leads to a module, or a name in a text.
         is_code = isinstance(other.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         return is_code and "_" in name.strip("_") and name not in self.module.bindings
 
@@ -101,7 +127,11 @@ def _words(node: ast.AST) -> Iterator[str]:
 def definitions_in(module: Module) -> Iterator[Definition]:
     """Yield the definitions of a module, and its other statements."""
     for node in module.tree.body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_text(node):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if names := {alias.asname for alias in node.names if alias.asname not in (None, alias.name)}:
+                yield Definition(module, node, frozenset(filter(None, names)))
+            continue
+        if _is_text(node):
             continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield Definition(module, node, frozenset((node.name,)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Module, Modules
 from cgmigrate.linking.python.relevance import Relevance
-from cgmigrate.linking.python.values import CannotFollowError, Function, Object
+from cgmigrate.linking.python.values import CannotFollowError, Function
 from cgmigrate.linking.python.world import World
 
 MOST_PATHS = 64
@@ -82,8 +82,8 @@ class Path:
 class Handlers:
     """The functions that execute code; each of them needs the others."""
 
-    call: Callable[..., object]
-    """Calls a function of the checkout with its arguments."""
+    enter: Callable[[Function, Run], object]
+    """Executes an entry point."""
     value_of_call: Callable[[ast.Call, Frame, Run], object]
     execute: Callable[[Sequence[ast.stmt], Frame, Run], Signal]
     store: Callable[[ast.expr, object, Frame, Run], None]
@@ -146,13 +146,8 @@ def paths_of(function: Function, run_of: Callable[[Sequence[bool]], Run]) -> Ite
 
 
 def _path(function: Function, run: Run) -> Path:
-    node = function.node.args
-    # Callers may give any value, so defaults are not used.
-    positional: list[object] = [Object(f"parameter {one.arg}") for one in (*node.posonlyargs, *node.args)]
-    keywords: dict[str, object] = {one.arg: Object(f"parameter {one.arg}") for one in node.kwonlyargs}
-    run.path.arguments = [*positional, *keywords.values()]
     try:
-        run.path.value = run.handlers.call(function, (positional, keywords), run, 0)
+        run.path.value = run.handlers.enter(function, run)
     except RaisedError as error:
         run.path.error = error.kind
     except RecursionError as error:

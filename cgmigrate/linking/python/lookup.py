@@ -17,7 +17,7 @@ from cgmigrate.linking.python.values import (
     Namespace,
     Object,
     Outside,
-    SharedList,
+    shared,
 )
 from cgmigrate.linking.python.world import is_enumeration
 
@@ -135,8 +135,7 @@ def _member(node: ast.expr, module: Module, run: Run) -> object:
 
 def _constant(node: ast.expr) -> object:
     """Return the value of a literal. Raises ValueError for anything else."""
-    value: object = ast.literal_eval(node)
-    return SharedList(value) if isinstance(value, list) else value
+    return shared(ast.literal_eval(node))
 
 
 def imported_in_function(node: ast.Import | ast.ImportFrom, frame: Frame, run: Run) -> dict[str, object]:

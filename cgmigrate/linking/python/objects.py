@@ -15,6 +15,7 @@ from cgmigrate.linking.python.values import (
     Namespace,
     Object,
     Outside,
+    SharedDict,
     SharedList,
     key_of,
 )
@@ -105,8 +106,8 @@ def set_item(value: object, key: object, new: object, place: _Place) -> None:
 def changed_in_place(value: object, place: _Place) -> None:
     """Check that a collection may be changed in place. Raises CannotFollowError if other calls share it."""
     node, frame, _ = place
-    if isinstance(value, SharedList):
-        raise cannot_follow("a list that other calls share is changed", node, frame)
+    if isinstance(value, (SharedList, SharedDict)):
+        raise cannot_follow("a collection that other calls share is changed", node, frame)
 
 
 def parts_of(value: object, seen: set[int] | None = None) -> Iterator[Object]:
@@ -135,12 +136,51 @@ def uses_settings(value: object) -> bool:
     return has_settings(value) or any(not SETTINGS.isdisjoint(one.first) for one in parts_of(value))
 
 
-def may_change(value: object, key: str) -> None:
-    """Note that code may have changed the attributes of objects that are no settings; their old values still count."""
+def may_change(value: object, key: str, place: _Place) -> None:
+    """Note that code may have changed collections, and attributes that are no settings; their old values still count.
+
+    Raises CannotFollowError for a collection that other calls share.
+    """
+    _may_change_items(value, key, place)
     for one in parts_of(value):
         for name, part in one.attributes.items():
             if name not in SETTINGS and not isinstance(part, Object):
-                one.attributes[name] = Object(f"{name} after {key}, before {key_of(part)}")
+                old = key_of(part)
+                _may_change_items(part, key, place)
+                one.attributes[name] = Object(f"{name} after {key}, before {old}")
+
+
+def _may_change_items(value: object, key: str, place: _Place) -> None:
+    if isinstance(value, (list, tuple, dict)):
+        for part in list(value.values()) if isinstance(value, dict) else value:
+            _may_change_items(part, key, place)
+    if isinstance(value, (list, dict)):
+        changed_in_place(value, place)
+        unknown = Object(f"after {key}, before {key_of(value)}")
+        value.clear()
+        if isinstance(value, list):
+            value.append(unknown)
+        else:
+            value[unknown] = unknown
+    elif isinstance(value, set) and value:
+        raise cannot_follow("code that is not followed gets a set", place[0], place[1])
+
+
+def functions_in(value: object) -> Iterator[Function | Class]:
+    """Yield the functions and classes of the checkout that code may call which gets a value."""
+    values = [value]
+    for one in parts_of(value):
+        values += one.attributes.values()
+    while values:
+        match values.pop():
+            case Function() | Class() as code:
+                yield code
+            case Method(value=owner):
+                values.append(owner)
+            case list() | tuple() | set() as many:
+                values += many
+            case dict() as many:
+                values += many.values()
 
 
 def copied(value: object) -> object:

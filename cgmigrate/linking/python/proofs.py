@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.linking.python.calls import call, value_of_call
+from cgmigrate.linking.python.calls import enter, value_of_call
 from cgmigrate.linking.python.definitions import TOUCHING, Definition, Graph
 from cgmigrate.linking.python.evaluation import Handlers, Path, Run, paths_of
 from cgmigrate.linking.python.modules import Modules
@@ -24,7 +24,7 @@ from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import DEPRECATED, IMPL, MODULES, SCOPE
 from cgmigrate.megatron.types import Reader
 
-_HANDLERS = Handlers(call, value_of_call, execute, store)
+_HANDLERS = Handlers(enter, value_of_call, execute, store)
 _MOST_ROUNDS = 8
 """How often changes fail, and the rest is proved again."""
 _MOST_ENTRIES = 200
@@ -86,7 +86,7 @@ class Proofs:
 
         Code that finds functions by their names at run time may give it the object of any entry point.
         """
-        by_others = {word for one in self.graph.definitions if one.function is None for word in one.words}
+        by_others = {word for one in self._opaque() for word in one.words}
         for one in self.graph.definitions:
             old = one.words & DEPRECATED
             is_split = {IMPL} if SCOPE not in old else {MODULES}
@@ -109,11 +109,13 @@ class Proofs:
             self.graph.leading_to(words),
             frozenset(name for one in self.graph.definitions for name in holders_in(one.node, SETTINGS)),
         )
-        opaque = {name for one in self.graph.definitions if one.function is None for name in one.names} & leading
+        opaque = {name for one in self._opaque() for name in one.names} & leading
         followed = self._leading = dict.fromkeys(leading)
         entries = []
         for one in self.graph.definitions:
             is_site = bool(sites[id(one)])
+            if one.is_import:
+                continue
             if not is_site and (leading.isdisjoint(one.words) or words.isdisjoint(one.words)):
                 continue
             if one.function is not None and not _is_part(one):
@@ -126,6 +128,10 @@ class Proofs:
             self._fail((one.name for one in self.changes), "too many functions use these settings to follow them all")
             return []
         return entries
+
+    def _opaque(self) -> Iterator[Definition]:
+        """Yield the definitions that are not followed."""
+        return (one for one in self.graph.definitions if one.function is None and not one.is_import)
 
     def _changes_in(self, definition: Definition) -> list[Change]:
         first, last = definition.lines

@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.evaluation import Frame, Left, RaisedError, Returned, Run, Signal, cannot_follow
 from cgmigrate.linking.python.expressions import derived, evaluate, truth
-from cgmigrate.linking.python.objects import changed_in_place, has_settings, may_change, set_attribute, set_item
+from cgmigrate.linking.python.objects import (
+    changed_in_place,
+    functions_in,
+    has_settings,
+    may_change,
+    set_attribute,
+    set_item,
+)
 from cgmigrate.linking.python.values import Function, Object, key_of
 
 _MOST_ROUNDS = 256
@@ -130,8 +137,10 @@ def _skip(node: ast.stmt, frame: Frame, run: Run) -> Signal:
     used = [frame.names[name] for name in names if name in frame.names]
     key = run.numbered(f"{ast.unparse(node)} with {', '.join(map(key_of, used))}")
     run.path.events.append(key)
+    if any(run.relevance.is_relevant(one.node) for value in used for one in functions_in(value)):
+        raise cannot_follow("a function that may set a setting is used in a branch", node, frame)
     for value in used:
-        may_change(value, key)
+        may_change(value, key, (node, frame, run))
     for part in ast.walk(node):
         match part:
             case ast.Name(id=name, ctx=ast.Store()):

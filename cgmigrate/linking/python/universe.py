@@ -1,7 +1,8 @@
-"""The modules of a checkout that may set, read or pass on the settings of some functions, matches by their words."""
+"""The modules of a checkout that may set, read or pass on the settings of some functions, by the words in them."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable
 
@@ -12,6 +13,8 @@ from cgmigrate.text.files import read_bytes
 
 _MOST_BYTES = 1024 * 1024
 _MOST_ROUNDS = 6
+_MOST_FILES = 128
+"""Of those that name functions with settings; of more files, those are read that may use a setting."""
 _WORDS = (*sorted(SETTINGS), "setattr", "getattr", "vars", "__dict__", "eval", "exec")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -36,17 +39,37 @@ def graph_of(
         names = [name for one in graph.definitions if is_site(one) for name in one.names]
         if not names:
             return graph
-        leading = [name for name in graph.leading_to(names) if not name.startswith("test") and "_" in name.strip("_")]
-        matches = set(files_with(leading)) - known
+        matches = _users(graph, graph.leading_to(names), files_with) - known
         words = {word.encode() for word in (*_WORDS, *graph.setters())}
         imported = {
             path for one in list(known) if (module := modules.read(one)) for path in modules.files_imported(module)
         }
-        new = [path for path in sorted(matches) if path in imported or _has_word(path, words)]
+        new = sorted(matches)
+        if len(new) > _MOST_FILES:
+            # The others have no name of a setting, and none that is computed.
+            new = [path for path in new if path in imported or _has_word(path, words)]
         if not new:
             return graph
         _add(graph, modules, new, known)
     raise TooManyError
+
+
+def _users(graph: Graph, names: Collection[str], files_with: Callable[[Collection[str]], Iterable[str]]) -> set[str]:
+    """Return the files that may use some names; short ones are words of any code, unless it names their module."""
+    names = [name for name in names if not name.startswith("test")]
+    short = [name for name in names if "_" not in name.strip("_")]
+    result = set(files_with(sorted(set(names) - set(short))))
+    if short:
+        stems = {_stem(one.module.path) for one in graph.definitions if not one.names.isdisjoint(short)}
+        both = set(files_with(short)) & set(files_with(sorted(stems)))
+        required = [{word.encode() for word in words} for words in (short, stems)]
+        result |= {path for path in both - result if all(_has_word(path, words) for words in required)}
+    return result
+
+
+def _stem(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) if name == "__init__.py" else name.removesuffix(".py")
 
 
 def _add(graph: Graph, modules: Modules, paths: Iterable[str], known: set[str]) -> None:

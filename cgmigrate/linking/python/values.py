@@ -87,6 +87,24 @@ class SharedList(list[object]):
     """A list of a module, or a default argument, which all calls share."""
 
 
+class SharedDict(dict[object, object]):
+    """A dictionary of a module, which all calls share."""
+
+
+def shared(value: object) -> object:
+    """Return a literal whose collections are those that all calls share. Raises ValueError for a set."""
+    match value:
+        case list():
+            return SharedList(map(shared, value))
+        case tuple():
+            return tuple(map(shared, value))
+        case dict():
+            return SharedDict({name: shared(one) for name, one in value.items()})
+        case set():
+            raise ValueError("a set that all calls share")
+    return value
+
+
 def is_plain(value: object) -> bool:
     """Return whether a value is known in all its parts."""
     match value:

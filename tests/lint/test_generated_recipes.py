@@ -1,0 +1,87 @@
+"""Generated packages of recipes run before and after a plain ``fix``: all functions have to do the same."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, event, given, note, settings
+from tests.support.nightly import generated
+
+from cgmigrate.lint.file_result import FileResult
+from cgmigrate.lint.run import Run
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST
+from cgmigrate.megatron.types import Capture, Reader, Rejected
+from cgmigrate.project.options import Options
+from tests.support.capture_judges import captured_before, captured_by_newest
+from tests.support.generated_recipes import Outcome, Package, outcomes, packages
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout whose recipes each example writes again."""
+    folder = tmp_path_factory.mktemp("checkout")
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+def _written(package: Package, folder: Path) -> Path:
+    recipes = folder / "megatron/bridge/recipes"
+    shutil.rmtree(recipes, ignore_errors=True)
+    recipes.mkdir(parents=True)
+    for name, text in {"__init__": "", **package.modules}.items():
+        (recipes / f"{name}.py").write_text(text)
+    return recipes
+
+
+def _fixed(package: Package, folder: Path) -> Package:
+    """The package after a plain ``fix`` of its checkout."""
+    recipes = _written(package, folder)
+    for item in Run([str(folder)], Options(source=LAST_OLD, target=NEWEST)):
+        assert isinstance(item, FileResult), item
+        if item.after is not None:
+            Path(item.path).write_text(item.after)
+    return Package({name: (recipes / f"{name}.py").read_text() for name in package.modules})
+
+
+def _captures(outcome: Outcome, captured: Any) -> list[tuple[str, Capture | Rejected | str]]:
+    return [(name, _captured(own, captured)) for name, own in outcome.settings]
+
+
+def _captured(own: Mapping[str, Any], captured: Any) -> Capture | Rejected | str:
+    try:
+        result: Capture | Rejected = captured(own, Reader.BRIDGE)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        return f"{type(error).__name__} {own}"
+    return result
+
+
+def _difference(was: Outcome, will: Outcome, same_release: Outcome) -> str:
+    """What is different after the fix, empty if nothing is."""
+    if same_release == was:
+        return ""
+    first, second = _captures(was, captured_before), _captures(will, captured_by_newest)
+    pairs = [(one, two) for one, two in zip(first, second, strict=False) if not isinstance(one[1], Rejected)]
+    if was.error != will.error or len(first) != len(second) or any(one != two for one, two in pairs):
+        return f"{was} with {first} became {will} with {second}"
+    return "" if was.others == will.others else f"{was.others} became {will.others}"
+
+
+@given(package=packages())
+@settings(max_examples=generated(25, 1_000), suppress_health_check=list(HealthCheck))
+def test_functions_do_the_same_after_fix(package: Package, checkout: Path) -> None:
+    fixed = _fixed(package, checkout)
+    event("changed" if fixed != package else "left as it is")
+    if fixed == package:
+        return
+    note(str(package))
+    note(str(fixed))
+    for is_big in (False, True):
+        before, after = outcomes(package, LAST_OLD, is_big), outcomes(fixed, NEWEST, is_big)
+        again = outcomes(fixed, LAST_OLD, is_big)
+        wrong = {name: _difference(was, after[name], again[name]) for name, was in before.items()}
+        assert not any(wrong.values()), {name: why for name, why in wrong.items() if why}
