@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, event, given, note, settings
-from tests.support.nightly import generated
 
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
@@ -19,6 +18,7 @@ from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.project.options import Options
 from tests.support.capture_judges import captured_before, captured_by_newest
 from tests.support.generated_recipes import Outcome, Package, outcomes, packages
+from tests.support.nightly import generated
 
 
 @pytest.fixture(scope="module")
