@@ -5,7 +5,7 @@ An *object* is one mapping of a composition: the sites of several files at one p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -75,6 +75,8 @@ class MergedEntry:
     """Whether it is what its file is, and not another reading of it or one with a choice of the command line."""
     choice: str = ""
     is_certain: bool = True
+    is_leaf: bool = True
+    """Whether no other file builds on it."""
 
     @property
     def mount(self) -> KeyPath:
@@ -109,6 +111,12 @@ class MergedSites:
     deep: bool = True
     """Whether all loaders surely merge mappings key by key: those that read ``defaults:`` do. One that reads
     ``extends:`` may replace a mapping as a whole."""
+    is_started: Callable[[str], bool] = bool
+    """Returns whether a command line, code or a test names a file, by its real path."""
+
+    def is_entry_point(self, entry: MergedEntry) -> bool:
+        """Return whether what a file merges is used as it is, and not only merged into other files."""
+        return entry.is_leaf or self.is_started(entry.path)
 
     def shifted(self, offset: int) -> list[MergedEntry]:
         """Return the entry points where the files have other numbers: each is higher by the offset."""
@@ -320,11 +328,12 @@ class Assembly:
                 first[one.entry] is one,
                 one.choice,
                 one.is_certain,
+                not self.files.is_built_on(one.entry),
             )
             for one in compositions
-            if one.entry in numbers or sum(path in numbers for path in one.paths) > 1
         ]
-        merge = MergedSites(entries, all(one.is_deep for one in compositions))
+        deep = all(one.is_deep for one in compositions)
+        merge = MergedSites(_distinct(entries), deep, self.files.sources.is_started)
         return Members(tuple(self.paths), merge, followed)
 
     def _document(self, path: str) -> YamlDocument:
@@ -359,6 +368,19 @@ class Assembly:
         inside = {path[depth:] for path in paths if path[:depth] == layer.mount}
         replaces = _replaced(layer.path, document, inside) if document is not None else ()
         return Contribution(number, layer.mount, tuple(layer.mount + path for path in replaces), layer.lost)
+
+
+def _distinct(entries: Iterable[MergedEntry]) -> list[MergedEntry]:
+    """Return entry points without those that merge the same as another one and have no settings of their own."""
+    result: list[MergedEntry] = []
+    seen: set[tuple[tuple[Contribution, ...], bool, bool]] = set()
+    for entry in entries:
+        contributions = tuple(one for one in entry.contributions if one.number >= 0 or one.replaces)
+        key = (contributions, entry.is_certain, entry.is_leaf)
+        if entry.number >= 0 or key not in seen:
+            result.append(entry)
+            seen.add(key)
+    return result
 
 
 def _check_sites(path: str, document: YamlDocument) -> None:

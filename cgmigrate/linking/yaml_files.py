@@ -50,6 +50,8 @@ class Sources:
     catalogue_of: Callable[[str], Catalogue]
     """Returns the settings that a file may have."""
     seeds: SeedsOf
+    is_started: Callable[[str], bool] = bool
+    """Returns whether a command line, code or a test names a file, which makes it an entry point."""
 
 
 @dataclass
@@ -168,6 +170,10 @@ class YamlFiles:
             builders.update(new)
             waiting += new
         return sorted(builders - {path})
+
+    def is_built_on(self, path: str) -> bool:
+        """Return whether another file may be built on one."""
+        return any(one != path for one in self._builders.get(path, ()))
 
     @cached_property
     def _builders(self) -> dict[str, list[str]]:

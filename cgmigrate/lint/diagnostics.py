@@ -162,6 +162,8 @@ class SiteCase:
     """The other settings of its configuration."""
     overrides_parent: bool = False
     """Whether the owner's settings override those of another file."""
+    is_part: bool = False
+    """Whether its file is no entry point: what it captures by itself does not matter, only what merges it."""
     matches: tuple[tuple[Rule, Case], ...] = ()
     final: Settings | None = None
     after: Settings | None = None

@@ -15,6 +15,7 @@ from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.leaf_proofs import as_part, merged_risks, would_be_rewritten
 from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
@@ -111,6 +112,10 @@ class Group:
         """Return the mappings into which some sites are merged."""
         return list({id(one): one for index in component for one in self.objects.get(index, ())}.values())
 
+    def is_entry_point(self, merged: MergedObject) -> bool:
+        """Return whether a merged mapping is used as it is, and not only merged into those of other files."""
+        return self.merge is None or self.merge.is_entry_point(merged.entry)
+
     def sources(self, index: int) -> tuple[int, ...]:
         """Return the sites from which a site of the group inherits, the nearest one first."""
         return (*self.sites[index].inherits, *reversed(self.stacks[index].below if index in self.stacks else ()))
@@ -160,8 +165,39 @@ def proposals_of(group: Group) -> tuple[list[Proposal], dict[Place, SiteCase]]:
 def _proposal(
     group: Group, component: Sequence[int], cases: Mapping[int, SiteCase]
 ) -> tuple[Proposal | None, dict[int, SiteCase]]:
-    """Return the rewrite of sites that share settings, None if they stay as they are, and their cases."""
+    """Return the rewrite of sites that share settings, None if they stay as they are, and their cases.
+
+    Every file is judged by itself. If one prevents a safe rewrite, files that are no entry points are judged by those
+    that merge them.
+    """
     own = {index: cases[index] for index in component if index in cases}
+    proposal, checked = _rewrite(group, component, own)
+    if proposal is not None and not any(case.risks for case in checked.values()):
+        return proposal, checked
+    by_leaves = {index: _as_part(group, index, case) for index, case in own.items()}
+    if not any(case.is_part for case in by_leaves.values()):
+        return proposal, checked
+    other, judged = _rewrite(group, component, by_leaves)
+    if other is None or any(case.blocked or (case.risks and proposal) for case in judged.values()):
+        return proposal, checked
+    return other, judged
+
+
+def _as_part(group: Group, index: int, case: SiteCase) -> SiteCase:
+    """Return the case of a site, as that of a part if its file is no entry point and entry points merge it."""
+    objects = group.objects.get(index, ())
+    of_file = next((one for one in objects if one.own == index and one.entry.is_own), None)
+    if group.merge is None or of_file is None or not _are_merged(group, [index]):
+        return case
+    if group.merge.is_entry_point(of_file.entry) or not any(map(group.is_entry_point, objects)):
+        return case
+    return as_part(case, group.files[group.place(index)[0]].context)
+
+
+def _rewrite(
+    group: Group, component: Sequence[int], own: dict[int, SiteCase]
+) -> tuple[Proposal | None, dict[int, SiteCase]]:
+    """Return the rewrite of sites with these cases, None if they stay as they are, and the cases."""
     number, first = group.place(component[0])
     by_branch = group.files[number].by_branch.get(first)
     if by_branch is None and not any(map(_changes, own.values())):
@@ -225,7 +261,9 @@ def _may_keep(group: Group, cases: _Cases) -> bool:
     if not _are_merged(group, cases) or not any(_changes(case) for case in cases.values() if not case.blocked):
         return False
     return all(
-        keeps_its_meaning(case, group.files[group.place(index)[0]].context) and not _overridden(group, index, case)
+        keeps_its_meaning(case, context := group.files[group.place(index)[0]].context)
+        and not would_be_rewritten(case, context)
+        and not _overridden(group, index, case)
         for index, case in kept.items()
     )
 
@@ -255,17 +293,28 @@ def _proved(
     """Return the cases of sites, blocked or with a risk where an entry point would capture something else."""
     before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
     context = group.files[group.place(component[0])[0]].context
+    by_leaves = any(case.is_part for case in cases.values())
     result = dict(cases)
     for merged in group.objects_of(component):
-        if merged.own is not None and merged.entry.is_own:
-            # This is the case of a site, which is checked.
+        if _is_case(merged, cases) or (by_leaves and not group.is_entry_point(merged)):
             continue
         reader = cases[merged.layers[-1]].reader
-        if not (reason := entry_problem(merged, before, after, reader, context)):
-            continue
-        for index in result:
-            result[index] = result[index].block(reason) if merged.entry.is_certain else result[index].risk(reason)
+        if reason := entry_problem(merged, before, after, reader, context):
+            for index in result:
+                result[index] = result[index].block(reason) if merged.entry.is_certain else result[index].risk(reason)
+        elif by_leaves:
+            # The risks of its parts do not count, but these are its own.
+            result = {
+                index: _with_risks(case, merged_risks(merged, cases, before, context)) for index, case in result.items()
+            }
     return result
+
+
+def _is_case(merged: MergedObject, cases: _Cases) -> bool:
+    """Return whether a mapping is the case of a site, which is checked."""
+    if merged.own is not None and merged.entry.is_own:
+        return True
+    return len(merged.layers) == 1 and not cases[merged.layers[0]].is_part
 
 
 def _each_alone(
@@ -274,10 +323,12 @@ def _each_alone(
     """Return the cases of sites, with a risk where one captures something else without those of other files."""
     before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
     context = group.files[group.place(component[0])[0]].context
+    # Where mappings are replaced, that of a part is used by files that are merged over it without one of their own.
+    last = {merged.layers[-1] for merged in group.objects_of(component) if group.is_entry_point(merged)}
     risks = {
         index: replaced_risk(case, before[index], after[index], context)
         for index, case in cases.items()
-        if not case.blocked
+        if not case.blocked and (index in last or not case.is_part)
     }
     return {index: case.risk(risks[index]) if risks.get(index) else case for index, case in cases.items()}
 
@@ -437,7 +488,10 @@ def _with_relations(group: Group, place: Place, proposed: SiteCase) -> SiteCase:
     file = group.files[place[0]]
     examined = file.cases[place[1]]
     related = with_relations(examined, file.relations, file.context)
-    risks = (*related.risks, *proposed.risks[len(examined.risks) :])
+    own, later = proposed.risks[: len(examined.risks)], proposed.risks[len(examined.risks) :]
+    if proposed.is_part:
+        own, later = (), proposed.risks
+    risks = (*own, *related.risks[len(examined.risks) :], *later)
     return replace(proposed, risks=risks, diagnostics=related.diagnostics)
 
 

@@ -59,6 +59,8 @@ def remarks_of(case: SiteCase, applicability: Applicability | None, context: Con
 
     They are evaluated on the settings after a safe fix, or on the current ones if there is none.
     """
+    if case.is_part:
+        return []
     settings = case.before
     if applicability is Applicability.SAFE and case.final is not None and not case.keeps_captures:
         settings = case.final

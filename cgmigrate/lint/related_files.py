@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.overrides import Override, Overrides
+    from cgmigrate.linking.started_files import StartedFiles
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
 
@@ -54,6 +55,8 @@ class RelatedFiles:
     """By folder."""
     _shims: dict[str | None, str] = field(default_factory=dict)
     _merged: MergedFiles | None = None
+    _started: dict[str | None, StartedFiles] = field(default_factory=dict)
+    """By checkout."""
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
@@ -181,9 +184,23 @@ class RelatedFiles:
             from cgmigrate.linking.yaml_files import Sources, YamlFiles
 
             data = {os.path.realpath(item.path): item.data for item in self.sources if item.syntax is Syntax.YAML}
-            sources = Sources(data, self._builders, self._with_seeds, self.catalogue_of, self.seeds)
+            sources = Sources(
+                data, self._builders, self._with_seeds, self.catalogue_of, self.seeds, is_started=self._is_started
+            )
             self._merged = MergedFiles(YamlFiles(sources))
         return self._merged
+
+    def _is_started(self, path: str) -> bool:
+        """Return whether a command line, code or a test of the checkout names a YAML file; the path is real."""
+        from cgmigrate.linking.started_files import WORDS, StartedFiles
+        from cgmigrate.project.checkout import checkout_of, tracked_files
+
+        top = checkout_of(os.path.dirname(path))
+        if top not in self._started:
+            # Without git these are the files of the run.
+            paths = (top and tracked_files(top, WORDS)) or list(self.listed())
+            self._started[top] = StartedFiles([*map(os.path.realpath, paths)], self.merged.files)
+        return self._started[top].has(path)
 
     def _builders(self) -> Iterator[str]:
         """Yield YAML files that the run searched, and those of its checkouts, that may build on others."""

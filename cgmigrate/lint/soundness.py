@@ -113,6 +113,8 @@ def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
     if case.keeps_captures:
         # What is captured is as unclear afterwards as before; the fix is about other settings.
         return checked_others(case, after, context)
+    if case.is_part:
+        return case
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(after, context.target, case.reader)
     if isinstance(was, Rejected):

@@ -81,7 +81,7 @@ CHAINS = st.one_of(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(CHAINS, st.sampled_from(list(PLACES)))
-def test_what_every_file_captures_stays_the_same(
+def test_what_every_leaf_captures_stays_the_same(
     chain: tuple[dict[str, Any], list[dict[str, Any]]], place: tuple[str, ...]
 ) -> None:
     names, mapping_of = chain
@@ -90,7 +90,9 @@ def test_what_every_file_captures_stays_the_same(
         paths = [folder / f"{one}.yaml" for one in names]
         for path, builds_on, own in zip(paths, names.values(), mapping_of, strict=True):
             path.write_text(text_of(place, own, builds_on))
-        before = {path: loaded(path) for path in paths}
+        # No run starts with the others, which only are merged into these.
+        named = " ".join(map(str, names.values()))
+        before = {path: loaded(path) for path in paths if path.name not in named}
         fixed(folder)
         assert_same_captures(before, place)
         again = {path: path.read_text() for path in paths}

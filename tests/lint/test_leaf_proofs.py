@@ -1,0 +1,119 @@
+"""Files that are no entry points are judged by those that merge them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.lint.file_result import FileResult
+from cgmigrate.lint.run import Run
+from cgmigrate.megatron.types import Reader, Rejected
+from cgmigrate.project.options import Options
+from tests.support.files import write
+from tests.support.merged_configs import captured, loaded, settings_at
+
+HALF = "model_config:\n  num_attention_heads: 4\n  cuda_graph_scope: full_iteration\n"
+"""By itself it says nothing of an implementation, which a file that builds on it sets."""
+OTHER_HALF = "defaults: base.yaml\nmodel_config:\n  cuda_graph_impl: local\n"
+REFUSED = "model_config:\n  num_attention_heads: 4\n  enable_cuda_graph: true\n  cuda_graph_impl: transformer_engine\n"
+"""0.17 and later refuse a boolean beside an implementation."""
+
+
+def texts_after_fix(folder: Path) -> dict[str, str]:
+    results = [item for item in Run([str(folder)], Options()) if isinstance(item, FileResult)]
+    for checked in results:
+        if checked.after is not None:
+            Path(checked.path).write_text(checked.after)
+    return {path.name: path.read_text() for path in sorted(folder.rglob("*.yaml"))}
+
+
+def assert_captures_the_same(path: Path, before: dict[str, object]) -> None:
+    first = captured(settings_at(before, ("model_config",)), Reader.CONFIG, migrated=False)
+    after = captured(settings_at(loaded(path), ("model_config",)), Reader.CONFIG, migrated=True)
+    assert first == after and not isinstance(first, Rejected)
+
+
+def test_half_of_a_pair_is_rewritten_with_the_file_that_has_the_other_half(project: Path) -> None:
+    write(project / "base.yaml", HALF)
+    child = write(project / "child.yaml", OTHER_HALF)
+    before = loaded(child)
+    texts = texts_after_fix(project)
+    assert texts["base.yaml"] == "model_config:\n  num_attention_heads: 4\n"
+    assert texts["child.yaml"] == OTHER_HALF.replace("local", "full_iteration")
+    assert_captures_the_same(child, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh", "python train.py --config conf/base.yaml\n"),
+        ("train.py", '@hydra.main(config_path="conf", config_name="base")\ndef main(): ...\n'),
+        ("test_configs.py", 'CONFIG = FOLDER / "base.yaml"\n'),
+        ("README.md", "Run `train --config base` first.\n"),
+        ("jobs.yaml", "jobs:\n- python train.py --config base.yaml\n"),
+    ],
+)
+def test_a_file_that_a_command_line_or_a_test_names_is_judged_by_itself(project: Path, name: str, text: str) -> None:
+    write(project / "base.yaml", HALF)
+    write(project / "child.yaml", OTHER_HALF)
+    write(project / name, text)
+    (project / ".git/HEAD").unlink()
+    for words in (["init", "-q", "."], ["add", "."]):
+        subprocess.run(["git", *words], cwd=project, check=True)
+    texts = texts_after_fix(project)
+    assert (texts["base.yaml"], texts["child.yaml"]) == (HALF, OTHER_HALF)
+
+
+def test_a_leaf_without_settings_is_what_the_file_below_it_is(project: Path) -> None:
+    write(project / "base.yaml", HALF)
+    write(project / "child.yaml", OTHER_HALF)
+    write(project / "leaf.yaml", "defaults: base.yaml\nx: 1\n")
+    texts = texts_after_fix(project)
+    assert (texts["base.yaml"], texts["child.yaml"]) == (HALF, OTHER_HALF)
+
+
+def test_a_leaf_without_settings_that_merges_both_halves_prevents_a_rewrite_that_it_would_feel(project: Path) -> None:
+    write(project / "base.yaml", HALF)
+    write(project / "other.yaml", "model_config:\n  cuda_graph_impl: local\n")
+    leaf = write(project / "leaf.yaml", "defaults: [other.yaml, base.yaml]\nx: 1\n")
+    before = loaded(leaf)
+    texts_after_fix(project)
+    assert_captures_the_same(leaf, before)
+
+
+def test_settings_that_contradict_each_other_are_deleted_where_every_leaf_has_its_own(project: Path) -> None:
+    write(project / "base.yaml", REFUSED)
+    text = "defaults: base.yaml\nmodel_config:\n  enable_cuda_graph: false\n  cuda_graph_scope: attn\n"
+    child = write(project / "child.yaml", text)
+    before = loaded(child)
+    texts = texts_after_fix(project)
+    assert "enable_cuda_graph" not in texts["base.yaml"] + texts["child.yaml"]
+    assert "cuda_graph_scope" not in texts["child.yaml"]
+    assert_captures_the_same(child, before)
+
+
+def test_settings_that_contradict_each_other_stay_in_a_leaf(project: Path) -> None:
+    write(project / "base.yaml", "model_config:\n  num_attention_heads: 4\n")
+    write(project / "child.yaml", "defaults: base.yaml\n" + REFUSED)
+    assert texts_after_fix(project)["child.yaml"] == "defaults: base.yaml\n" + REFUSED
+
+
+@pytest.mark.parametrize("own", ["", "  cuda_graph_impl: none\n"])
+def test_where_mappings_may_be_replaced_the_last_one_is_judged_by_itself(project: Path, own: str) -> None:
+    """Without a mapping of its own, the child has that of its base, whatever the loader does with mappings."""
+    base = "model_config:\n  num_attention_heads: 4\n  cuda_graph_scope: full_iteration\n"
+    write(project / "base.yaml", base)
+    write(project / "child.yaml", f"extends: base.yaml\nmodel_config:\n{own}" if own else "extends: base.yaml\nx: 1\n")
+    texts = texts_after_fix(project)
+    assert ("cuda_graph_scope" in texts["base.yaml"]) == (not own)
+
+
+def test_a_site_that_stays_is_not_rewritten_by_the_next_run(project: Path) -> None:
+    for name in ("one", "two"):
+        write(project / f"{name}.yaml", "model_config:\n  num_attention_heads: 4\n  external_cuda_graph: true\n")
+    own = "  cuda_graph_impl: none\n  enable_cuda_graph: false\n  cuda_graph_scope: full_iteration_inference\n"
+    write(project / "child.yaml", f"include: [one, two]\nmodel_config:\n{own}")
+    texts = texts_after_fix(project)
+    assert texts_after_fix(project) == texts
