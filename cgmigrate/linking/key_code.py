@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.key_copies import KeyCopier, KeyType
+from cgmigrate.documents.python.key_copies import KeyCopier, NameList
+from cgmigrate.documents.python.key_types import KeyType
+from cgmigrate.documents.python.key_uses import KeyUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,11 @@ class KeyCode:
     reads: Sequence[tuple[str, KeyReader, int]] = ()
     """Each old name that it reads, of a file that is not read those in its text, with the id of the node or 0."""
     copiers: Sequence[KeyCopier] = ()
+    constants: Sequence[NameList] = ()
+    """The lists of names at its top whose uses in it are known."""
     types: Sequence[KeyType] = ()
+    own_uses: Mapping[str, Sequence[KeyUse] | None] = field(default_factory=dict)
+    """Class that a mapping may fill → its uses in the file, None if one is not known."""
     sets: Sequence[tuple[str, KeyReader]] = ()
     """Each old name that it sets in an object, or in a mapping which is merged with another one."""
     in_capitals: Sequence[tuple[str, KeyReader, int]] = ()
@@ -37,5 +43,5 @@ class KeyCode:
     def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
         """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""
         known = {id(node) for one in copiers for node in one.nodes()}
-        known |= {id(field) for one in self.types for field in one.fields}
+        known |= {id(field) for one in self.types if not one.is_filled for field in one.fields}
         return {name for name, _, node in self.reads if node not in known}

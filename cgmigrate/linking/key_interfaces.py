@@ -7,15 +7,13 @@ it by name is such code; other code that reads it prevents that the files change
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cgmigrate.text.files import MAX_GENERATED, read_bytes
-
 if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
+    from cgmigrate.documents.python.linked_keys import LinkedKeys
     from cgmigrate.documents.sites import Site
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.yaml_files import YamlFiles
@@ -35,6 +33,8 @@ class KeyInterface:
     """The deprecated names that no other code reads."""
     others: Mapping[str, str] = field(default_factory=dict)
     """New name → the place of a mapping in a file that sets no deprecated one; the code does not copy it yet."""
+    linked: Mapping[str, LinkedKeys] = field(default_factory=dict)
+    """What other files do with the names of a file, by its real path."""
     set_by: str = ""
     """A place that sets such a setting by itself, empty if there is none."""
 
@@ -44,42 +44,24 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
 
     ``yaml`` are the YAML files of the run in the project, by their real paths.
     """
+    from cgmigrate.linking.linked_keys import linked_keys
+
     copiers: dict[str, Sequence[KeyCopier]] = {}
     typed: list[str] = []
     not_followed: set[str] = set()
     deprecated = project.catalogue.deprecated
+    linked = linked_keys(project)
     for code in project:
-        copiers[code.path] = _without_shared(code.copiers, code.path, project)
-        typed += [code.path] if code.types else []
+        copiers[code.path] = linked.copiers_of(code)
+        typed += [code.path] if any(not one.is_filled for one in code.types) else []
         not_followed |= code.names_read(copiers[code.path])
         if not_followed >= deprecated:
             return None
     every = [one for of_file in copiers.values() for one in of_file]
     followed = deprecated - not_followed
-    copying = _Code({path for path, of_file in copiers.items() if of_file} | set(typed), copiers, followed)
+    paths = {path for path, of_file in copiers.items() if of_file} | set(typed)
+    copying = _Code(paths, copiers, followed, linked.by_path(paths))
     return _with_yaml(project, yaml, files, copying) if any(followed & one.names for one in every) else None
-
-
-def _without_shared(copiers: Sequence[KeyCopier], path: str, project: ProjectCode) -> list[KeyCopier]:
-    """Return the copiers whose lists no other file imports."""
-    constants = {one.constant for copier in copiers for one in copier.lists if one.constant}
-    shared = {constant for constant in constants if _is_imported(constant, path, project)}
-    return [copier for copier in copiers if not any(one.constant in shared for one in copier.lists)]
-
-
-def _is_imported(name: str, path: str, project: ProjectCode) -> bool:
-    """Return whether a Python file other than ``path`` may import a name."""
-    from cgmigrate.project.checkout import tracked_files
-
-    tracked = tracked_files(project.top, [name], "*.py") if project.top else ()
-    untracked = (other for other, data in project.texts.items() if name.encode() in data)
-    word = re.escape(name.encode())
-    pattern = re.compile(rb"[.]%b\b|^\s*(?:from\b[^#]*)?import\b[^#]*\b%b\b|import [*]" % (word, word), re.MULTILINE)
-    others = {other for other in (*tracked, *untracked) if os.path.realpath(other) != os.path.realpath(path)}
-    try:
-        return any(pattern.search(project.texts.get(one) or read_bytes(one, MAX_GENERATED)) for one in others)
-    except OSError:
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +71,7 @@ class _Code:
     paths: Collection[str]
     by_path: Mapping[str, Sequence[KeyCopier]]
     followed: frozenset[str]
+    linked: Mapping[str, LinkedKeys]
 
     @property
     def copiers(self) -> list[KeyCopier]:
@@ -102,7 +85,8 @@ def _first_write(project: ProjectCode, code: _Code) -> str:
     from cgmigrate.project.checkout import tracked_files
 
     tracked = tracked_files(project.top, sorted(project.catalogue.captures), "*.py") if project.top else ()
-    copiers = Copiers({path: of_file for path, of_file in code.by_path.items() if of_file})
+    classes = {name for one in code.linked.values() for name in one.classes}
+    copiers = Copiers({path: of_file for path, of_file in code.by_path.items() if of_file}, classes)
     return first_write({*tracked, *project.texts}, project.texts, project.catalogue, copiers)
 
 
@@ -124,7 +108,7 @@ def _with_yaml(project: ProjectCode, yaml: Iterable[str], files: YamlFiles, code
         return None
     python = tuple(sorted(map(os.path.realpath, code.paths)))
     set_by = _first_write(project, code)
-    return KeyInterface(python, tuple(fillers), code.followed, others, set_by)
+    return KeyInterface(python, tuple(fillers), code.followed, others, code.linked, set_by)
 
 
 def fills(site: Site, copier: KeyCopier) -> bool:

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import itemgetter
 
-from cgmigrate.documents.python.key_copies import copiers_in, key_types_in
+from cgmigrate.documents.python.key_copies import copy_reader
+from cgmigrate.documents.python.key_types import key_types_in
+from cgmigrate.documents.python.key_uses import uses_of
 from cgmigrate.documents.python.source import Source, positions
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
@@ -217,11 +219,15 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
     in_parts += names_respelled(source, others) if respelled else ()
     every += [(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_parts]
     in_capitals = names_respelled(source, capitals(catalogue)) if respelled else ()
+    copies, types = copy_reader(source), key_types_in(source)
+    filled = [one.name for one in types if one.is_filled]
     code = KeyCode(
         path,
         every,
-        copiers_in(source),
-        key_types_in(source),
+        copies.collected(),
+        copies.constants,
+        types,
+        {name: uses_of(name, source, is_class=True, is_own=True) for name in filled},
         in_capitals=[(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_capitals],
     )
     if is_test:

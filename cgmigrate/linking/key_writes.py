@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from cgmigrate.documents.python.key_copies import KeyCopier, copiers_in
-from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.linking.name_reads import name_set
 from cgmigrate.linking.name_texts import names_in_texts
 from cgmigrate.megatron.catalogue import Catalogue
@@ -19,12 +19,17 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
+_CHANGES = ("replace", "_replace", "evolve", "update", "merge")
+"""Functions that change what an object or mapping has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Copiers:
     """The code that copies keys, by its file."""
 
     by_path: Mapping[str, Collection[KeyCopier]]
+    classes: Collection[str] = ()
+    """The classes whose objects it copies from."""
 
     @property
     def keys(self) -> set[str]:
@@ -47,23 +52,23 @@ def first_write(paths: Collection[str], texts: Mapping[str, bytes], catalogue: C
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         lines = source.text.split("\n")
-        for is_set, line in _writes(source):
+        for is_set, line in _writes(source, copiers.classes):
             if is_set or path in copiers.by_path or any(key in lines[line - 1] for key in copiers.keys):
                 return f"{path}:{line}"
     return ""
 
 
-def _writes(source: Source) -> Iterator[tuple[bool, int]]:
+def _writes(source: Source, classes: Collection[str]) -> Iterator[tuple[bool, int]]:
     """Yield the line of each place that sets a captured setting, and of other code with a new name.
 
     The first value is false for the latter.
     """
-    copied = {id(node) for copier in copiers_in(source) for node in copier.nodes()}
+    copied = {id(node) for copier in copiers_in(source, classes) for node in copier.nodes()}
     names, new = source.catalogue.captures, source.catalogue.captures - source.catalogue.deprecated
     for node in source.walk():
         if id(node) in copied:
             continue
-        if _item_set(node) in names or name_set(node, source) in names:
+        if _item_set(node, names) in names or name_set(node, source) in names:
             yield True, getattr(node, "lineno", 0)
         elif in_text := next(names_in_texts(node, source), None):
             yield True, in_text[1]
@@ -74,9 +79,11 @@ def _writes(source: Source) -> Iterator[tuple[bool, int]]:
             yield False, node.lineno
 
 
-def _item_set(node: ast.AST) -> object:
+def _item_set(node: ast.AST, names: Collection[str]) -> object:
     """Return the key of an item that a node sets or deletes, or the name that a call sets; None if it sets none."""
     match node:
+        case ast.Call(func=func, keywords=keywords) if dotted(func).rpartition(".")[2] in _CHANGES:
+            return next((keyword.arg for keyword in keywords if keyword.arg in names), None)
         case ast.Subscript(slice=ast.Constant(value=name), ctx=ast.Store() | ast.Del()):
             return name
         case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), _]):

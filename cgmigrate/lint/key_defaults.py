@@ -13,7 +13,7 @@ from cgmigrate.documents.python.key_copy_edits import new_default
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE, Settings, Undecided
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE, Settings, Undecided
 from cgmigrate.megatron.types import Reader, Rejected
 
 _ABSENT = object()
@@ -33,27 +33,38 @@ class Defaults:
     before: Mapping[str, object]
     catalogue: Catalogue
     is_changed: bool
+    has_fields: bool = False
+    """Whether they are those of the fields of a class, which gets fields for the new names."""
 
     @property
     def after(self) -> dict[str, object]:
         """The defaults once the fix is written."""
         if not self.is_changed:
             return dict(self.before)
-        return {name: new_default(name, value, self.catalogue) for name, value in self.before.items()}
+        added = {IMPL: "none", MODULES: None, INFERENCE: None} if self.has_fields else {}
+        return added | {name: new_default(name, value, self.catalogue) for name, value in self.before.items()}
 
     def keep(self, before: Settings, after: Settings, reader: Reader, releases: tuple[Release, Release]) -> bool:
         """Return whether a mapping captures the same before and after, with the defaults of the code."""
         was, will = {**self.before, **before}, {**self.after, **after}
         if any(isinstance(value, Undecided) for value in (*was.values(), *will.values())):
             return False
-        first = capture_of(was, releases[0], reader)
-        return isinstance(first, Rejected) or first == capture_of(will, releases[1], reader)
+        for first, second in ((was, will), (_without_none(was), _without_none(will))):
+            captured = capture_of(first, releases[0], reader)
+            if not isinstance(captured, Rejected) and captured != capture_of(second, releases[1], reader):
+                return False
+        return True
 
     def keep_old(self, names: Collection[str], reader: Reader, target: Release) -> bool:
         """Return whether the changed code reads old mappings as the code before does in the same release."""
         after = self.after
         every = (({**self.before, **old}, {**after, **old}) for old in _old_mappings(names))
         return all(capture_of(was, target, reader) == capture_of(will, target, reader) for was, will in every)
+
+
+def _without_none(settings: Settings) -> Settings:
+    """Return the settings that code copies if it copies none that is None."""
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _old_mappings(names: Collection[str]) -> Iterator[dict[str, object]]:

@@ -86,12 +86,15 @@ def _is_inside(span: Span, others: Iterable[Span]) -> bool:
 
 
 def without_accepted(file: ExaminedFile) -> ExaminedFile:
-    """Return a file without the diagnostics about copiers that copy each deprecated key under its new names, too."""
+    """Return a file without diagnostics about code that has each deprecated key under its new names, too.
+
+    Which files use its lists and classes does not matter: they have both names.
+    """
     document, catalogue = file.document, file.document.catalogue
     assert isinstance(document, PythonDocument)
     accepted = [
         copier
-        for copier in _copiers_of(file)
+        for copier in document.every_copier()
         if all(newer_names(old, catalogue) & copier.names for old in copier.names & catalogue.deprecated)
     ]
     spans = [span for copier in accepted for span in document.spans_of(copier)]
@@ -231,7 +234,7 @@ class _Changes:
     def _check_defaults(self, copier: KeyCopier, filling: Sequence[SiteCase], place: str, *, is_changed: bool) -> None:
         """Raise NotCopiedError if the defaults of code that copies keys change what is captured."""
         context = self.proposed.group.files[0].context
-        defaults = Defaults(copier.defaults, context.catalogue, is_changed=is_changed)
+        defaults = Defaults(copier.defaults, context.catalogue, is_changed=is_changed, has_fields=bool(copier.types))
         for case in filling:
             if not defaults.keep(case.before, case.after or {}, case.reader, (case.source, context.target)):
                 raise NotCopiedError(f"with the defaults of the code, something else would be captured ({place})")
@@ -263,6 +266,6 @@ class _Changes:
         fix = f"name {new} as well" if names else "copy it if the mapping has it"
         return KeyCopyText(
             f"code copies the key `{{name}}` of {where} by its name",
-            f"a TypedDict names the key `{{name}}` of {where}, which code copies by its name",
+            f"{{type}} names the key `{{name}}` of {where}, which code copies by its name",
             fix,
         )

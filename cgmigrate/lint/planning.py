@@ -258,6 +258,8 @@ class Planner:
 
     def _with_interface(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
         """Return the plan of the files of a key interface; None if a file is no part of one that is known."""
+        from cgmigrate.documents.python import PythonDocument
+
         if not self._may_share_keys(file, examined):
             return None
         interface = self.related.key_interface(file.path)
@@ -269,6 +271,9 @@ class Planner:
             return None
         paths, merge, alone = merged
         files = [file if path == os.path.realpath(file.path) else self._member(path) for path in paths]
+        for path, one in zip(paths, files, strict=True):
+            if isinstance(one.document, PythonDocument):
+                one.document.linked = interface.linked.get(path, one.document.linked)
         every = [
             examined if one is file else self._examined(one, self.related.followed(one.path, one.document))
             for one in files

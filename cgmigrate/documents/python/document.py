@@ -21,6 +21,7 @@ from cgmigrate.documents.python.calls import places_in
 from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.fix_risks import FixRisks
+from cgmigrate.documents.python.linked_keys import LinkedKeys
 from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, names_of, package_of
 from cgmigrate.documents.python.qualified_names import QualifiedNames
 from cgmigrate.documents.python.reads_after_writes import withhold_reads_after
@@ -42,8 +43,9 @@ from cgmigrate.text.failures import TOO_DEEP, too_deep
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.python.key_copies import KeyCopier, KeyType
+    from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.python.key_copy_edits import KeyCopyText
+    from cgmigrate.documents.python.key_types import KeyType
     from cgmigrate.documents.python.surroundings import Surroundings
     from cgmigrate.documents.uses import Appearances
 
@@ -75,6 +77,7 @@ class PythonDocument(TextDocument):
         self._places: list[Place] = []
         self._fixes: dict[int, list[Edit]] = {}
         self.path = path
+        self.linked = LinkedKeys()
         self._copied: frozenset[int] = frozenset()
         """The indices of the problems about copied keys."""
         self._copies: dict[KeyCopier, frozenset[str]] = {}
@@ -203,17 +206,38 @@ class PythonDocument(TextDocument):
 
     @cached_property
     def key_copiers(self) -> Sequence[KeyCopier]:
-        """The code that copies keys of a mapping by their names."""
-        from cgmigrate.documents.python.key_copies import copiers_in
+        """The code that copies keys of a mapping by their names, and lists and classes that other code uses so."""
+        from cgmigrate.documents.python.key_copies import KeyCopier, copiers_in, copy_reader
 
-        return copiers_in(self._source) if self._is_read else ()
+        if not self._is_read:
+            return ()
+        copiers = copiers_in(self._source, self.linked.classes)
+        for one in copy_reader(self._source).constants if self.linked.uses else ():
+            uses = self.linked.uses.get(one.constant, ())
+            copiers += [KeyCopier(use.keys, use.mapping, use.target, lists=[one]) for use in uses]
+        for key_type in self.key_types:
+            uses = self.linked.uses.get(key_type.name, ()) if key_type.is_filled else ()
+            copiers += [KeyCopier(use.keys, use.mapping, use.target, types=[key_type]) for use in uses]
+        return copiers
+
+    def every_copier(self) -> Sequence[KeyCopier]:
+        """Return all code that may copy keys, and the lists and classes that other code may use for it."""
+        from cgmigrate.documents.python.key_copies import KeyCopier, copy_reader
+        from cgmigrate.documents.python.key_types import key_types_in
+
+        if not self._is_read:
+            return ()
+        reader, filled = copy_reader(self._source), [one for one in key_types_in(self._source) if one.is_filled]
+        lists = [KeyCopier((), "", "", lists=[one]) for one in reader.constants]
+        return [*reader.collected(), *lists, *(KeyCopier((), "", "", types=[one]) for one in filled)]
 
     @cached_property
     def key_types(self) -> Sequence[KeyType]:
-        """The TypedDicts whose keys are settings."""
-        from cgmigrate.documents.python.key_copies import key_types_in
+        """The TypedDicts whose keys are settings, and the classes that are known to be filled by a mapping."""
+        from cgmigrate.documents.python.key_types import key_types_in
 
-        return key_types_in(self._source) if self._is_read else ()
+        types = key_types_in(self._source) if self._is_read else ()
+        return [one for one in types if not one.is_filled or one.name in self.linked.uses]
 
     def copy_keys(
         self, names: Mapping[int, Collection[str]], of_types: Collection[str], text: KeyCopyText
@@ -235,13 +259,15 @@ class PythonDocument(TextDocument):
             if name in self.catalogue.deprecated
         }
         added: list[Problem] = []
-        fields = [field for one in self.key_types if not one.names.issuperset(of_types) for field in one.fields]
-        of_fields = ((self._source.of(one.target), one.target, True) for one in fields)
-        for name, node, is_field in [*((name, node, False) for name, node in places.values()), *of_fields]:
+        types = [one for one in self.key_types if not one.names.issuperset(of_types)]
+        fields = {field: "a class" if one.is_filled else "a TypedDict" for one in types for field in one.fields}
+        of_fields = ((self._source.of(one.target), one.target, what) for one, what in fields.items())
+        for name, node, what in [*((name, node, "") for name, node in places.values()), *of_fields]:
             if name not in self.catalogue.deprecated:
                 continue
-            kind = ProblemKind.DEFINITION if is_field else ProblemKind.NAME_IN_TEXT
-            index, message = first + len(added), (text.field if is_field else text.message).replace("{name}", name)
+            kind = ProblemKind.DEFINITION if what else ProblemKind.NAME_IN_TEXT
+            message = (text.field if what else text.message).replace("{name}", name).replace("{type}", what)
+            index = first + len(added)
             added.append(Problem(kind, self._source.span(node), message, index, text.fix, fix=text.fix))
             self._fixes[index] = [] if len(added) > 1 else edits
         self.problems += added
@@ -314,6 +340,7 @@ class PythonDocument(TextDocument):
         if edited == self._checked:
             return ""
         again = PythonDocument(edited, self.path, self.catalogue, sites_only=True)
+        again.linked = self.linked
         if again.problems and again.problems[0].kind in UNREADABLE:
             return f"it would no longer be read: {again.problems[0].message}"
         sites, sites_again = self.sites, again.sites

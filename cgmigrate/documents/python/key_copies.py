@@ -10,9 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
-from cgmigrate.documents.python.loaded_configurations import assigned_once, is_loaded
+from cgmigrate.documents.python.key_types import KeyType
+from cgmigrate.documents.python.mapping_paths import class_of, is_loaded, keys_of
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.source import Source, dotted
 
@@ -62,12 +64,17 @@ class KeyCopier:
     target: str
     lists: list[NameList] = field(default_factory=list)
     statements: list[CopyStatement] = field(default_factory=list)
+    types: list[KeyType] = field(default_factory=list)
+    """The classes of which the mapping fills objects."""
+    of_class: str = ""
+    """The class of the object whose attributes are copied; empty if it is a mapping."""
 
     @property
     def names(self) -> frozenset[str]:
         """The names that are copied."""
         of_lists = (str(element.value) for one in self.lists for element in one.names)
-        return frozenset((*of_lists, *(one.name for one in self.statements)))
+        of_types = (name for one in self.types for name in one.names)
+        return frozenset((*of_lists, *of_types, *(one.name for one in self.statements)))
 
     @property
     def required(self) -> frozenset[str]:
@@ -78,7 +85,8 @@ class KeyCopier:
     def defaults(self) -> dict[str, object]:
         """Name → what the target gets if the mapping lacks the key."""
         with_default = ((one.name, one.default) for one in self.statements)
-        return {name: ast.literal_eval(default) for name, default in with_default if default is not None}
+        of_types = {name: value for one in self.types for name, value in one.defaults.items()}
+        return of_types | {name: ast.literal_eval(value) for name, value in with_default if value is not None}
 
     def places(self) -> Iterator[tuple[str, ast.expr]]:
         """Yield the expressions that name what is copied, each with the name."""
@@ -88,6 +96,7 @@ class KeyCopier:
     def roots(self) -> Iterator[ast.AST]:
         """Yield the lists and the statements of the copying code."""
         yield from (of_list.node for of_list in self.lists)
+        yield from (one for of_type in self.types for one in of_type.fields)
         for statement in self.statements:
             yield from statement.nodes
 
@@ -103,56 +112,19 @@ class _Copy(NamedTuple):
     is_item: bool = False
 
 
-_PLAIN_TYPES = frozenset(
-    ("NotRequired", "bool", "str", "list", "List", "Sequence", "Optional", "Union", "Any", "object")
-)
-"""The names in annotations that admit every value of a setting."""
+def copiers_in(source: Source, classes: Collection[str] = ()) -> list[KeyCopier]:
+    """Return the code of a file that copies captured settings by their names, also from objects of some classes."""
+    return [one for one in copy_reader(source).collected() if not one.of_class or one.of_class in classes]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyType:
-    """A TypedDict whose optional keys are captured settings: the fields of these keys."""
-
-    node: ast.ClassDef
-    fields: tuple[ast.AnnAssign, ...]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the keys."""
-        return frozenset(field.target.id for field in self.fields if isinstance(field.target, ast.Name))
-
-    def restricted(self) -> Iterator[tuple[str, int]]:
-        """Yield the keys whose annotation is more than the types of all values, each with its line."""
-        for one in self.fields:
-            names = (dotted(node).rpartition(".")[2] for node in ast.walk(one.annotation))
-            if isinstance(one.target, ast.Name) and not _PLAIN_TYPES.issuperset(filter(None, names)):
-                yield one.target.id, one.lineno
-
-
-def key_types_in(source: Source) -> list[KeyType]:
-    """Return the TypedDicts of a file in which each key that is a captured setting is optional."""
-    types = []
-    for node in source.walk():
-        if isinstance(node, ast.ClassDef) and any(dotted(base).endswith("TypedDict") for base in node.bases):
-            fields = tuple(
-                statement
-                for statement in node.body
-                if isinstance(statement, ast.AnnAssign)
-                and isinstance(statement.target, ast.Name)
-                and statement.target.id in source.catalogue.captures
-            )
-            optional = (dotted(getattr(field.annotation, "value", field)).endswith("NotRequired") for field in fields)
-            if fields and all(optional):
-                types.append(KeyType(node, fields))
-    return types
-
-
-def copiers_in(source: Source) -> list[KeyCopier]:
-    """Return the code of a file that copies captured settings by their names."""
+def copy_reader(source: Source) -> CopyReader:
+    """Return a reader that has read a file, as far as the file may copy settings."""
+    reader = CopyReader(source)
     if not any(_may_copy(node, source.catalogue.captures) for node in source.walk()):
         # Most files name settings as keywords only, and need not be walked as a whole.
-        return []
-    return _Copiers(source).collected()
+        return reader
+    reader.collect()
+    return reader
 
 
 def _may_copy(node: ast.AST, names: Collection[str]) -> bool:
@@ -176,19 +148,29 @@ def _lists_names(node: Literal, names: Collection[str]) -> bool:
     )
 
 
-class _Copiers:
+class CopyReader:
     """Reads one file; parents are those of every node."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.tree = source, source.tree
         self.names = source.catalogue.captures
-        self.parents = {id(child): node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
         self.copiers: dict[tuple[int, str, str], KeyCopier] = {}
         self.copied: set[int] = set()
         """The ids of nodes of statements that copy a key."""
+        self.constants: list[NameList] = []
+        """The lists at the top of the file whose uses in it are known."""
+
+    @cached_property
+    def parents(self) -> dict[int, ast.AST]:
+        """The nodes around all nodes of the file."""
+        return {id(child): node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def collected(self) -> list[KeyCopier]:
         """Return the copiers, each with all its lists and statements."""
+        return list(self.copiers.values())
+
+    def collect(self) -> None:
+        """Read the copiers and lists of the file."""
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.Tuple, ast.List, ast.Set)) and _lists_names(node, self.names):
                 self._add_list(node)
@@ -196,7 +178,6 @@ class _Copiers:
                 suite = getattr(node, name, None)
                 if isinstance(suite, list):
                     self._add_statements(suite)
-        return list(self.copiers.values())
 
     # --- lists of names ---------------------------------------------------------------------------
 
@@ -207,17 +188,23 @@ class _Copiers:
             expression, above = above, self.parents.get(id(above))
         constant = _name_assigned(above)
         uses = self._loads(constant, above) if constant else [expression]
-        copies = [(use, self._unbuilt(self._copy_of(use), use)) for use in uses]
-        if not copies or any(copy is None for _, copy in copies):
+        copies = [(use, self.copy_of_names(use)) for use in uses or ()]
+        if uses is None or any(copy is None for _, copy in copies):
             return
         at_top = constant if isinstance(self.parents.get(id(above)), ast.Module) else ""
+        if at_top:
+            self.constants.append(NameList(node, at_top))
         for use, copy in copies:
             assert copy is not None
             self._copier(self._suite_of(use), use, copy).lists.append(NameList(node, at_top))
 
-    def _loads(self, name: str, assignment: ast.AST | None) -> list[ast.AST]:
-        """Return where a name is read; nothing if the file does anything else with a name like it."""
-        around = self._function_of(assignment)
+    def copy_of_names(self, use: ast.AST) -> _Copy | None:
+        """Return what code does with a list of names, None if that is not known."""
+        return self._unbuilt(self._copy_of(use), use)
+
+    def _loads(self, name: str, assignment: ast.AST | None) -> list[ast.AST] | None:
+        """Return where a name is read; None if the file does anything else with a name like it."""
+        around = self.function_of(assignment)
         scope = self.tree if around is None else around
         loads: list[ast.AST] = []
         for node in ast.walk(self.tree):
@@ -226,16 +213,16 @@ class _Copiers:
                     if isinstance(context, ast.Load):
                         loads.append(node)
                     elif self.parents.get(id(node)) is not assignment:
-                        return []
+                        return None
                 case ast.arg(arg=other) | ast.alias(asname=other) if other == name:
-                    return []
+                    return None
                 case ast.Global(names=others) | ast.Nonlocal(names=others) if name in others:
-                    return []
-                case ast.Constant(value=str() as text) if text == name:
-                    # It may be exported, or read by its name.
-                    return []
+                    return None
+                case ast.Constant(value=str() as text) if text == name and not self.is_exported(node):
+                    # It may be read by its name.
+                    return None
         inside = {id(node) for node in ast.walk(scope)}
-        return loads if all(id(load) in inside for load in loads) else []
+        return loads if all(id(load) in inside for load in loads) else None
 
     def _copy_of(self, use: ast.AST) -> _Copy | None:
         """Return what a loop, comprehension or test does with a list of names, None if that is not known."""
@@ -286,6 +273,8 @@ class _Copiers:
                     if constant := self._constant_in(test):
                         copy = _copy_if(test, stored, repr(constant.value))
                         self._add_statement(copy, constant, (statement,), suite)
+                    else:
+                        self._add_test(statement, suite)
                 case ast.Assign(value=ast.Subscript(value=mapping, slice=ast.Constant() as key)) if (
                     key.value in self.names and _is_simple(mapping)
                 ):
@@ -311,8 +300,27 @@ class _Copiers:
                     copy = _copy_to(stored, base)
                     self._add_statement(copy, key, (statement,), suite, default=default)
             case ast.Attribute(value=base, attr=name) as key if stored and name == stored.name in self.names:
-                if is_loaded(base, self._function_of(statement), self.tree):
+                if self._has_keys(base, statement):
                     self._add_statement(_copy_to(stored, base), key, (statement,), suite)
+
+    def _has_keys(self, node: ast.expr, statement: ast.stmt) -> bool:
+        """Return whether the attributes of an expression are keys: of a configuration, or of an object of a class."""
+        return is_loaded(node, self.function_of(statement), self.tree) or bool(self._object_of(node, statement)[0])
+
+    def _object_of(self, node: ast.expr, place: ast.AST) -> tuple[str, ast.expr | None]:
+        """Return the class of an object and the mapping that fills it, as far as the code shows them."""
+        function = self.function_of(place)
+        return ("", None) if is_loaded(node, function, self.tree) else class_of(node, function, self.tree)
+
+    def _add_test(self, statement: ast.If, suite: list[ast.stmt]) -> None:
+        """Add a statement that copies an attribute if it is not None."""
+        match statement.test:
+            case ast.Compare(
+                left=ast.Attribute(value=base, attr=name) as key,
+                ops=[ast.IsNot()],
+                comparators=[ast.Constant(value=None)],
+            ) if name in self.names and self._has_keys(base, statement):
+                self._add_statement(_stored(statement.body[0], base, repr(name)), key, (statement,), suite)
 
     def _copy_of_local(self, following: ast.stmt, local: str, key: str, mapping: ast.expr | None) -> _Copy | None:
         match following:
@@ -322,7 +330,7 @@ class _Copiers:
 
     def _used_once(self, local: str, first: ast.stmt, second: ast.stmt) -> bool:
         """Return whether a function uses a variable in two statements only."""
-        scope = self._function_of(first) or self.tree
+        scope = self.function_of(first) or self.tree
         inside = {id(node) for one in (first, second) for node in ast.walk(one)}
         return all(id(node) in inside for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == local)
 
@@ -341,23 +349,32 @@ class _Copiers:
     ) -> None:
         if self._unbuilt(copy, nodes[0]) is not None and copy is not None:
             last = nodes[-1]
-            is_guarded = isinstance(last, ast.If) or default is not None
             name = key.attr if isinstance(key, ast.Attribute) else str(key.value)
             stored = _target_of(last.body[0] if isinstance(last, ast.If) else last)
             is_attribute = stored is not None and isinstance(stored.value, ast.Attribute)
+            copier = self._copier(suite, nodes[0], copy, is_attribute)
+            is_guarded = isinstance(last, ast.If) or default is not None or bool(copier.of_class)
             statement = CopyStatement(name, nodes, suite, key, copy.is_item, is_guarded, default, is_attribute)
-            self._copier(suite, nodes[0], copy).statements.append(statement)
+            copier.statements.append(statement)
             self.copied.update(id(part) for node in nodes for part in ast.walk(node))
 
     # --- what they have in common -----------------------------------------------------------------
 
-    def _copier(self, suite: Sequence[ast.stmt], node: ast.AST, copy: _Copy) -> KeyCopier:
+    def _copier(self, suite: Sequence[ast.stmt], node: ast.AST, copy: _Copy, is_attribute: bool = False) -> KeyCopier:
         key = (id(suite), ast.unparse(copy.mapping), copy.target)
         if key not in self.copiers:
-            function = self._function_of(node)
-            keys = self._keys_of(copy.mapping, function)
-            self.copiers[key] = KeyCopier(keys, self.source.of(copy.mapping), copy.target)
+            function = self.function_of(node)
+            of_class, filling = self._object_of(copy.mapping, node) if is_attribute else ("", None)
+            mapping = copy.mapping if filling is None else filling
+            keys = keys_of(mapping, function, self.tree)
+            self.copiers[key] = KeyCopier(keys, self.source.of(copy.mapping), copy.target, of_class=of_class)
         return self.copiers[key]
+
+    def is_exported(self, node: ast.AST) -> bool:
+        """Return whether a string is in the list of the names that a module exports."""
+        above = self.parents.get(id(node))
+        assignment = self.parents.get(id(above)) if isinstance(above, (ast.List, ast.Tuple)) else None
+        return _name_assigned(assignment) == "__all__"
 
     def _suite_of(self, node: ast.AST) -> Sequence[ast.stmt]:
         """Return the statements among which the statement of a node is."""
@@ -371,36 +388,18 @@ class _Copiers:
         """Return a copy, None if its target is a configuration that was validated already, and is not again."""
         if copy is None or copy.target.endswith(".config"):
             return None
-        for assignment in ast.walk(self._function_of(node) or self.tree):
+        for assignment in ast.walk(self.function_of(node) or self.tree):
             match assignment:
                 case ast.Assign(targets=[target], value=ast.Call(func=made)) if ast.unparse(target) == copy.target:
                     if dotted(made).endswith(("Config", "get_model_config")):
                         return None
         return copy
 
-    def _function_of(self, node: ast.AST | None) -> ast.AST | None:
+    def function_of(self, node: ast.AST | None) -> ast.AST | None:
+        """Return the function around a node, None at the top of the file."""
         while node is not None and not isinstance(node, _FUNCTIONS):
             node = self.parents.get(id(node))
         return node
-
-    def _keys_of(self, mapping: ast.expr, function: ast.AST | None) -> tuple[str, ...]:
-        """Return the last keys that lead to a mapping, through variables that are assigned once."""
-        keys: list[str] = []
-        node: ast.expr | None = mapping
-        while node is not None:
-            key, inner = _last_key(node)
-            if inner is None and isinstance(node, ast.Attribute) and is_loaded(node.value, function, self.tree):
-                key, inner = node.attr, node.value
-            if inner is not None:
-                keys.insert(0, key)
-                node = inner
-            elif isinstance(node, ast.Name):
-                node = assigned_once(node.id, function or self.tree)
-            else:
-                break
-        if not keys and isinstance(mapping, ast.Attribute):
-            return (mapping.attr,)
-        return tuple(keys)
 
 
 # --- parts of the copying code --------------------------------------------------------------------
@@ -594,13 +593,3 @@ def _items_of(node: ast.expr) -> ast.expr | None:
         case ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[], keywords=[]) if _is_simple(mapping):
             return mapping
     return None
-
-
-def _last_key(node: ast.expr) -> tuple[str, ast.expr | None]:
-    """Return the key of an item, and the mapping that it is an item of; None if the expression is no item."""
-    match node:
-        case ast.Subscript(value=base, slice=ast.Constant(value=str() as key)):
-            return key, base
-        case ast.Call(func=ast.Attribute(value=base, attr="get"), args=[ast.Constant(value=str() as key), *_]):
-            return key, base
-    return "", None

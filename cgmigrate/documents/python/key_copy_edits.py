@@ -6,12 +6,12 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, KeyType, NameList
+from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, NameList
+from cgmigrate.documents.python.key_types import KeyType, default_of
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.megatron.catalogue import Catalogue
-from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.text.edits import Edit
 
 
@@ -43,37 +43,30 @@ def edits_of(copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier],
     return edits
 
 
-def _type_of(name: str, old: Sequence[ast.AnnAssign], source: Source) -> str:
-    """Return the type of a new key of a TypedDict; a scope that may be a string may be one afterwards, too."""
-    if name != MODULES:
-        return "str"
-    scopes = [source.of(field.annotation) for field in old if source.of(field.target) == SCOPE]
-    is_list = all("[list[str]" in text or "[List[str]" in text for text in scopes)
-    return "list[str]" if is_list else "list[str] | str"
-
-
 def type_edits(types: Sequence[KeyType], names: Collection[str], source: Source) -> Iterator[Edit]:
     """Yield the edits with which TypedDicts have further keys as well. Raises CannotEditError."""
     for key_type in types:
         new = [name for name in names if name not in key_type.names]
         old = [field for field in key_type.fields if source.of(field.target) in source.catalogue.deprecated]
         if old and new:
-            yield from _field_edits(old, new, source)
+            yield from _field_edits(key_type, new, source)
 
 
-def _field_edits(old: Sequence[ast.AnnAssign], names: Sequence[str], source: Source) -> Iterator[Edit]:
+def _field_edits(key_type: KeyType, names: Sequence[str], source: Source) -> Iterator[Edit]:
     text = source.text
+    old = [field for field in key_type.fields if source.of(field.target) in source.catalogue.deprecated]
     spans = [source.span(field) for field in old]
     starts, ends = [line_start(text, span.start) for span in spans], [line_end(text, span.end) for span in spans]
     for start, span in zip(starts, spans, strict=True):
         if text[start : span.start].strip() or rest_of_line(text, span.end):
             raise CannotEditError(-1, "a key shares its line with something else")
     indent, newline = text[starts[0] : spans[0].start], newline_near(text, starts[0])
-    annotation = old[0].annotation
-    assert isinstance(annotation, ast.Subscript)
-    optional = source.of(annotation.value)
-    fields = "".join(f"{indent}{name}: {optional}[{_type_of(name, old, source)}]{newline}" for name in names)
+    fields = "".join(f"{indent}{name}: {key_type.field_of(name, source)}{newline}" for name in names)
     yield Edit(ends[-1], ends[-1], ("" if text[: ends[-1]].endswith("\n") else newline) + fields)
+    for field in old if key_type.is_filled else ():
+        default = default_of(field.value)
+        if default is not None and (changed := _span_of_changed(source.of(field.target), default, source)):
+            yield Edit(*changed, "None")
 
 
 def _list_edits(of_list: NameList, names: Sequence[str], source: Source) -> Iterator[Edit]:
@@ -111,20 +104,19 @@ def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Source) ->
     ends = [line_end(text, source.span(one.nodes[-1]).end) for one in old]
     for statement, start, end in zip(old, starts, ends, strict=True):
         added = copies if statement is old[-1] else ""
-        if names and (default := _changed_default(statement, source)) is not None:
-            yield Edit(*default, "None")
+        if names and statement.default is not None:
+            changed = _span_of_changed(statement.name, statement.default, source)
+            yield from [Edit(*changed, "None")] if changed else []
         if not statement.is_guarded:
             yield Edit(start, end, _copy(statement.name, copier, statement, source, layout) + added)
         elif added:
             yield Edit(end, end, ("" if text[:end].endswith("\n") else layout[1]) + added)
 
 
-def _changed_default(statement: CopyStatement, source: Source) -> tuple[int, int] | None:
-    """Return the span of a default that must not be set beside a new name, None if there is none."""
-    default = statement.default
-    if default is None or not hasattr(default, "lineno") or source.catalogue[statement.name].is_flag:
-        return None
-    if new_default(statement.name, ast.literal_eval(default), source.catalogue) == ast.literal_eval(default):
+def _span_of_changed(name: str, default: ast.expr, source: Source) -> tuple[int, int] | None:
+    """Return the span of a default that must not be set beside a new name, None if it may stay."""
+    value = ast.literal_eval(default)
+    if not hasattr(default, "lineno") or new_default(name, value, source.catalogue) == value:
         return None
     span = source.span(default)
     return span.start, span.end
@@ -146,6 +138,11 @@ def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: Source, lay
     value = f"{copier.mapping}.{name}" if like.is_attribute else f"{copier.mapping}[{key}]"
     target = f"{copier.target}[{key}]" if like.is_item else f"{copier.target}.{name}"
     step = _step(like, source, indent)
+    if copier.of_class:
+        test = (
+            f"{indent}if {value} is not None:{newline}{indent}{step}" if isinstance(like.nodes[-1], ast.If) else indent
+        )
+        return f"{test}{target} = {value}{newline}"
     return f"{indent}if {key} in {copier.mapping}:{newline}{indent}{step}{target} = {value}{newline}"
 
 
