@@ -13,14 +13,19 @@ from typing import Any
 
 import yaml
 from hypothesis import strategies as st
+from omegaconf import ListConfig
 
+from cgmigrate.megatron.settings import DEPRECATED
 from tests.support.generated_chains import FEW, nested, own_settings, text_of
 
 PLACE = ("policy", "megatron_cfg")
 CORE = "megatron.core.transformer.transformer_config"
 NAMES = ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl", "cuda_graph_scope", "cuda_graph_modules")
 
-Form = Callable[[tuple[str, ...]], str]
+Form = Callable[[tuple[str, ...]], str | Mapping[str, str]]
+"""Returns the text of ``setup.py``, or those of several modules."""
+INERT = {"enable_cuda_graph": False, "external_cuda_graph": False, "cuda_graph_impl": "none"}
+"""Settings that are off by a value other than None."""
 
 
 def allowlist(names: tuple[str, ...]) -> str:
@@ -109,6 +114,93 @@ def keywords(names: tuple[str, ...]) -> str:
     )
 
 
+def defaults(names: tuple[str, ...], scope: object = None) -> str:
+    values = {**INERT, "cuda_graph_scope": scope}
+    lines = "".join(f'    model_cfg.{name} = cfg.get("{name}", {values.get(name)!r})\n' for name in names)
+    return f'def apply(config, model_cfg):\n    cfg = config["megatron_cfg"]\n{lines}    return model_cfg\n'
+
+
+def scope_by_default(names: tuple[str, ...]) -> str:
+    return defaults(names, "full")
+
+
+def graphs_by_default(names: tuple[str, ...]) -> str:
+    return defaults(names).replace("False", "True")
+
+
+def attributes(names: tuple[str, ...]) -> str:
+    lines = "".join(
+        f'    if "{name}" in cfg.megatron_cfg:\n        model_cfg.{name} = cfg.megatron_cfg.{name}\n' for name in names
+    )
+    head = "from omegaconf import OmegaConf\n\n\ndef apply(config, model_cfg):\n    cfg = OmegaConf.create(config)\n"
+    return f"{head}{lines}    return model_cfg\n"
+
+
+def required_attributes(names: tuple[str, ...]) -> str:
+    lines = "".join(f"    model_cfg.{name} = cfg.{name}\n" for name in names[:1])
+    return (
+        "from omegaconf import DictConfig, OmegaConf\n\n\ndef copy(cfg: DictConfig, model_cfg):\n"
+        f"{lines}    return model_cfg\n\n\ndef apply(config, model_cfg):\n"
+        "    return copy(OmegaConf.create(config).megatron_cfg, model_cfg)\n"
+    )
+
+
+def imported_list(names: tuple[str, ...]) -> Mapping[str, str]:
+    code = (
+        "from graphs.keys import KEYS\n\n\ndef apply(config, model_cfg):\n    for key in KEYS:\n"
+        "        if key in config['megatron_cfg']:\n"
+        "            setattr(model_cfg, key, config['megatron_cfg'][key])\n    return model_cfg\n"
+    )
+    return {"setup.py": code, "keys.py": f"KEYS = {[*names, 'num_layers']!r}\n"}
+
+
+def admitted(names: tuple[str, ...]) -> Mapping[str, str]:
+    code = (
+        "import graphs.keys as keys\n\n\ndef apply(config, model_cfg):\n    cfg = config['megatron_cfg']\n"
+        "    unknown = set(cfg) - keys.KEYS\n    if unknown:\n        raise KeyError(unknown)\n"
+        "    vars(model_cfg).update(cfg)\n    return model_cfg\n"
+    )
+    listed = (*names, "num_layers", "num_attention_heads", "hidden_size")
+    return {"setup.py": code, "keys.py": f"KEYS = frozenset({listed!r})\n"}
+
+
+def typed_fields(names: tuple[str, ...]) -> Mapping[str, str]:
+    types = {name: f"bool = {INERT[name]}" for name in INERT if name.startswith("e")} | {
+        "cuda_graph_impl": 'str = "none"',
+        "cuda_graph_scope": "str | list[str] | None = None",
+    }
+    lines = "".join(f"    {name}: {types.get(name, 'str | None = None')}\n" for name in names)
+    options = (
+        "from dataclasses import dataclass\n\n\n@dataclass\nclass Options:\n    num_layers: int = 2\n"
+        f"    num_attention_heads: int = 4\n{lines}"
+    )
+    copies = "".join(f"    model_cfg.{name} = options.{name}\n" for name in names)
+    code = (
+        "from graphs.options import Options\n\n\ndef copy(options: Options, model_cfg):\n"
+        f"{copies}    return model_cfg\n\n\ndef apply(config, model_cfg):\n"
+        '    return copy(Options(**config["megatron_cfg"]), model_cfg)\n'
+    )
+    return {"setup.py": code, "options.py": options}
+
+
+def all_fields(names: tuple[str, ...]) -> Mapping[str, str]:
+    files = dict(typed_fields(names))
+    files["setup.py"] = (
+        "import dataclasses\n\nfrom graphs import options\n\n\ndef apply(config, model_cfg):\n"
+        "    filled = options.Options(**config['megatron_cfg'])\n"
+        "    vars(model_cfg).update(dataclasses.asdict(filled))\n    return model_cfg\n"
+    )
+    return files
+
+
+def text(names: tuple[str, ...]) -> str:
+    return (
+        "import yaml\n\n\ndef apply(config, model_cfg):\n    on = str(False).lower()\n"
+        f'    base = yaml.safe_load(f"  {names[0]}: {{on}}")\n'
+        "    vars(model_cfg).update(base | config['megatron_cfg'])\n    return model_cfg\n"
+    )
+
+
 FORMS: tuple[Form, ...] = (
     allowlist,
     constant_allowlist,
@@ -120,6 +212,16 @@ FORMS: tuple[Form, ...] = (
     strict_fields,
     comprehension,
     keywords,
+    defaults,
+    scope_by_default,
+    graphs_by_default,
+    attributes,
+    required_attributes,
+    imported_list,
+    admitted,
+    typed_fields,
+    all_fields,
+    text,
 )
 
 
@@ -144,9 +246,14 @@ def packages(draw: st.DrawFn) -> Package:
     """Code that reads some settings in one of the usual forms, and one to three YAML files."""
     form = draw(st.sampled_from(FORMS))
     names = draw(st.sampled_from([NAMES, NAMES[:4], NAMES[:2], NAMES[1:2], NAMES[2:4], NAMES[3:4], NAMES[2:]]))
-    files = {"graphs/setup.py": form(names)}
+    code = form(names)
+    modules = {"setup.py": code} if isinstance(code, str) else code
+    files = {f"graphs/{name}": text for name, text in modules.items()}
     for number in range(draw(st.integers(1, 3))):
         own = {name: value for name, value in draw(own_settings).items() if name in names or draw(st.booleans())}
+        if not DEPRECATED.issuperset(names):
+            # Code with new names is migrated: what it does with an old one that it does not read shows nothing.
+            own = {name: value for name, value in own.items() if name in names or name not in DEPRECATED}
         files[f"configs/{'abc'[number]}.yaml"] = text_of(nested(PLACE, {**FEW, **own}))
     return Package(files)
 
@@ -162,11 +269,12 @@ class Recorder:
 
 
 @contextmanager
-def recording() -> Iterator[None]:
-    """Make ``TransformerConfig`` of megatron-core a recorder while code runs."""
+def recording(top: Path) -> Iterator[None]:
+    """Make ``TransformerConfig`` of megatron-core a recorder while code below a folder runs."""
     parts = CORE.split(".")
     names = [".".join(parts[: number + 1]) for number in range(len(parts))]
     saved = {name: sys.modules.get(name) for name in names}
+    sys.path.insert(0, str(top))
     for name in names:
         sys.modules[name] = types.ModuleType(name)
         sys.modules[name].__path__ = []  # type: ignore[attr-defined]
@@ -174,6 +282,9 @@ def recording() -> Iterator[None]:
     try:
         yield
     finally:
+        sys.path.remove(str(top))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "graphs"]:
+            sys.modules.pop(name)
         for name, module in saved.items():
             sys.modules.pop(name)
             if module is not None:
@@ -183,12 +294,13 @@ def recording() -> Iterator[None]:
 def executed(code: Path, configs: Path) -> dict[str, dict[str, Any] | str]:
     """Return by YAML file what the code sets, or the error that it raises."""
     results: dict[str, dict[str, Any] | str] = {}
-    with recording():
+    with recording(code.parent.parent):
         for path in sorted(configs.glob("*.yaml")):
             config = yaml.safe_load(path.read_text(encoding="utf-8"))["policy"]
             try:
                 apply = runpy.run_path(str(code))["apply"]
-                results[path.name] = dict(vars(apply(config, Recorder())))
+                of_model = vars(apply(config, Recorder()))
+                results[path.name] = {k: list(v) if isinstance(v, ListConfig) else v for k, v in of_model.items()}
             except Exception as error:
                 results[path.name] = f"{type(error).__name__}: {error}"
     return results

@@ -165,13 +165,20 @@ class CopyReader:
         """The nodes around all nodes of the file."""
         return {id(child): node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
+    def parent(self, node: ast.AST | None) -> ast.AST | None:
+        """Return the node around a node."""
+        if node is None:
+            return None
+        # Most nodes are on lines with a setting, and the others need a walk over the whole file.
+        return self.source.parent(node) or self.parents.get(id(node))
+
     def collected(self) -> list[KeyCopier]:
         """Return the copiers, each with all its lists and statements."""
         return list(self.copiers.values())
 
     def collect(self) -> None:
         """Read the copiers and lists of the file."""
-        for node in ast.walk(self.tree):
+        for node in self.source.walk():
             if isinstance(node, (ast.Tuple, ast.List, ast.Set)) and _lists_names(node, self.names):
                 self._add_list(node)
             for name in ("body", "orelse", "finalbody"):
@@ -183,15 +190,15 @@ class CopyReader:
 
     def _add_list(self, node: Literal) -> None:
         expression: ast.AST = node
-        above = self.parents.get(id(node))
+        above = self.parent(node)
         while isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in _WRAPPERS:
-            expression, above = above, self.parents.get(id(above))
+            expression, above = above, self.parent(above)
         constant = _name_assigned(above)
         uses = self._loads(constant, above) if constant else [expression]
         copies = [(use, self.copy_of_names(use)) for use in uses or ()]
         if uses is None or any(copy is None for _, copy in copies):
             return
-        at_top = constant if isinstance(self.parents.get(id(above)), ast.Module) else ""
+        at_top = constant if isinstance(self.parent(above), ast.Module) else ""
         if at_top:
             self.constants.append(NameList(node, at_top))
         for use, copy in copies:
@@ -212,7 +219,7 @@ class CopyReader:
                 case ast.Name(id=other, ctx=context) if other == name:
                     if isinstance(context, ast.Load):
                         loads.append(node)
-                    elif self.parents.get(id(node)) is not assignment:
+                    elif self.parent(node) is not assignment:
                         return None
                 case ast.arg(arg=other) | ast.alias(asname=other) if other == name:
                     return None
@@ -226,7 +233,7 @@ class CopyReader:
 
     def _copy_of(self, use: ast.AST) -> _Copy | None:
         """Return what a loop, comprehension or test does with a list of names, None if that is not known."""
-        above = self.parents.get(id(use))
+        above = self.parent(use)
         match above:
             case ast.For(target=ast.Name(id=key), iter=iterated, body=body, orelse=[]) if iterated is use:
                 return _copy_in_loop(body, key)
@@ -237,7 +244,7 @@ class CopyReader:
         return None
 
     def _copy_in_comprehension(self, loop: ast.comprehension, key: str, tests: Sequence[ast.expr]) -> _Copy | None:
-        match self.parents.get(id(loop)):
+        match self.parent(loop):
             case ast.DictComp(key=ast.Name(id=made), value=value, generators=[_]) if made == key and len(tests) == 1:
                 mapping = _guarded(tests[0], key)
                 if mapping is not None and _is_item(value, mapping, key):
@@ -246,16 +253,16 @@ class CopyReader:
 
     def _copy_of_items(self, test: ast.Compare, key: str) -> _Copy | None:
         """Return the copy of the items of a mapping whose key is in a list, None if it does anything else."""
-        above = self.parents.get(id(test))
+        above = self.parent(test)
         match above:
             case ast.comprehension(target=target, iter=iterated, ifs=[only]) if only is test:
                 names, mapping = _pair(target), _items_of(iterated)
-                match self.parents.get(id(above)):
+                match self.parent(above):
                     case ast.DictComp(key=ast.Name(id=made), value=ast.Name(id=value), generators=[_]):
                         if mapping is not None and names == (key, value) and made == key:
                             return _Copy(mapping, "a dict", True)
             case ast.If(test=only, body=[stored], orelse=[]) if only is test:
-                match self.parents.get(id(above)):
+                match self.parent(above):
                     case ast.For(target=target, iter=iterated, body=[_], orelse=[]):
                         names, mapping = _pair(target), _items_of(iterated)
                         if mapping is not None and names and names[0] == key:
@@ -266,7 +273,7 @@ class CopyReader:
 
     def _add_statements(self, suite: list[ast.stmt]) -> None:
         for at, statement in enumerate(suite):
-            if id(statement) in self.copied:
+            if id(statement) in self.copied or not self.source.names_setting(statement):
                 continue
             match statement:
                 case ast.If(test=test, body=[stored], orelse=[]):
@@ -372,17 +379,19 @@ class CopyReader:
 
     def is_exported(self, node: ast.AST) -> bool:
         """Return whether a string is in the list of the names that a module exports."""
-        above = self.parents.get(id(node))
-        assignment = self.parents.get(id(above)) if isinstance(above, (ast.List, ast.Tuple)) else None
+        above = self.parent(node)
+        assignment = self.parent(above) if isinstance(above, (ast.List, ast.Tuple)) else None
         return _name_assigned(assignment) == "__all__"
 
     def _suite_of(self, node: ast.AST) -> Sequence[ast.stmt]:
         """Return the statements among which the statement of a node is."""
-        while not isinstance(node, ast.stmt):
-            node = self.parents[id(node)]
-        above = self.parents[id(node)]
+        statement: ast.AST | None = node
+        while statement is not None and not isinstance(statement, ast.stmt):
+            statement = self.parent(statement)
+        assert statement is not None
+        above = self.parent(statement)
         suites = (getattr(above, name, None) for name in ("body", "orelse", "finalbody"))
-        return next((suite for suite in suites if isinstance(suite, list) and node in suite), [node])
+        return next((suite for suite in suites if isinstance(suite, list) and statement in suite), [statement])
 
     def _unbuilt(self, copy: _Copy | None, node: ast.AST) -> _Copy | None:
         """Return a copy, None if its target is a configuration that was validated already, and is not again."""
@@ -398,7 +407,7 @@ class CopyReader:
     def function_of(self, node: ast.AST | None) -> ast.AST | None:
         """Return the function around a node, None at the top of the file."""
         while node is not None and not isinstance(node, _FUNCTIONS):
-            node = self.parents.get(id(node))
+            node = self.parent(node)
         return node
 
 

@@ -60,7 +60,7 @@ class _UseReader:
 
     def __init__(self, source: Source, is_class: bool) -> None:
         self.copies = CopyReader(source)
-        self.tree, self.parents, self.is_class = source.tree, self.copies.parents, is_class
+        self.tree, self.is_class = source.tree, is_class
         self.names = source.catalogue.name_set
 
     def uses(self, words: Collection[str], *, is_own: bool) -> list[KeyUse] | None:
@@ -94,7 +94,7 @@ class _UseReader:
 
     def _of_list(self, load: ast.expr) -> KeyUse | None:
         function = self.copies.function_of(load)
-        above = self.parents.get(id(load))
+        above = self.copies.parent(load)
         match above:
             case ast.BinOp(left=left, op=ast.Sub(), right=right) if right is load:
                 return KeyUse(self._keys_in_set(left, function), ast.unparse(left), "a test")
@@ -116,12 +116,12 @@ class _UseReader:
 
     def _of_class(self, load: ast.expr) -> KeyUse | bool | None:
         """Return how an object is filled, or whether the use is neutral; None if it is not known."""
-        above = self.parents.get(id(load))
+        above = self.copies.parent(load)
         match above:
             case ast.Attribute(attr=attribute):
                 if attribute in _NEUTRAL_ATTRIBUTES:
                     return True
-                return self._filled(self.parents.get(id(above)), load)
+                return self._filled(self.copies.parent(above), load)
             case ast.Call(func=func, args=args):
                 if func is load:
                     is_plain = not args and all(keyword.arg for keyword in above.keywords)
@@ -138,9 +138,9 @@ class _UseReader:
         return KeyUse(keys, ast.unparse(made[1]), made[0])
 
     def _is_annotation(self, node: ast.AST) -> bool:
-        above = self.parents.get(id(node))
+        above = self.copies.parent(node)
         while isinstance(above, (ast.Subscript, ast.Tuple, ast.BinOp)):
-            node, above = above, self.parents.get(id(above))
+            node, above = above, self.copies.parent(above)
         match above:
             case ast.arg(annotation=annotation) | ast.AnnAssign(annotation=annotation):
                 return annotation is node
