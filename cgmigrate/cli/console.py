@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, CommandError
+from cgmigrate.lint.severity import Severity
 from cgmigrate.project.options import format_of
 from cgmigrate.text.escaping import in_line
 
@@ -201,9 +202,12 @@ class Output:
         """Return the exit status for the diagnostics that remain."""
         if not diagnostics:
             return CLEAN
-        failing = any(_fails(diagnostic, self.reporting.fail_on) for diagnostic in diagnostics)
-        if not failing:
+        least = Severity(self.reporting.fail_on)
+        failing = any(_fails(diagnostic, least) for diagnostic in diagnostics)
+        if not failing and least is Severity.ERROR:
             self.message("None of them is an error, so the exit status is 0 (--fail-on error).")
+        elif not failing:
+            self.message("All of them are notes, so the exit status is 0.")
         return DIAGNOSTICS if failing and not self.reporting.exit_zero else CLEAN
 
     @contextmanager
@@ -243,12 +247,12 @@ def print_input_error(input_error: InputError) -> None:
     click.echo(in_line(f"{kind}: {input_error.path}: {input_error.reason}"), err=True)
 
 
-def _fails(diagnostic: Diagnostic, fail_on: str) -> bool:
+def _fails(diagnostic: Diagnostic, least: Severity) -> bool:
     """Whether a diagnostic is severe enough to fail the run."""
     from cgmigrate.lint.kinds import UNREADABLE
 
     # A file that cannot be read may contain an error.
-    return fail_on == "warning" or diagnostic.severity == "error" or diagnostic.reports in UNREADABLE
+    return diagnostic.severity.reaches(least) or diagnostic.reports in UNREADABLE
 
 
 def style_of(stream: TextIO, coloured: bool) -> Style:

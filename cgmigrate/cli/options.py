@@ -269,7 +269,7 @@ def _reporting_options() -> list[Callable[..., Any]]:
         option(
             GATE,
             "--fail-on",
-            type=click.Choice(["warning", "error"]),
+            type=click.Choice(["note", "warning", "error"]),
             default="warning",
             show_default=True,
             help="Exit with 1 only for diagnostics of at least this severity.",

@@ -10,6 +10,7 @@ from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
 from cgmigrate.lint.conditions import State, Surroundings
 from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
@@ -96,7 +97,7 @@ class Diagnostic:
     """
 
     rule: str
-    severity: str
+    severity: Severity
     span: Span
     message: str
     fix: Fix | None = None

@@ -15,6 +15,7 @@ from typing import Any
 
 from cgmigrate.lint.conditions import Condition, State, condition_of, release_of
 from cgmigrate.lint.fixes import Fix
+from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
 from cgmigrate.megatron.settings import Settings
@@ -78,7 +79,7 @@ class Rule:
     name: str
     kind: RuleKind
     summary: str
-    severity: str
+    severity: Severity
     fields: tuple[str, ...]
     cases: tuple[Case, ...]
     explanation: str
@@ -202,7 +203,7 @@ def _rule(data: Mapping[str, Any], path: Path) -> Rule:
         name=data["name"],
         kind=RuleKind(data.get("kind", RuleKind.COMPANION)),
         summary=data["summary"],
-        severity=data.get("severity", "warning"),
+        severity=Severity(data.get("severity", Severity.WARNING)),
         fields=tuple(data["fields"]),
         cases=tuple(_case(case, data) for case in cases),
         explanation=data["explanation"],

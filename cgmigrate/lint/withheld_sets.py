@@ -31,7 +31,7 @@ def one_for_each_set(files: Sequence[FileResult], others: Sequence[OtherFile] = 
     for place in _places(files, others):
         places.setdefault(place.withheld_set, []).append(place)
     chosen: dict[str, tuple[int, Diagnostic]] = {}
-    for number, one in sorted(shown, key=lambda item: (item[1].severity != "error", item[0], item[1].span.start)):
+    for number, one in sorted(shown, key=lambda item: (item[1].severity.rank, item[0], item[1].span.start)):
         chosen.setdefault(one.withheld_set, (number, one))
     return [_with_chosen(number, checked, chosen, places) for number, checked in enumerate(files)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.severity import Severity
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def withheld(places: Iterable[tuple[PlaceOfFix, Limits]]) -> Withheld | None:
 def _is_suppressed(place: PlaceOfFix, limits: Limits) -> bool:
     if limits.comments is None or not limits.enabled(place.rule):
         return False
-    return bool(limits.comments.of(Diagnostic(place.rule, "", place.span, "")))
+    return bool(limits.comments.of(Diagnostic(place.rule, Severity.NOTE, place.span, "")))
 
 
 def _enable(disabled: Sequence[PlaceOfFix]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from cgmigrate.lint.severity import Severity
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
@@ -149,9 +150,9 @@ class Report:
         """The number of files with diagnostics."""
         return len({reported.path for reported in self.diagnostics})
 
-    def count(self, severity: str) -> int:
+    def count(self, severity: Severity) -> int:
         """Return the number of diagnostics of a severity."""
-        return sum(reported.diagnostic.severity == severity for reported in self.diagnostics)
+        return sum(reported.diagnostic.severity is severity for reported in self.diagnostics)
 
     def summary(self, by_place: bool = False) -> str:
         """Return the run in a sentence; ``by_place`` counts several codes for one fix of one setting once."""
@@ -162,7 +163,7 @@ class Report:
         if not diagnostics:
             return f"Checked {seen}: nothing found."
         severities = Counter(reported.diagnostic.severity for reported in diagnostics)
-        kinds = ", ".join(counted(severities[name], name) for name in ("error", "warning") if severities[name])
+        kinds = ", ".join(counted(severities[one], str(one)) for one in Severity if severities[one])
         number = counted(len(diagnostics), "diagnostic")
         return f"Found {number} ({kinds}) in {self.files_with_diagnostics} of {seen}."
 

@@ -6,6 +6,7 @@ ten annotations of each level in a step, so the first line says how many there a
 
 from __future__ import annotations
 
+from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.concise import MARK, headline
 from cgmigrate.report.overview import fixes, together_with
@@ -14,6 +15,7 @@ from cgmigrate.text.escaping import in_line, in_text
 
 SHOWN = 10
 """The number of annotations of one level that GitHub shows for a step."""
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
 def render(report: Report) -> str:
@@ -21,7 +23,7 @@ def render(report: Report) -> str:
     if not report.diagnostics:
         return ""
     summary = f"{report.summary()} Fixes: {fixes(report.diagnostics, MARK)}."
-    if max(report.count("error"), report.count("warning")) > SHOWN:
+    if max(map(report.count, Severity)) > SHOWN:
         summary += f" GitHub shows {SHOWN} errors and {SHOWN} warnings of a step; the log has them all."
     first = f"::notice title=cgmigrate::{_data(summary)}\n"
     return first + "".join(map(_command, report.diagnostics))
@@ -42,7 +44,7 @@ def _command(reported: Reported) -> str:
     if diagnostic.fix and reported.other_files:
         lines.append(f"note: {together_with(reported.other_files, diagnostic.fix.id)}")
     lines += [f"{label}: {text}" for label, text in with_places(reported)]
-    level = "error" if diagnostic.severity == "error" else "warning"
+    level = _LEVELS[diagnostic.severity]
     arguments = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{level} {arguments}::{_data(chr(10).join(lines))}\n"
 

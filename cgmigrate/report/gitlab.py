@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_json
 
-_SEVERITY = {"error": "major", "warning": "minor"}
+_SEVERITY = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
 
 
 def render(report: Report) -> str:

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from cgmigrate import __version__
+from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Place, Related, Report, Reported, readable
 from cgmigrate.text.escaping import in_json
 
@@ -30,8 +31,9 @@ def render(report: Report) -> str:
             "files": report.files,
             "files_with_findings": report.files_with_diagnostics,
             "findings": len(report.diagnostics),
-            "errors": report.count("error"),
-            "warnings": report.count("warning"),
+            "errors": report.count(Severity.ERROR),
+            "warnings": report.count(Severity.WARNING),
+            "notes": report.count(Severity.NOTE),
             "fixable": sum(reported.applied for reported in report.diagnostics),
         },
         "findings": [as_data(reported, report) for reported in report.diagnostics],

@@ -1,4 +1,6 @@
-"""JUnit XML for Jenkins and GitLab: a suite for each file with diagnostics, a failed case for each diagnostic.
+"""JUnit XML for Jenkins and GitLab: a suite for each file with diagnostics, a case for each diagnostic.
+
+The case of an error or a warning fails, that of a note passes.
 
 Many pipelines fail on a report without cases, so a clean run has one case that passes. A path that could not be read is
 a case with an error, so that a run that read nothing does not look clean.
@@ -12,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.full import one
 from cgmigrate.text.escaping import in_line, in_text
@@ -44,7 +47,8 @@ def _counts(tag: str, name: str, tests: int, failures: int, errors: int) -> Elem
 
 
 def _suite(path: str, diagnostics: Sequence[Reported]) -> ElementTree.Element:
-    suite = _counts("testsuite", path, len(diagnostics), len(diagnostics), 0)
+    failures = sum(reported.diagnostic.severity is not Severity.NOTE for reported in diagnostics)
+    suite = _counts("testsuite", path, len(diagnostics), failures, 0)
     suite.set("package", "org.cgmigrate")
     for reported in diagnostics:
         # The identity: GitLab keeps only the first of several cases with the same name, and compares two runs by it.
@@ -55,8 +59,12 @@ def _suite(path: str, diagnostics: Sequence[Reported]) -> ElementTree.Element:
         )
         place = f"line {reported.start.line}, column {reported.start.column}"
         message = _legal(f"{place}, {reported.diagnostic.message}")
+        text = _legal(one(reported).rstrip("\n"))
+        if reported.diagnostic.severity is Severity.NOTE:
+            ElementTree.SubElement(case, "system-out").text = text
+            continue
         failure = ElementTree.SubElement(case, "failure", type=reported.diagnostic.severity, message=message)
-        failure.text = _legal(one(reported).rstrip("\n"))
+        failure.text = text
     return suite
 
 

@@ -6,6 +6,7 @@ import os
 import re
 from urllib.parse import quote
 
+from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.overview import fixes
 from cgmigrate.report.related import with_places
@@ -17,7 +18,7 @@ LONGEST = 60_000
 _HEAD = "| | where | rule | what | then |\n|---|---|---|---|---|\n"
 _MARK = "🔧"
 """What marks a diagnostic that `cgmigrate fix` resolves."""
-_SIGN = {"error": "❌", "warning": "⚠️"}
+_SIGN = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.NOTE: "ℹ️"}
 
 
 def render(report: Report) -> str:

@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Place, Related, Replacement, Report, Reported
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_json
+
+_SEVERITY = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NOTE: "INFO"}
 
 
 def render(report: Report) -> str:
@@ -35,7 +38,7 @@ def _diagnostic(reported: Reported, suggested: set[tuple[str, str]]) -> dict[str
     result: dict[str, Any] = {
         "message": "\n".join(lines),
         "location": {"path": reported.named, "range": _range(reported.text, reported.start, reported.end)},
-        "severity": diagnostic.severity.upper(),
+        "severity": _SEVERITY[diagnostic.severity],
         "code": {"value": diagnostic.rule},
     }
     if page := reported.rules[0].page if reported.rules else "":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cgmigrate import __version__
+from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Place, Related, Report, Reported
 from cgmigrate.report.explain import rule_markdown, rule_text
 from cgmigrate.text.escaping import in_json
@@ -50,7 +51,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "help": {"text": rule_text(rule), "markdown": rule_markdown(rule)},
         "defaultConfiguration": {"level": rule.severity},
         "properties": {
-            "problem.severity": rule.severity,
+            "problem.severity": "recommendation" if rule.severity is Severity.NOTE else rule.severity,
             "precision": "high",
             "tags": ["cuda-graphs", "megatron-core"],
         },

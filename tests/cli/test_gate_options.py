@@ -8,7 +8,7 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -580,3 +580,62 @@ def test_a_baseline_for_strict_is_from_outside(
     (project / "link.json").symlink_to(outside)
     assert cgmigrate("check", "--strict", "--baseline", "link.json", ".").exit_code == 2
     assert cgmigrate("check", "--strict", "--add-ignore", ".").exit_code == 2
+
+
+# --- notes ----------------------------------------------------------------------------------------------
+
+ADVICE = """\
+id: TEAM001
+name: local-graphs
+kind: companion
+summary: our kernels are tuned for Transformer Engine's graphs
+severity: note
+fields: [cuda_graph_impl]
+when: {cuda_graph_impl: local}
+message: "`{cuda_graph_impl}` captures with kernels that we have not tuned"
+explanation: A note of our team, which nobody has to act on.
+sources: [our wiki]
+"""
+LOCAL = "transformer_config:\n  cuda_graph_impl: local\n  num_layers: 2\n"
+
+
+@pytest.fixture
+def advised(project: Path) -> Sequence[str]:
+    """A project with a rule of its own whose diagnostics are notes; the options that load it."""
+    write("rules/advice.yaml", ADVICE)
+    write("a.yaml", LOCAL)
+    return ["--rules", "rules", "a.yaml"]
+
+
+@pytest.mark.parametrize(("least", "status"), [("note", 1), ("warning", 0), ("error", 0)])
+def test_notes_fail_a_check_only_on_request(advised, cgmigrate: Run, least: str, status: int) -> None:
+    result = cgmigrate("check", "--fail-on", least, *advised)
+    assert result.stdout.startswith("note[TEAM001] local-graphs: ")
+    assert (result.exit_code, "Found 1 diagnostic (1 note)" in result.stderr) == (status, True)
+    assert ("All of them are notes, so the exit status is 0.\n" in result.stderr) == (least == "warning")
+
+
+def test_a_fix_passes_where_only_notes_are_left(advised, cgmigrate: Run) -> None:
+    write("a.yaml", LOCAL.replace("cuda_graph_impl: local", "enable_cuda_graph: true"))
+    assert cgmigrate("fix", *advised).exit_code == 0
+    assert Path("a.yaml").read_text() == LOCAL
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("concise", "TEAM001 "),
+        ("json", '"severity": "note"'),
+        ("json", '"notes": 1,'),
+        ("sarif", '"level": "note"'),
+        ("sarif", '"problem.severity": "recommendation"'),
+        ("github", "::notice title=cgmigrate (TEAM001)"),
+        ("gitlab", '"severity": "info"'),
+        ("junit", 'tests="1" failures="0"'),
+        ("junit", "<system-out>note[TEAM001]"),
+        ("rdjson", '"severity": "INFO"'),
+        ("markdown", "| ℹ️ |"),
+    ],
+)
+def test_every_format_has_notes(advised, cgmigrate: Run, name: str, level: str) -> None:
+    assert level in cgmigrate("check", "--output-format", name, *advised).stdout

@@ -156,6 +156,7 @@ def test_json_holds_the_run_the_diagnostics_and_the_edits(project: Path, cgmigra
         "findings": 4,
         "errors": 1,
         "warnings": 3,
+        "notes": 0,
         "fixable": 2,
     }
     assert document["troubles"] == [{"path": "nowhere", "reason": "no such file or directory", "error": True}]

@@ -1,0 +1,28 @@
+"""How severe a diagnostic is: what happens if nothing is done about it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Severity(str, Enum):
+    """The severities, the most severe first."""
+
+    ERROR = "error"
+    """The job stops, or computes something else."""
+    WARNING = "warning"
+    """A setting is deprecated, has no effect, or captures nothing."""
+    NOTE = "note"
+    """It is good to know; a run with notes only passes."""
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def rank(self) -> int:
+        """The position among the severities, 0 for the most severe."""
+        return list(Severity).index(self)
+
+    def reaches(self, least: Severity) -> bool:
+        """Return whether it is at least as severe as another one."""
+        return self.rank <= least.rank
