@@ -46,14 +46,29 @@ def name_set(node: ast.AST, source: Source) -> str:
 
 
 def name_turned_on(node: ast.AST, source: Source) -> str:
-    """Return the flag that a node sets to True in an object or mapping that it makes; empty if it sets none."""
+    """Return the flag that a node sets to True in an object or mapping that it makes; empty if it sets none.
+
+    A call of the class that has the setting is no such thing: the object reads it at once, before any file can follow.
+    """
     match node, source.parent(node):
-        case ast.keyword(arg=str() as name, value=ast.Constant(value=True)), _:
-            return name
+        case ast.keyword(arg=str() as name, value=ast.Constant(value=True)), above:
+            return "" if _is_read_at_once(above, name, source) else name
         case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values):
             value = next((value for key, value in zip(keys, values, strict=True) if key is node), None)
             return name if isinstance(value, ast.Constant) and value.value is True else ""
     return ""
+
+
+def _is_read_at_once(call: ast.AST | None, name: str, source: Source) -> bool:
+    """Return whether a call makes the object that has a setting, of the class that megatron-core defines."""
+    setting = source.catalogue.get(name)
+    if setting is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return False
+    return call.func.id == setting.owner and any(
+        (node.module or "").startswith("megatron.core") and any(one.name == setting.owner for one in node.names)
+        for node in source.tree.body
+        if isinstance(node, ast.ImportFrom)
+    )
 
 
 def _names_in_string(node: ast.Constant, text: str, above: ast.AST, source: Source) -> Iterator[str]:

@@ -386,10 +386,15 @@ TURNS_ON = {
     "a keyword": "model = build(external_cuda_graph=True)\nmodel.update(load())\n",
     "a dict": 'model = {"external_cuda_graph": True}\nmodel.update(load())\n',
     "an attribute": "model.external_cuda_graph = True\nmodel.update(load())\n",
+    "a class of the same name": "from own import TransformerConfig; TransformerConfig(external_cuda_graph=True)\n",
 }
 LEAVES_OFF = {
     "false": "model = build(external_cuda_graph=False)\n",
     "another flag": "model = build(enable_cuda_graph=True)\n",
+    "a call whose object reads it at once": (
+        "from megatron.core.transformer import TransformerConfig\n\n"
+        "config = TransformerConfig(external_cuda_graph=True)\n"
+    ),
     "a test": "",
 }
 
