@@ -76,7 +76,7 @@ class MergedEntry:
     choice: str = ""
     is_certain: bool = True
     is_leaf: bool = True
-    """Whether no other file builds on it."""
+    """Whether no other file builds on it, or it is the primary configuration of Hydra."""
 
     @property
     def mount(self) -> KeyPath:
@@ -328,13 +328,17 @@ class Assembly:
                 first[one.entry] is one,
                 one.choice,
                 one.is_certain,
-                not self.files.is_built_on(one.entry),
+                not self.files.is_built_on(one.entry) or self._chooses_groups(one.entry),
             )
             for one in compositions
         ]
         deep = all(one.is_deep for one in compositions)
         merge = MergedSites(_distinct(entries), deep, self.files.sources.is_started)
         return Members(tuple(self.paths), merge, followed)
+
+    def _chooses_groups(self, path: str) -> bool:
+        """Return whether a file chooses the groups of Hydra, which a run may start with though others build on it."""
+        return any(entry.group and not entry.is_override for entry in self.files.references(path).defaults)
 
     def _document(self, path: str) -> YamlDocument:
         document = self.files.document(path)

@@ -136,14 +136,27 @@ class Group:
 
 
 def _shared_owners(sites: Sequence[Site], linked: LinkedSites, owners: Sequence[Owner]) -> list[Owner]:
-    """Return the owners of sites; one that is ambiguous is that of the sites that its settings are merged with."""
+    """Return the owners of sites; one that is ambiguous is that of the sites that its settings are merged with.
+
+    So is that of a site whose file is merged at another place only: its path in its file shows nothing.
+    """
     result = list(owners)
+    moved = _moved_sites(sites, linked)
     for component in components(sites, [one.layers for one in linked.objects]):
-        known = [owners[index] for index in component if owners[index].ecosystem is not None]
+        at_place = [index for index in component if index not in moved]
+        known = [owners[index] for index in at_place or component if owners[index].ecosystem is not None]
         if len({owner.ecosystem.name for owner in known if owner.ecosystem}) == 1:
             for index in component:
-                result[index] = result[index] if result[index].ecosystem else known[0]
+                is_known = result[index].ecosystem and (index not in moved or not at_place)
+                result[index] = result[index] if is_known else known[0]
     return result
+
+
+def _moved_sites(sites: Sequence[Site], linked: LinkedSites) -> set[int]:
+    """Return the sites that other files merge, and only at another path than that in their own file."""
+    others = [(index, one.path) for one in linked.objects for index in one.layers if one.own != index]
+    at_place = {index for index, path in others if sites[index].path == path}
+    return {index for index, _ in others} - at_place
 
 
 def proposals_of(group: Group) -> tuple[list[Proposal], dict[Place, SiteCase]]:

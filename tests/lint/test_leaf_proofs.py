@@ -117,3 +117,11 @@ def test_a_site_that_stays_is_not_rewritten_by_the_next_run(project: Path) -> No
     write(project / "child.yaml", f"include: [one, two]\nmodel_config:\n{own}")
     texts = texts_after_fix(project)
     assert texts_after_fix(project) == texts
+
+
+def test_a_primary_configuration_of_hydra_is_judged_by_itself_though_another_builds_on_it(project: Path) -> None:
+    config = "defaults:\n- size: small\nmodel_config:\n  cuda_graph_scope: full_iteration\n"
+    write(project / "conf/size/small.yaml", "# @package _global_\nmodel_config:\n  num_attention_heads: 4\n")
+    write(project / "conf/config.yaml", config)
+    write(project / "conf/child.yaml", "defaults: [config, _self_]\nmodel_config:\n  cuda_graph_impl: local\n")
+    assert texts_after_fix(project)["config.yaml"] == config
