@@ -103,7 +103,6 @@ def test_chains_that_hydra_composes(figures: Figures, tree: Tree) -> None:
 
 
 @nightly_only
-@pytest.mark.xfail(reason="`graphs@policy.megatron_cfg: fast` is not followed yet", strict=False)
 @few
 @given(hydra_trees(packages=True))
 def test_chains_with_packages_that_hydra_composes(figures: Figures, tree: Tree) -> None:
