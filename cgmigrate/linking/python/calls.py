@@ -41,6 +41,7 @@ from cgmigrate.linking.python.values import (
     SharedList,
     is_plain,
     key_of,
+    may_be_part_of,
 )
 from cgmigrate.linking.python.world import SETTINGS, is_enumeration
 
@@ -369,7 +370,8 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
     key = run.numbered(f"{name}({key_of(arguments[0])}, {key_of(arguments[1])})")
     for value in values:
         may_change(value, key, place)
-    return Object(key, _makes_models(name), is_instance=last[:1].isupper())
+    others = may_be_part_of(values)
+    return Object(key, _makes_models(name), is_instance=last[:1].isupper(), may_be_other=others)
 
 
 def _makes_models(name: str) -> bool:
@@ -414,10 +416,11 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     if any(True for value in values for _ in functions_in(value)):
         raise cannot_follow(f"{shown} gets a function", node, frame)
     _note(callee.key, arguments, run)
+    others = may_be_part_of(values)
     key = run.numbered(f"{callee.key}({key_of(arguments[0])}, {key_of(arguments[1])})")
     for value in values:
         may_change(value, key, place)
-    return Object(key, is_megatron)
+    return Object(key, is_megatron, may_be_other=others)
 
 
 # --- builtins and methods of plain values ---------------------------------------------------------
@@ -465,9 +468,11 @@ def _getattr(arguments: Arguments, place: Place) -> object:
     if known is False:
         return values[2]
     value = attribute(values[0], values[1], place)
-    if known is None and isinstance(value, Object):
+    is_default = may_be_part_of(values[2:])
+    if known is None and isinstance(value, Object) and (is_default or not _is_object(value)):
         # The default counts as well: it is part of what is not known.
-        return Object(f"{value.key} or {key_of(values[2])}", value.by_megatron) if not _is_object(value) else value
+        others = value.may_be_other or is_default
+        return Object(f"{value.key} or {key_of(values[2])}", value.by_megatron, may_be_other=others)
     return value
 
 

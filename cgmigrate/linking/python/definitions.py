@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import NoneType
@@ -151,6 +151,7 @@ class Graph:
 
     definitions: list[Definition] = field(default_factory=list)
     _by_name: dict[str, list[Definition]] = field(default_factory=dict)
+    _by_word: dict[str, list[Definition]] = field(default_factory=dict)
 
     def add(self, module: Module) -> None:
         """Add the definitions of a module."""
@@ -158,39 +159,40 @@ class Graph:
             self.definitions.append(one)
             for name in one.names:
                 self._by_name.setdefault(name, []).append(one)
+            for word in one.words:
+                self._by_word.setdefault(word, []).append(one)
 
     def setters(self) -> frozenset[str]:
         """Return the functions with parameters that name a setting, or may, themselves or through others."""
-        return self._closed(TOUCHING, [one for one in self.definitions if one.has_parameters]) - TOUCHING
+        return self._closed(TOUCHING, lambda one: one.has_parameters) - TOUCHING
 
     def leading_to(self, names: Iterable[str]) -> frozenset[str]:
         """Return names, and those of the definitions that name them, themselves or through others."""
-        return self._closed(frozenset(names), self.definitions)
+        return self._closed(frozenset(names), lambda _: True)
 
-    def _closed(self, words: Collection[str], definitions: list[Definition]) -> frozenset[str]:
-        known = set(words)
-        done = set[int]()
-        while True:
-            new = [one for one in definitions if id(one) not in done and self._uses(one, known, words)]
-            if not new:
-                return frozenset(known)
-            done.update(map(id, new))
-            known.update(name for one in new for name in one.names)
-
-    def _uses(self, one: Definition, known: set[str], words: Collection[str]) -> bool:
-        """Return whether a definition may use one of the known names; ``words`` are used wherever they are."""
-        for word in one.words & known:
-            if word in words or any(one.may_use(word, other) for other in self._by_name.get(word, ())):
-                return True
-        return False
+    def _closed(self, words: Collection[str], counts: Callable[[Definition], bool]) -> frozenset[str]:
+        """Return words and the names of the definitions that may use one; ``words`` are used wherever they are."""
+        known, waiting, done = set(words), list(words), set[int]()
+        while waiting:
+            word = waiting.pop()
+            others = self._by_name.get(word, ())
+            for one in self._by_word.get(word, ()):
+                if id(one) in done or not counts(one):
+                    continue
+                if word in words or any(one.may_use(word, other) for other in others):
+                    done.add(id(one))
+                    waiting += one.names - known
+                    known |= one.names
+        return frozenset(known)
 
     def reached_from(self, definition: Definition, words: Mapping[str, object]) -> list[Definition]:
         """Return a definition and those that it leads to by the words in it, as far as ``words`` has them."""
-        result, waiting = [definition], [definition]
+        result, waiting = {id(definition): definition}, [definition]
         while waiting:
             user = waiting.pop()
             for word in user.words & words.keys():
-                new = [one for one in self._by_name.get(word, ()) if one not in result and user.may_use(word, one)]
-                result += new
+                named = self._by_name.get(word, ())
+                new = [one for one in named if id(one) not in result and user.may_use(word, one)]
+                result |= {id(one): one for one in new}
                 waiting += new
-        return result
+        return list(result.values())

@@ -9,7 +9,17 @@ from collections.abc import Callable, Sequence
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, cannot_follow
 from cgmigrate.linking.python.lookup import value_of_name
 from cgmigrate.linking.python.objects import attribute
-from cgmigrate.linking.python.values import Class, Function, Member, Namespace, Object, Outside, is_plain, key_of
+from cgmigrate.linking.python.values import (
+    Class,
+    Function,
+    Member,
+    Namespace,
+    Object,
+    Outside,
+    is_plain,
+    key_of,
+    may_be_part_of,
+)
 
 _MOST_ITEMS = 1024
 _BINARY: dict[type[ast.operator], Callable[[object, object], object]] = {
@@ -57,7 +67,7 @@ def truth(value: object) -> bool | None:
 def derived(operation: str, values: Sequence[object], run: Run) -> Object:
     """Return what is made of values that are not all known: equal operations on equal values have equal keys."""
     del run
-    return Object(f"{operation}({', '.join(map(key_of, values))})")
+    return Object(f"{operation}({', '.join(map(key_of, values))})", may_be_other=may_be_part_of(values))
 
 
 def _constant(node: ast.Constant, frame: Frame, run: Run) -> object:
@@ -222,7 +232,9 @@ def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
     if isinstance(value, Object):
         name = f"[{key_of(key)}]"
         known = value.attributes.get(name)
-        return value.first.setdefault(name, Object(f"{value.key}{name}")) if known is None else known
+        others = value.may_be_other or any(key.startswith("[") for key in value.attributes)
+        made = Object(f"{value.key}{name}", may_be_other=others)
+        return value.first.setdefault(name, made) if known is None else known
     if isinstance(value, (list, tuple, str, dict)) and is_plain(key):
         return _computed(operator.getitem, value, key)  # type: ignore[arg-type]
     return derived("[]", [value, key], run)

@@ -18,6 +18,7 @@ from cgmigrate.linking.python.values import (
     SharedDict,
     SharedList,
     key_of,
+    may_be_part_of,
 )
 from cgmigrate.linking.python.world import SETTINGS, is_enumeration
 
@@ -34,6 +35,8 @@ def attribute(value: object, name: str, place: _Place) -> object:
         raise cannot_follow("the attributes of an object are used by their names", node, frame)
     match value:
         case Object():
+            if value.may_be_other and name in SETTINGS:
+                raise cannot_follow(f"`.{name}` of an object that is not known is read", node, frame)
             return _of_object(value, name, run)
         case Outside(name=full):
             return Member(full.rpartition(".")[2], name) if is_enumeration(full) else Outside(f"{full}.{name}")
@@ -58,7 +61,8 @@ def _of_object(value: Object, name: str, run: Run) -> object:
         if name in defaults:
             return defaults[name]
     if name not in value.first:
-        value.first[name] = Object(f"{value.key}.{name}", value.by_megatron and name not in SETTINGS)
+        by_megatron = value.by_megatron and name not in SETTINGS
+        value.first[name] = Object(f"{value.key}.{name}", by_megatron, may_be_other=value.may_be_other)
     return value.first[name]
 
 
@@ -80,6 +84,8 @@ def set_attribute(value: object, name: str, new: object, place: _Place) -> None:
     node, frame, run = place
     if not isinstance(value, Object):
         raise cannot_follow(f"an attribute of {key_of(value)[:60]} is set", node, frame)
+    if value.may_be_other and (name in SETTINGS or may_be_part_of([new])):
+        raise cannot_follow(f"`.{name}` of an object that is not known is set", node, frame)
     if name in SETTINGS:
         run.writes += 1
         run.path.writes.add((frame.module.path, getattr(node, "lineno", 0)))
@@ -92,6 +98,8 @@ def set_item(value: object, key: object, new: object, place: _Place) -> None:
     if isinstance(value, Object):
         if isinstance(key, str) and key in SETTINGS:
             raise cannot_follow("a setting is set by its key", node, frame)
+        if value.may_be_other and may_be_part_of([new]):
+            raise cannot_follow("an item of an object that is not known is set", node, frame)
         value.attributes[f"[{key_of(key)}]"] = new
     elif isinstance(value, dict):
         changed_in_place(value, place)
@@ -145,9 +153,9 @@ def may_change(value: object, key: str, place: _Place) -> None:
     for one in parts_of(value):
         for name, part in one.attributes.items():
             if name not in SETTINGS and not isinstance(part, Object):
-                old = key_of(part)
+                changed = Object(f"{name} after {key}, before {key_of(part)}", may_be_other=may_be_part_of([part]))
                 _may_change_items(part, key, place)
-                one.attributes[name] = Object(f"{name} after {key}, before {old}")
+                one.attributes[name] = changed
 
 
 def _may_change_items(value: object, key: str, place: _Place) -> None:
@@ -156,7 +164,7 @@ def _may_change_items(value: object, key: str, place: _Place) -> None:
             _may_change_items(part, key, place)
     if isinstance(value, (list, dict)):
         changed_in_place(value, place)
-        unknown = Object(f"after {key}, before {key_of(value)}")
+        unknown = Object(f"after {key}, before {key_of(value)}", may_be_other=may_be_part_of([value]))
         value.clear()
         if isinstance(value, list):
             value.append(unknown)

@@ -16,7 +16,7 @@ from cgmigrate.linking.python.objects import (
     set_attribute,
     set_item,
 )
-from cgmigrate.linking.python.values import Function, Object, key_of
+from cgmigrate.linking.python.values import Function, Object, key_of, may_be_part_of
 
 _MOST_ROUNDS = 256
 
@@ -70,7 +70,9 @@ def _unpack(targets: Sequence[ast.expr], value: object, frame: Frame, run: Run) 
         parts = list(value)
     elif isinstance(value, Object):
         parts = [
-            value.first.setdefault(f"[{at}]", Object(f"{value.key}[{at}]", value.by_megatron))
+            value.first.setdefault(
+                f"[{at}]", Object(f"{value.key}[{at}]", value.by_megatron, may_be_other=value.may_be_other)
+            )
             for at in range(len(targets))
         ]
     else:
@@ -146,7 +148,7 @@ def _skip(node: ast.stmt, frame: Frame, run: Run) -> Signal:
             case ast.Name(id=name, ctx=ast.Store()):
                 if has_settings(frame.names.get(name)):
                     raise cannot_follow(f"`{name}` is bound again in a branch", part, frame)
-                frame.names[name] = Object(f"{name} after {key}")
+                frame.names[name] = Object(f"{name} after {key}", may_be_other=may_be_part_of(used))
             case ast.Attribute(ctx=ast.Store(), attr=name) if dotted(part):
                 _may_set(part, key, frame, run)
     return None
@@ -158,7 +160,7 @@ def _may_set(target: ast.Attribute, key: str, frame: Frame, run: Run) -> None:
     if isinstance(base, Object):
         if has_settings(base.attributes.get(target.attr)):
             raise cannot_follow(f"`{target.attr}` is set in a branch", target, frame)
-        base.attributes[target.attr] = Object(f"{target.attr} after {key}")
+        base.attributes[target.attr] = Object(f"{target.attr} after {key}", may_be_other=True)
 
 
 def _assert(node: ast.Assert, frame: Frame, run: Run) -> Signal:

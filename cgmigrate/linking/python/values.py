@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Module
@@ -29,6 +29,24 @@ class Object:
     """Attributes that were read before anything set them."""
     is_false: bool = False
     """Whether it is surely false as a condition."""
+    may_be_other: bool = False
+    """Whether it may be an object that is known under another key, or a part of one."""
+
+
+def may_be_part_of(values: Iterable[object]) -> bool:
+    """Return whether what is made of values may be an object among them, or a part of one."""
+    for value in values:
+        match value:
+            case Object():
+                if value.by_megatron or value.is_instance or value.attributes or value.may_be_other:
+                    return True
+            case dict():
+                if may_be_part_of(value.values()):
+                    return True
+            case list() | tuple() | set() | frozenset():
+                if may_be_part_of(value):
+                    return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
