@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +11,11 @@ from functools import cache
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.diagnostics import Fix, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place
+from cgmigrate.lint.set_ids import set_id
 from cgmigrate.lint.site_diagnostics import Outcome, SiteReport
 from cgmigrate.lint.supported_releases import unread, unsupported
 from cgmigrate.lint.withholding import Limits, PlaceOfFix, Withheld, withheld
 from cgmigrate.text.spans import Span
-
-ID_LENGTH = 10
-"""Digits of the name of a fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ def candidates_of(
         name = _name(edit_set, group, places)
         seen[name] += 1
         paths = tuple(group.files[number].path for number in edit_set.files)
-        fix = Fix(_id(f"{name}\0{seen[name]}"), edit_set.applicability, paths, edit_set.because)
+        fix = Fix(set_id(f"{name}\0{seen[name]}"), edit_set.applicability, paths, edit_set.because)
         candidate = Candidate(edit_set, fix)
         settled = [(place, limits[number]) for number, place in _settled_by(candidate, group, cases, limits)]
         withheld_by = withheld(settled) or unsupported(edit_set, group, cases, limits)
@@ -109,10 +106,6 @@ def _places(document: Document) -> dict[int, str]:
         seen[place] += 1
         result[index] = "\0".join((*place, str(seen[place])))
     return result
-
-
-def _id(name: str) -> str:
-    return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:ID_LENGTH]
 
 
 def _in_checkout(path: str) -> str:

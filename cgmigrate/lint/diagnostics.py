@@ -171,6 +171,8 @@ class SiteCase:
     """The settings in effect once the fixes of its group are written."""
     blocked: Reason | None = None
     """Why the site cannot be rewritten, with or without --unsafe-fixes."""
+    withheld_set: str = ""
+    """The name of the sites of several files that cannot be rewritten for the same reason; empty if it is alone."""
     kept: Mapping[str, Reason] = field(default_factory=dict)
     """Settings that stay as they are while the others are rewritten, each with the reason."""
     risks: tuple[Reason, ...] = ()

@@ -19,6 +19,7 @@ from cgmigrate.lint.leaf_proofs import as_part, merged_risks, would_be_rewritten
 from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
+from cgmigrate.lint.set_ids import set_id
 from cgmigrate.lint.soundness import keeps_its_meaning, order_dependence, proposed_rewrites, replaced_risk
 from cgmigrate.megatron.settings import Settings
 
@@ -169,10 +170,25 @@ def proposals_of(group: Group) -> tuple[list[Proposal], dict[Place, SiteCase]]:
     proposals: list[Proposal] = []
     for component in group.components():
         proposal, checked = _proposal(group, component, cases)
-        cases |= checked
+        cases |= checked if proposal is not None else _as_sets(group, checked)
         if proposal is not None:
             proposals.append(proposal)
     return proposals, {group.place(index): case for index, case in cases.items()}
+
+
+def _as_sets(group: Group, cases: Mapping[int, SiteCase]) -> dict[int, SiteCase]:
+    """Return the cases of sites that share settings; those of several files with one reason are one withheld set."""
+    by_reason: dict[str, list[int]] = {}
+    for index, case in cases.items():
+        if case.blocked and not case.blocked.rule:
+            by_reason.setdefault(case.blocked.text, []).append(index)
+    result = dict(cases)
+    for indices in by_reason.values():
+        if len({group.path(index) for index in indices}) > 1:
+            places = sorted(f"{group.path(index)}\0{group.sites[index].path}" for index in indices)
+            for index in indices:
+                result[index] = replace(result[index], withheld_set=set_id("\0".join(places)))
+    return result
 
 
 def _proposal(

@@ -53,7 +53,9 @@ class FileReport:
         context, place = self.file.context, (self.number, case.site.index)
         own = candidate.edit_set.rewrites.get(place) if candidate else None
         if candidate is None or (own is None and not candidate.write_error):
-            yield from diagnostics_of(case, context, Outcome(), self.enabled)
+            for diagnostic in diagnostics_of(case, context, Outcome(), self.enabled):
+                is_withheld = case.withheld_set and diagnostic.blocked_by
+                yield replace(diagnostic, withheld_set=case.withheld_set) if is_withheld else diagnostic
             return
         if candidate.write_error:
             blocked = case.block(f"the text cannot be changed safely: {candidate.write_error}")

@@ -50,6 +50,22 @@ def test_a_set_is_reported_once_with_its_other_places(chain: Path, cgmigrate: Co
     ]
 
 
+def test_mappings_that_one_of_them_blocks_are_reported_once(chain: Path, cgmigrate: Command) -> None:
+    write("conf/one.yaml", CHILD.format("${oc.env:SCOPE,attn}"))
+    first, second = report(cgmigrate, ".")["findings"]
+    assert (first["path"], first["line"], second["path"], second["rule"]) == (
+        "conf/base.yaml",
+        3,
+        "conf/one.yaml",
+        "CG003",
+    )
+    assert "conf/one.yaml:4, which cannot be rewritten" in first["blocked_by"]
+    assert [(other["path"], other["line"]) for other in first["related"]] == [
+        ("conf/base.yaml", 4),
+        ("conf/two.yaml", 4),
+    ]
+
+
 def test_the_next_command_explains_the_set(chain: Path, cgmigrate: Command) -> None:
     shown = cgmigrate("check", "--to", "0.19", ".")
     command = "cgmigrate explain --to 0.19 conf/base.yaml:3"
