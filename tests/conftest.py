@@ -12,6 +12,9 @@ from hypothesis import settings
 from cgmigrate.cli.commands import main
 from tests.support.paths import CORPUS
 
+collect_ignore = ["fixtures"]
+"""Projects in the fixtures have tests of their own, which import what is not installed."""
+
 # Two workers on two cores, and whatever else runs there, make one example slow now and then.
 settings.register_profile("random", deadline=None)
 # A push is judged by the same examples as the one before it; `.ci/run --nightly` tries new ones.

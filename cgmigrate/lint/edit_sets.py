@@ -201,7 +201,7 @@ def _proposal(
     """
     own = {index: cases[index] for index in component if index in cases}
     proposal, checked = _rewrite(group, component, own)
-    if proposal is not None and not any(case.risks for case in checked.values()):
+    if proposal is not None and not any(case.risks or case.blocked for case in checked.values()):
         return proposal, checked
     by_leaves = {index: _as_part(group, index, case) for index, case in own.items()}
     if not any(case.is_part for case in by_leaves.values()):
