@@ -30,6 +30,7 @@ from cgmigrate.linking.python.objects import (
 )
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import (
+    MOST_COMPUTED,
     CannotFollowError,
     Class,
     Function,
@@ -40,6 +41,7 @@ from cgmigrate.linking.python.values import (
     Outside,
     SharedList,
     is_plain,
+    is_small,
     key_of,
     may_be_part_of,
 )
@@ -449,11 +451,15 @@ def _pure(name: str, arguments: Arguments, run: Run) -> object:
         if name in ("list", "tuple") and len(values) == 1 and isinstance(values[0], (list, tuple)) and not named:
             return list(values[0]) if name == "list" else tuple(values[0])
         return derived(name, [*values, *named.values(), sorted(named)], run)
+    if not all(map(is_small, values)):
+        return derived(name, values, run)
     function: Callable[..., object] = getattr(__import__("builtins"), name)
     try:
         result = function(*values)
     except (TypeError, ValueError) as error:
         raise RaisedError(type(error).__name__) from error
+    if isinstance(result, range) and result[MOST_COMPUTED:]:
+        return derived(name, values, run)
     return list(result) if name in ("enumerate", "zip", "range") else result  # type: ignore[call-overload]
 
 
@@ -526,6 +532,8 @@ def _method(callee: Method, arguments: Arguments, place: Place) -> object:
     """Return the result of a method of a list, a dict or a text."""
     node, frame, run = place
     value, values = callee.value, arguments[0]
+    if not all(map(is_small, (value, *values))):
+        raise cannot_follow("a value is too large to be computed", node, frame)
     if callee.name in _CHANGES and isinstance(value, (list, dict)):
         changed_in_place(value, place)
     elif callee.name not in _READS or not all(map(is_plain, (value, *values))):

@@ -10,6 +10,7 @@ from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, cannot_
 from cgmigrate.linking.python.lookup import value_of_name
 from cgmigrate.linking.python.objects import attribute
 from cgmigrate.linking.python.values import (
+    MOST_COMPUTED,
     Class,
     Function,
     Member,
@@ -17,6 +18,7 @@ from cgmigrate.linking.python.values import (
     Object,
     Outside,
     is_plain,
+    is_small,
     key_of,
     may_be_part_of,
 )
@@ -142,8 +144,21 @@ def _binary(node: ast.BinOp, frame: Frame, run: Run) -> object:
     operation = _BINARY.get(type(node.op))
     is_list = isinstance(left, list) and isinstance(right, list) and isinstance(node.op, ast.Add)
     if operation and (is_list or (is_plain(left) and is_plain(right))):
+        if not is_small(left) or not is_small(right) or _makes_large(node.op, left, right):
+            raise cannot_follow("a value is too large to be computed", node, frame)
         return _computed(operation, left, right)
     return derived(type(node.op).__name__, [left, right], run)
+
+
+def _makes_large(operation: ast.operator, left: object, right: object) -> bool:
+    """Return whether an operation on two small values may have a large result: a padded text, or a repeated value."""
+    if isinstance(operation, ast.Mod) and isinstance(left, str):
+        return any(char.isdigit() or char == "*" for char in left)
+    if not isinstance(operation, ast.Mult):
+        return False
+    times = next((one for one in (left, right) if isinstance(one, int)), 0)
+    repeated = right if times is left else left
+    return isinstance(repeated, (str, list, tuple)) and len(repeated) * times > MOST_COMPUTED
 
 
 def _computed(operation: Callable[[object, object], object], left: object, right: object) -> object:

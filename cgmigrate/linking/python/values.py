@@ -13,6 +13,17 @@ class CannotFollowError(Exception):
     """Code that is not followed; the message says why, with its place."""
 
 
+MOST_COMPUTED = 1024
+"""The size of a value that is computed with; see ``room_beside``."""
+_MOST_KNOWN = 16_384
+"""The size of a value that counts as known."""
+_MOST_NESTED = 64
+_MOST_BITS = 4096
+"""Python refuses to show numbers of more than three times as many."""
+_UNIT = 64
+"""The characters of a text that count as one."""
+
+
 @dataclass(eq=False, slots=True)
 class Object:
     """An object: ``attributes`` are those that are known. Its ``key`` is the same in each evaluation of a path.
@@ -124,19 +135,57 @@ def shared(value: object) -> object:
 
 
 def is_plain(value: object) -> bool:
-    """Return whether a value is known in all its parts."""
+    """Return whether a value is known in all its parts. One that is too large is not."""
+    return room_beside(value, _MOST_KNOWN) >= 0 and _is_known(value)
+
+
+def _is_known(value: object) -> bool:
     match value:
         case None | bool() | int() | float() | str() | Member():
             return True
         case list() | tuple() | set() | frozenset():
-            return all(map(is_plain, value))
+            return all(map(_is_known, value))
         case dict():
-            return all(map(is_plain, value)) and all(map(is_plain, value.values()))
+            return all(map(_is_known, value)) and all(map(_is_known, value.values()))
     return False
 
 
+def room_beside(value: object, room: int, depth: int = 0) -> int:
+    """Return what is left of some room for a value, negative if it does not fit. Its members are counted, too."""
+    if isinstance(value, dict):
+        members: Iterable[object] = [*value, *value.values()]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        members = value
+    elif isinstance(value, int):
+        return room - 1 if value.bit_length() <= _MOST_BITS else -1
+    else:
+        return room - 1 - (len(value) // _UNIT if isinstance(value, str) else 0)
+    if depth > _MOST_NESTED:
+        return -1
+    room -= 1
+    for one in members:
+        if room < 0:
+            break
+        room = room_beside(one, room, depth + 1)
+    return room
+
+
+def is_small(value: object) -> bool:
+    """Return whether a value is computed with."""
+    return room_beside(value, MOST_COMPUTED) >= 0
+
+
 def key_of(value: object) -> str:
-    """Return a text that is equal for equal values, and for one object in each evaluation of a path."""
+    """Return a text that is equal for equal values, and for one object in each evaluation of a path.
+
+    Raises CannotFollowError if a value is too large.
+    """
+    if room_beside(value, _MOST_KNOWN) < 0:
+        raise CannotFollowError("a value is too large")
+    return _key_of(value)
+
+
+def _key_of(value: object) -> str:
     match value:
         case Object(key=key):
             return f"<{key}>"
@@ -154,11 +203,11 @@ def key_of(value: object) -> str:
 def _key_of_members(value: object) -> str:
     match value:
         case dict():
-            return "{" + ", ".join(f"{key_of(name)}: {key_of(one)}" for name, one in value.items()) + "}"
+            return "{" + ", ".join(f"{_key_of(name)}: {_key_of(one)}" for name, one in value.items()) + "}"
         case set() | frozenset():
-            return "set{" + ", ".join(sorted(map(key_of, value))) + "}"
+            return "set{" + ", ".join(sorted(map(_key_of, value))) + "}"
         case tuple():
-            return "(" + ", ".join(map(key_of, value)) + ")"
+            return "(" + ", ".join(map(_key_of, value)) + ")"
         case list():
-            return "[" + ", ".join(map(key_of, value)) + "]"
+            return "[" + ", ".join(map(_key_of, value)) + "]"
     raise TypeError(value)

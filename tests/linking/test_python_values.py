@@ -1,0 +1,65 @@
+"""Values of the evaluator of Python code: large ones are neither made nor shown, whatever the code says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.files import write
+
+HEAD = """\
+from megatron.bridge.recipes.llama import base_config
+
+
+def recipe():
+    cfg = base_config()
+    x = {first}
+"""
+REST = """\
+    cfg.model.cuda_graph_impl = "transformer_engine"
+    cfg.model.cuda_graph_scope = ["attn"]
+    return cfg
+"""
+LARGE = {
+    "a range": "list(range(10**11))",
+    "a sum": "sum(range(10**12))",
+    "a power": "3 ** 10 ** 9",
+    "a repeated text": '"a" * 10**11',
+    "a repeated list": "10**11 * [0]",
+    "a padded text": '"%999999999999d" % 3',
+    "a width": '"%*d" % (10**10, 3)',
+    "a format": 'f"{3:>99999999999}"',
+    "a method": '"x".ljust(10**11)',
+    "a list of lists": "[[[0 for _ in range(1000)] for _ in range(1000)] for _ in range(1000)]",
+}
+DOUBLED = {
+    "a text": ("'ab'", "x = x + x"),
+    "a number": ("3", "x = x * x"),
+    "a list": ("[1]", "x = [x, x]"),
+    "a dict": ("{1: 2}", "x = {1: x, 2: x}"),
+    "a tuple in a comprehension": ("(1,)", "x = tuple(x for _ in range(900))"),
+}
+
+
+def checked(cgmigrate, text: str) -> None:
+    write("recipe.py", text)
+    result = cgmigrate("check", ".")
+    assert result.exit_code == 1, result.stderr
+    assert "CG106" in result.stdout and "CG013" not in result.stdout
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("first", LARGE.values(), ids=LARGE)
+def test_a_large_value_is_not_made(cgmigrate, first: str) -> None:
+    checked(cgmigrate, HEAD.format(first=first) + REST)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("first", "step"), DOUBLED.values(), ids=DOUBLED)
+def test_a_value_that_grows_is_not_followed(cgmigrate, first: str, step: str) -> None:
+    loop = f"    for _ in range(200):\n        {step}\n    helper(x)\n"
+    checked(cgmigrate, HEAD.format(first=first) + loop + REST)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_value_that_contains_itself_is_not_followed(cgmigrate) -> None:
+    checked(cgmigrate, HEAD.format(first="[]") + "    x.append(x)\n    helper(x)\n    y = x + [1]\n" + REST)
