@@ -185,5 +185,8 @@ def _clusters(groups: Iterable[set[str]]) -> list[set[str]]:
 
 def _shown(reason: str) -> str:
     """Return a reason with paths as people see them."""
-    words = (shown_path(word) if os.path.isabs(word) else word for word in reason.split(" "))
-    return " ".join(words)
+    words = (word.partition(os.sep) for word in reason.split(" "))
+    return " ".join(
+        before + shown_path(sep + path) if before in ("", "(") and sep else before + sep + path
+        for before, sep, path in words
+    )

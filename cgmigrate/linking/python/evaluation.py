@@ -118,8 +118,8 @@ class Run:
         self._numbers[key] = number + 1
         return f"{key}#{number}"
 
-    def step(self, node: ast.stmt, frame: Frame) -> None:
-        """Count a statement. Raises CannotFollowError beyond the limit."""
+    def step(self, node: ast.stmt | ast.expr, frame: Frame) -> None:
+        """Count a statement, or an item of a comprehension. Raises CannotFollowError beyond the limit."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise cannot_follow("too many statements", node, frame)

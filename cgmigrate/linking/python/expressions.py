@@ -282,6 +282,7 @@ def _each(
     """Add the values of a comprehension; return what it depends on if it iterates over something that is not known."""
     values, run = into
     if not generators:
+        run.step(node.elt, frame)
         values.append(evaluate(node.elt, frame, run))
         return None
     first, *others = generators

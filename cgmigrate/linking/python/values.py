@@ -15,7 +15,7 @@ class CannotFollowError(Exception):
 
 MOST_COMPUTED = 1024
 """The size of a value that is computed with; see ``room_beside``."""
-_MOST_KNOWN = 16_384
+_MOST_KNOWN = 4096
 """The size of a value that counts as known."""
 _MOST_NESTED = 64
 _MOST_BITS = 4096
