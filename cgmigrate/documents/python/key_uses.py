@@ -1,4 +1,4 @@
-"""Uses of a name that stands for keys: a list of names, or a class whose fields are keys of a mapping.
+"""Uses of names that give the keys of a mapping: a list of keys, or a class with a field for each key.
 
 A use copies the keys of the list, admits them, or fills an object of the class with a mapping. Annotations and tests of
 the type are neutral. Any other use is not known.
