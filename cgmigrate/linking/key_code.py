@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,8 +26,8 @@ class KeyCode:
     """What a file does with the keys of mappings."""
 
     path: str
-    reads: Sequence[tuple[str, KeyReader, int]] = ()
-    """Each old name that it reads, of a file that is not read those in its text, with the id of the node or 0."""
+    reads: Sequence[tuple[str, KeyReader, ast.AST | None]] = ()
+    """Each old name that it reads, with its node; of a file that is not read those in its text, without one."""
     copiers: Sequence[KeyCopier] = ()
     constants: Sequence[NameList] = ()
     """The lists of names at its top whose uses in it are known."""
@@ -35,8 +36,10 @@ class KeyCode:
     """Class that a mapping may fill → its uses in the file, None if one is not known."""
     sets: Sequence[tuple[str, KeyReader]] = ()
     """Each old name that it sets in an object, or in a mapping which is merged with another one."""
-    in_capitals: Sequence[tuple[str, KeyReader, int]] = ()
+    in_capitals: Sequence[tuple[str, KeyReader, None]] = ()
     """Each old name that it reads in capitals; some other code may write the keys of a file so."""
+    tree: ast.Module | None = None
+    """The tree of its text, None if it is not needed."""
     turned_on: Sequence[tuple[str, KeyReader]] = ()
     """Each old name that it sets to True in an object or mapping that it makes."""
 
@@ -44,4 +47,4 @@ class KeyCode:
         """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""
         known = {id(node) for one in copiers for node in one.nodes()}
         known |= {id(field) for one in self.types if not one.is_filled for field in one.fields}
-        return {name for name, _, node in self.reads if node not in known}
+        return {name for name, _, node in self.reads if id(node) not in known}

@@ -43,6 +43,8 @@ from cgmigrate.text.files import MAX_GENERATED, read_bytes
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"\w+")
 _MOST_BYTES = 1024 * 1024
+_MOST_KEPT = 4 * 1024 * 1024
+"""Bytes of the files whose trees are kept; the trees take about thirty times as many."""
 _METHODS = "|".join((*SPLITS, *SEARCHES))
 _READ_AS_TEXT = re.compile(rf"[.]({_METHODS})\(|namedtuple|[\"'][ \t]+(not[ \t]+)?in\b|^[ \t\w.,]*$")
 """The line of a text in which code may look for a name."""
@@ -73,6 +75,8 @@ class ProjectCode:
     catalogue: Catalogue
     _read: list[KeyCode] = field(default_factory=list)
     _waiting: Iterator[KeyCode] | None = None
+    _trees: dict[str, ast.Module] = field(default_factory=dict)
+    """By path, of the first files: they are examined later."""
 
     def __iter__(self) -> Iterator[KeyCode]:
         if self._waiting is None:
@@ -103,13 +107,21 @@ class ProjectCode:
                 turned_on.setdefault(name, place)
         return turned_on
 
+    def taken_tree(self, path: str) -> ast.Module | None:
+        """Return the tree of a file of the run the first time that it is asked for, None if it is not kept."""
+        return self._trees.pop(path, None)
+
     def _code(self) -> Iterator[KeyCode]:
         from cgmigrate.linking.text_readers import text_readers
 
+        kept = 0
         for path in self._paths():
             code = read_code(path, self.texts.get(path), self.catalogue)
+            if code.tree is not None and path in self.texts and kept < _MOST_KEPT:
+                self._trees[path] = code.tree
+                kept += len(self.texts[path])
             respelled = code.in_capitals if code.in_capitals and self._makes_capitals else ()
-            yield replace(code, reads=[*code.reads, *respelled])
+            yield replace(code, reads=[*code.reads, *respelled], tree=None)
         if self.top:
             yield from text_readers(self.top, self.catalogue)
 
@@ -184,7 +196,7 @@ def read_code(path: str, data: bytes | None, catalogue: Catalogue) -> KeyCode:
         data = read_bytes(path, MAX_GENERATED) if data is None else data
     except OSError as error:
         reader = KeyReader(path, f"cannot be read ({error.strerror or error})")
-        return KeyCode(path, [(name, reader, 0) for name in sorted(catalogue.deprecated)])
+        return KeyCode(path, [(name, reader, None) for name in sorted(catalogue.deprecated)])
     try:
         if len(data) > limit:
             raise _UnreadError(f"is larger than {limit:,} bytes")
@@ -192,7 +204,7 @@ def read_code(path: str, data: bytes | None, catalogue: Catalogue) -> KeyCode:
     except _UnreadError as error:
         text = data.decode("utf-8", "replace")
         names = _candidates(text, catalogue)
-        return KeyCode(path, [(name, KeyReader(f"{path}:{line}", str(error)), 0) for name, line in names])
+        return KeyCode(path, [(name, KeyReader(f"{path}:{line}", str(error)), None) for name, line in names])
 
 
 def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
@@ -213,11 +225,12 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
     reads = [(name, node) for node in nodes for name in names_read(node, source) if name in deprecated]
     # What a test sets is an object of its own.
     is_test = "test" in os.path.relpath(path)
-    every = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), id(node)) for name, node in reads]
+    every: list[tuple[str, KeyReader, ast.AST | None]]
+    every = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), node) for name, node in reads]
     in_parts = sorted(names_read_in_part(source), key=itemgetter(1)) if in_part else []
     others = spellings(catalogue).keys() - capitals(catalogue).keys()
     in_parts += names_respelled(source, others) if respelled else ()
-    every += [(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_parts]
+    every += [(name, KeyReader(f"{path}:{line}"), None) for name, line in in_parts]
     in_capitals = names_respelled(source, capitals(catalogue)) if respelled else ()
     copies, types = copy_reader(source), key_types_in(source)
     filled = [one.name for one in types if one.is_filled]
@@ -228,7 +241,8 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
         copies.constants,
         types,
         {name: uses_of(name, source, is_class=True, is_own=True) for name in filled},
-        in_capitals=[(name, KeyReader(f"{path}:{line}"), 0) for name, line in in_capitals],
+        in_capitals=[(name, KeyReader(f"{path}:{line}"), None) for name, line in in_capitals],
+        tree=source.tree,
     )
     if is_test:
         return code

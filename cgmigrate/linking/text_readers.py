@@ -64,7 +64,7 @@ def text_readers(top: str, catalogue: Catalogue) -> Iterator[KeyCode]:
             yield KeyCode(path, reads)
 
 
-def _reads(path: str, suffix: str, catalogue: Catalogue) -> Iterator[tuple[str, KeyReader, int]]:
+def _reads(path: str, suffix: str, catalogue: Catalogue) -> Iterator[tuple[str, KeyReader, None]]:
     try:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8")
     except (OSError, ValueError):
@@ -72,7 +72,7 @@ def _reads(path: str, suffix: str, catalogue: Catalogue) -> Iterator[tuple[str, 
     for match in _names(catalogue).finditer(text):
         before, after = text[max(0, match.start() - _AROUND) : match.start()], text[match.end() :][:_AROUND]
         if what := _what(_Mention(before, after, suffix, catalogue)):
-            yield match.group(), KeyReader(f"{path}:{text.count(chr(10), 0, match.start()) + 1}", what=what), 0
+            yield match.group(), KeyReader(f"{path}:{text.count(chr(10), 0, match.start()) + 1}", what=what), None
 
 
 @lru_cache(maxsize=8)

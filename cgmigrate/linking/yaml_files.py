@@ -131,6 +131,17 @@ class YamlFiles:
                 return match.group()
         return ""
 
+    def has_plain_mappings(self, path: str, keys: Collection[str]) -> bool:
+        """Return whether a file that is not parsed yet surely has mappings, if anything, at some keys."""
+        from cgmigrate.linking.plain_mappings import has_plain_mappings
+
+        if path in self._documents:
+            return False
+        try:
+            return has_plain_mappings(self._data(path), keys)
+        except OSError:
+            return False
+
     def marked(self, path: str) -> frozenset[str] | None:
         """Return the top-level keys whose mappings have NeMo-RL's ``_override_: true``, None if it is elsewhere."""
         if path not in self._marked:

@@ -203,6 +203,8 @@ def _proposal(
     proposal, checked = _rewrite(group, component, own)
     if proposal is not None and not any(case.risks or case.blocked for case in checked.values()):
         return proposal, checked
+    if not any(_changes(case) or case.blocked for case in own.values()):
+        return proposal, checked
     by_leaves = {index: _as_part(group, index, case) for index, case in own.items()}
     if not any(case.is_part for case in by_leaves.values()):
         return proposal, checked
@@ -218,9 +220,11 @@ def _as_part(group: Group, index: int, case: SiteCase) -> SiteCase:
     of_file = next((one for one in objects if one.own == index and one.entry.is_own), None)
     if group.merge is None or of_file is None or not _are_merged(group, [index]):
         return case
-    if group.merge.is_entry_point(of_file.entry) or not any(map(group.is_entry_point, objects)):
+    part = as_part(case, group.files[group.place(index)[0]].context)
+    # Whether a file is an entry point takes a search of the checkout.
+    if not part.is_part or group.merge.is_entry_point(of_file.entry) or not any(map(group.is_entry_point, objects)):
         return case
-    return as_part(case, group.files[group.place(index)[0]].context)
+    return part
 
 
 def _rewrite(

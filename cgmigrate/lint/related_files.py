@@ -70,10 +70,22 @@ class RelatedFiles:
         return self.readers(path)
 
     def parsed(self, source: Source) -> Document | None:
-        """Return the document of a file if it is parsed already, since another file is merged with it."""
+        """Return the document of a file that is parsed already: others are merged with it, or it may read keys."""
+        if source.syntax is Syntax.PYTHON:
+            return self._parsed_code(source)
         if self._merged is None or source.syntax is not Syntax.YAML:
             return None
         return self._merged.files.known_document(os.path.realpath(source.path))
+
+    def _parsed_code(self, source: Source) -> Document | None:
+        from cgmigrate.documents.python import PythonDocument
+        from cgmigrate.text.encoding import decode
+
+        tree = next(filter(None, (code.taken_tree(source.path) for code in self._codes.values())), None)
+        if tree is None:
+            return None
+        text, catalogue = decode(source.data)[0], self.catalogue_of(source.path)
+        return PythonDocument(text, os.path.abspath(source.path), catalogue, tree=tree)
 
     def readers(self, path: str) -> Relations:
         """Return what reads the keys of a YAML file: code, and its own interpolations."""

@@ -42,8 +42,7 @@ def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
 
     ``paths`` are patterns of the files to search. If git fails, the list is empty.
     """
-    patterns = [part for word in words for part in ("-e", word)]
-    listed = run_git(top, "grep", "-lzF", *patterns, "--", *paths)
+    listed = run_git(top, "grep", "-lzF", *_patterns(words), "--", *paths)
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
@@ -52,9 +51,15 @@ def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
 
     ``paths`` are patterns of their names. If git fails, the list is empty.
     """
-    patterns = [part for word in words for part in ("-e", word)]
-    listed = run_git(top, "grep", "--untracked", "-lzF", *patterns, "--", *paths)
+    listed = run_git(top, "grep", "--untracked", "-lzF", *_patterns(words), "--", *paths)
     return [os.path.join(top, os.fsdecode(name)) for name in listed[0].split(b"\0") if name] if listed else []
+
+
+def _patterns(words: Iterable[str]) -> list[str]:
+    """Return the options for some words, without those that contain another one: git takes time for each."""
+    every = sorted(dict.fromkeys(words), key=len)
+    needed = [word for at, word in enumerate(every) if not any(shorter in word for shorter in every[:at])]
+    return [part for word in needed for part in ("-e", word)]
 
 
 def _openable(top: str, name: str) -> str:

@@ -61,11 +61,17 @@ def _deprecated_word(catalogue: Catalogue) -> re.Pattern[str]:
 class PythonDocument(TextDocument):
     """A Python file; see ``sites.Document``. ``path`` shows whose code it is.
 
-    Without a catalogue, the settings are those that ship.
+    Without a catalogue, the settings are those that ship. ``tree`` is that of the text if it is parsed already.
     """
 
     def __init__(
-        self, text: str, path: str = "", catalogue: Catalogue | None = None, *, sites_only: bool = False
+        self,
+        text: str,
+        path: str = "",
+        catalogue: Catalogue | None = None,
+        *,
+        sites_only: bool = False,
+        tree: ast.Module | None = None,
     ) -> None:
         self.text = text
         self.catalogue = catalogue or load()
@@ -89,7 +95,7 @@ class PythonDocument(TextDocument):
             self._skip_the_rest(ITSELF)
             return
         try:
-            self._source = Source(text, self.catalogue)
+            self._source = Source(text, self.catalogue, tree)
             self._qualified_names = QualifiedNames(self._source)
         except (SyntaxError, ValueError) as error:
             self.problems.append(_syntax_error(text, error))

@@ -31,15 +31,13 @@ _DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Source:
     """The text and tree of one file. Raises SyntaxError or ValueError if the text is not valid Python.
 
-    Without a catalogue, the settings are those that ship.
+    Without a catalogue, the settings are those that ship. ``tree`` is that of the text if it is parsed already.
     """
 
-    def __init__(self, text: str, catalogue: Catalogue | None = None) -> None:
+    def __init__(self, text: str, catalogue: Catalogue | None = None, tree: ast.Module | None = None) -> None:
         self.text = text
         self.catalogue = catalogue or load()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
-            self.tree = ast.parse(text)
+        self.tree = _parsed(text) if tree is None else tree
         self.starts = _line_starts(text)
         self._lines = sorted({self.line_of(match.start()) for match in self.matches(_names(self.catalogue))})
         """The lines with one of the names."""
@@ -186,6 +184,12 @@ def matches_near_names(pattern: re.Pattern[str], text: str, catalogue: Catalogue
         for match in pattern.finditer(text, max(end, at - reach), at + reach):
             end = max(end, match.end())
             yield match
+
+
+def _parsed(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
+        return ast.parse(text)
 
 
 def positions(text: str, word: str) -> Iterator[int]:
