@@ -108,7 +108,7 @@ class ProjectCode:
         return turned_on
 
     def taken_tree(self, path: str) -> ast.Module | None:
-        """Return the tree of a file of the run the first time that it is asked for, None if it is not kept."""
+        """Return the tree of a file of the run once, None if it is not kept or was returned before."""
         return self._trees.pop(path, None)
 
     def _code(self) -> Iterator[KeyCode]:

@@ -52,15 +52,15 @@ def test_a_key_that_may_be_quoted_is_not_sure() -> None:
 
 def _values(nodes: list[Node], key: str) -> list[Node]:
     """Return the values of a key anywhere in a text."""
-    found = []
+    values = []
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
         if node.kind == "map":
-            found += [value for name, value in node.pairs() if name.kind == "scalar" and name.value == key]
+            values += [value for name, value in node.pairs() if name.kind == "scalar" and name.value == key]
             waiting += [value for _, value in node.pairs()]
         waiting += node.items if node.kind == "seq" else []
-    return found
+    return values
 
 
 _PIECES = st.sampled_from(
