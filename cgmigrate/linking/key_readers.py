@@ -28,6 +28,7 @@ from cgmigrate.linking.name_reads import (
     OPTION_METHOD,
     SEARCHES,
     SPLITS,
+    name_in_object,
     name_set,
     name_turned_on,
     names_read,
@@ -35,6 +36,7 @@ from cgmigrate.linking.name_reads import (
 )
 from cgmigrate.linking.name_spellings import MAKES_CAPITALS, capitals, may_respell, names_respelled, spellings
 from cgmigrate.linking.name_texts import names_in_texts, written_key
+from cgmigrate.linking.new_names import new_names, new_names_read
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -107,6 +109,24 @@ class ProjectCode:
                 turned_on.setdefault(name, place)
         return turned_on
 
+    @cached_property
+    def new_readers(self) -> dict[str, KeyReader]:
+        """Return new name → the code, other than a test, that reads it as a key of a mapping or copies it."""
+        readers: dict[str, KeyReader] = {}
+        for path in self._paths_with(sorted(new_names(self.catalogue))):
+            if "test" not in os.path.relpath(path):
+                for name, line in new_names_read(self._text(path), self.catalogue):
+                    readers.setdefault(name, KeyReader(f"{path}:{line}"))
+        return readers
+
+    def _text(self, path: str) -> str:
+        """Return the text of a file, empty if it cannot be read."""
+        try:
+            data = self.texts[path] if path in self.texts else read_bytes(path, MAX_GENERATED)
+            return decode(data)[0]
+        except (OSError, UnicodeDecodeError):
+            return ""
+
     def taken_tree(self, path: str) -> ast.Module | None:
         """Return the tree of a file of the run once, None if it is not kept or was returned before."""
         return self._trees.pop(path, None)
@@ -141,10 +161,12 @@ class ProjectCode:
 
     def _paths(self) -> list[str]:
         """Return the Python files of the run, and those of the checkout, that may read a setting by its name."""
+        return self._paths_with((*self.catalogue.deprecated, *spellings(self.catalogue), *part_words(self.catalogue)))
+
+    def _paths_with(self, words: Collection[str]) -> list[str]:
+        """Return the Python files of the run, and those of the checkout that contain one of the words."""
         from cgmigrate.project.checkout import tracked_files
 
-        names = sorted(self.catalogue.deprecated)
-        words = (*names, *spellings(self.catalogue), *part_words(self.catalogue))
         every = {*self.texts, *(tracked_files(self.top, words, "*.py") if self.top else ())}
         # A test that reads a name shows less than the code under test.
         ordered = sorted(every, key=lambda path: ("test" in path, path))
@@ -250,10 +272,10 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
 
 
 def _sets(path: str, nodes: Iterable[ast.AST], source: Source) -> list[tuple[str, KeyReader]]:
-    """Return what code sets in objects, in mappings that are merged, and in text that it writes."""
+    """Return what code sets in objects and mappings, and in text that it writes."""
     in_texts = (named for node in nodes for named in names_in_texts(node, source))
     texts = [(name, KeyReader(f"{path}:{line}")) for name, line in in_texts]
-    return [*_places(path, nodes, source, name_set), *texts]
+    return [*_places(path, nodes, source, name_set), *_places(path, nodes, source, name_in_object), *texts]
 
 
 def _places(

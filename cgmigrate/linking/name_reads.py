@@ -45,6 +45,22 @@ def name_set(node: ast.AST, source: Source) -> str:
     return ""
 
 
+def name_in_object(node: ast.AST, source: Source) -> str:
+    """Return the key that a node sets in an object or mapping which it makes, or pairs with a value; else empty.
+
+    A file may be merged over the object later. A call of the class that has the setting reads it at once, before that.
+    A false that a file replaces, or not, changes nothing.
+    """
+    match node, source.parent(node):
+        case ast.keyword(arg=str() as name, value=value), above:
+            return "" if _is_off(value) or _is_read_at_once(above, name, source) else name
+        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) if node in keys:
+            return "" if _is_off(values[keys.index(node)]) else name
+        case ast.Constant(value=str() as name), ast.Tuple(elts=[first, _]) | ast.List(elts=[first, _]):
+            return name if first is node else ""
+    return ""
+
+
 def name_turned_on(node: ast.AST, source: Source) -> str:
     """Return the flag that a node sets to True in an object or mapping that it makes; empty if it sets none.
 
@@ -57,6 +73,10 @@ def name_turned_on(node: ast.AST, source: Source) -> str:
             value = next((value for key, value in zip(keys, values, strict=True) if key is node), None)
             return name if isinstance(value, ast.Constant) and value.value is True else ""
     return ""
+
+
+def _is_off(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value in (False, None)
 
 
 def _is_read_at_once(call: ast.AST | None, name: str, source: Source) -> bool:

@@ -105,6 +105,7 @@ class RelatedFiles:
         return Relations(
             key_readers={**code.readers, **own},
             interpolations=own,
+            new_readers=code.new_readers,
             turned_on=code.turned_on if document and _may_turn_off(document) else {},
             overrides=tuple(self._overrides_of(path, catalogue)),
             overridden_key=self._override_of_keys(path, followed) if followed.keys else "",

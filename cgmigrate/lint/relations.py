@@ -34,6 +34,8 @@ class Relations:
     """Why it is not known how these files have to change together."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → code that reads it by name from a mapping."""
+    new_readers: Mapping[str, KeyReader] = field(default_factory=dict)
+    """New name → code that reads it by name from a mapping."""
     interpolations: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → an interpolation of the file that reads it."""
     turned_on: Mapping[str, KeyReader] = field(default_factory=dict)
@@ -106,7 +108,24 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
         if place is not None and case.before.get(written.setting) is False:
             text = f"code sets `{written.setting}` to True ({place.place}), and the false may turn it off"
             case = case.risk(text)
-    return case
+    return case.risk(reason) if (reason := _ignored(case, relations)) else case
+
+
+def _ignored(case: SiteCase, relations: Relations) -> str:
+    """Return why what a site sets may be ignored so far: code reads its new settings only; empty if nothing shows it.
+
+    Where that is so, the fix turns on what was never captured.
+    """
+    if case.site.index in relations.followed:
+        return ""
+    deprecated = case.document.catalogue.deprecated
+    unread = [name for name in case.before if name in deprecated and name not in relations.key_readers]
+    for name, value in (case.final or {}).items():
+        reader = relations.new_readers.get(name)
+        if unread and reader is not None and case.before.get(name) != value:
+            other = f"none reads `{unread[0]}`, which may be ignored"
+            return f"code reads `{name}` by its name ({reader.place}) and {other}"
+    return ""
 
 
 def _reader_risk(reader: KeyReader, name: str) -> str:

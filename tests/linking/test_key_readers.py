@@ -43,6 +43,10 @@ READERS = {
     "a text that is replaced": 'text = text.replace("external_cuda_graph: true", "external_cuda_graph: false")\n',
     "a search": 'on = re.search(r"external_cuda_graph:\\s*true", text)\n',
     "a text in a text": 'on = "external_cuda_graph: true" in text\n',
+    "a keyword": "build(external_cuda_graph=True)\n",
+    "a pair of a name and a value": 'for name, no in (("external_cuda_graph", 0),):\n    setattr(cfg, name, no)\n',
+    "a dict that is made": 'config = {"cuda_graph_scope": ["attn"]}\n',
+    "a dict of keywords": "config = dict(external_cuda_graph=True)\n",
     "a schema": 'SCHEMA = {"properties": {"external_cuda_graph": {"type": "boolean"}}}\n',
     "types": 'TYPES = {"cuda_graph_scope": str}\n',
     "another name for it": 'NAMES = {"external_cuda_graph": "te_graphs"}\n',
@@ -123,15 +127,23 @@ NO_PARTS = {
     "a device in a message": 'print(f"enable_{x} is on", "cuda" in device)\n',
     "a prefix that every name has": 'rest = [k for k in config if k.startswith("")]\n',
 }
+NEW_NAMES = {
+    "a subscript": 'scope = config["cuda_graph_modules"]\n',
+    "a subscript in lines": 'scope = config[\n    "cuda_graph_modules"\n]\n',
+    "get": 'scope = config.get("cuda_graph_modules")\n',
+    "a membership test": 'if "cuda_graph_modules" not in config:\n    pass\n',
+    "a path": 'scope = OmegaConf.select(config, "model.cuda_graph_modules")\n',
+    "a copy of an attribute": "built.cuda_graph_modules = config.model.cuda_graph_modules\n",
+    "a copy to a keyword": "built = Config(cuda_graph_modules=config.cuda_graph_modules)\n",
+}
 OTHERS = {
-    "a keyword": "build(external_cuda_graph=True)\n",
-    "a pair of a name and a value": 'for name, no in (("external_cuda_graph", 0),):\n    setattr(cfg, name, no)\n',
-    "a dict that is made": 'config = {"cuda_graph_scope": ["attn"]}\n',
-    "a dict of keywords": "config = dict(external_cuda_graph=True)\n",
+    "an object that reads it": "from megatron.core.transformer import TransformerConfig; "
+    "config = TransformerConfig(num_layers=2, external_cuda_graph=True)\n",
     "an argument of a command line": 'ARGS = ["--external-cuda-graph"]\n',
     "a message": 'print("the external_cuda_graph of the model")\n',
     "a docstring": '"""Reads config["cuda_graph_scope"]."""\n',
-    "a new name": 'scope = config["cuda_graph_modules"]\n',
+    "a new name that is set": 'config["cuda_graph_modules"] = ["attn"]\n',
+    "a new name of a built configuration": 'scope = getattr(config, "cuda_graph_modules")\n',
     "another key": 'scope = config["my_cuda_graph_scope"]\n',
 }
 
@@ -156,6 +168,20 @@ def test_a_key_that_code_reads_by_name_is_no_safe_fix(project: Path, cgmigrate, 
     assert f"by its name (src/setup.py:{line}), and has to change together with it" in result.stdout
     assert cgmigrate("fix", "--unsafe-fixes", "configs/a.yaml").exit_code == 0
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
+
+
+@pytest.mark.parametrize("code", NEW_NAMES.values(), ids=NEW_NAMES)
+def test_a_key_that_no_code_reads_beside_its_new_name_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "configs/a.yaml", LEGACY)
+    write(project / "src/setup.py", "import os\n" + code)
+    checkout(project)
+    result = cgmigrate("fix", "configs/a.yaml")
+    assert (result.exit_code, path.read_text()) == (1, LEGACY)
+    because = "code reads `cuda_graph_modules` by its name (src/setup.py:2) and none reads `external_cuda_graph`"
+    assert f"{because}, which may be ignored" in result.stdout
+    # Code that passes each key on reads the old one, too.
+    write(project / "src/build.py", 'for name in ("external_cuda_graph", "cuda_graph_scope"):\n    read(name)\n')
+    assert "may be ignored" not in cgmigrate("fix", ".").stdout
 
 
 @pytest.mark.parametrize("code", OTHER_LINES.values(), ids=OTHER_LINES)
@@ -366,7 +392,7 @@ def test_code_that_is_read_is_named_before_code_that_is_not(project: Path, cgmig
 
 def test_code_that_is_not_read_and_names_no_key_prevents_nothing(project: Path, cgmigrate) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
-    write(project / "src/a.py", 'print config["cuda_graph_modules"]  # not cuda_graph_scope\n')
+    write(project / "src/a.py", 'print config["num_layers"]  # not cuda_graph_scope\n')
     checkout(project)
     assert cgmigrate("fix", "configs/a.yaml").exit_code == 0
     assert "cuda_graph_modules: [attn]" in path.read_text()

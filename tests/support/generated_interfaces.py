@@ -15,7 +15,6 @@ import yaml
 from hypothesis import strategies as st
 from omegaconf import ListConfig
 
-from cgmigrate.megatron.settings import DEPRECATED
 from tests.support.generated_chains import FEW, nested, own_settings, text_of
 
 PLACE = ("policy", "megatron_cfg")
@@ -251,9 +250,6 @@ def packages(draw: st.DrawFn) -> Package:
     files = {f"graphs/{name}": text for name, text in modules.items()}
     for number in range(draw(st.integers(1, 3))):
         own = {name: value for name, value in draw(own_settings).items() if name in names or draw(st.booleans())}
-        if not DEPRECATED.issuperset(names):
-            # Code with new names is migrated: what it does with an old one that it does not read shows nothing.
-            own = {name: value for name, value in own.items() if name in names or name not in DEPRECATED}
         files[f"configs/{'abc'[number]}.yaml"] = text_of(nested(PLACE, {**FEW, **own}))
     return Package(files)
 
