@@ -57,7 +57,7 @@ NOT_RUN = (
 )
 """Test files whose tests are not tried."""
 BUDGET = 60.0
-"""Seconds of tests, as measured without a mutant, that one mutant may cost."""
+"""CPU seconds of tests, as measured without a mutant, that one mutant may cost."""
 SEED = 1
 """Which sample the nightly run judges. Raise it when all survivors of this one are judged, to judge 150 others."""
 FIRST = 3

@@ -106,3 +106,20 @@ def test_a_command_line_that_overrides_the_key_is_named(project: Path) -> None:
     (one,) = fix(project).results[0].remaining
     assert one.because == "a command line overrides `graphs.scope` (run.sh:2), whose value it has"
     assert path.read_text() == BASE
+
+
+def test_an_interpolation_of_a_whole_group_is_not_known(project: Path) -> None:
+    text = "defaults:\n  - graphs: a\n  - _self_\nmodel:\n  num_layers: 2\n  cuda_graph_scope: ${graphs}\n"
+    path = write(project / "config.yaml", text)
+    write(project / "graphs/a.yaml", "scope: attn\n")
+    done = fix(project)
+    assert not done.written and path.read_text() == text
+    assert {diagnostic.rule for one in done.results for diagnostic in one.remaining} == {"CG003"}
+
+
+def test_a_key_with_dots_stays(project: Path) -> None:
+    text = (
+        "model.cuda_graph_impl: transformer_engine\nmodel.cuda_graph_scope: ${graphs.scope}\ngraphs:\n  scope: attn\n"
+    )
+    path = write(project / "a.yaml", text)
+    assert not fix(project).written and path.read_text() == text

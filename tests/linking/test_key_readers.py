@@ -416,6 +416,7 @@ TURNS_ON = {
 }
 LEAVES_OFF = {
     "false": "model = build(external_cuda_graph=False)\n",
+    "false in a dict": 'use({"external_cuda_graph": False})\n',
     "another flag": "model = build(enable_cuda_graph=True)\n",
     "a call whose object reads it at once": (
         "from megatron.core.transformer import TransformerConfig\n\n"

@@ -366,3 +366,11 @@ def test_a_file_whose_last_setting_is_deleted_has_those_of_the_files_below(proje
     assert "cuda_graph_impl: transformer_engine" in paths["c"].read_text()
     assert "enable_cuda_graph" not in paths["d"].read_text()
     assert_same_captures(before, ("model_config",))
+
+
+def test_a_name_without_a_suffix_is_that_of_a_yaml_file(project: Path, cgmigrate) -> None:
+    write(project / "base", "no configuration: [\n")
+    write(project / "base.yaml", text_of(MEGATRON_CFG, {"cuda_graph_impl": "local"}))
+    child = write(project / "child.yaml", text_of(MEGATRON_CFG, {"cuda_graph_scope": "full_iteration"}, "base"))
+    cgmigrate("fix", ".")
+    assert "cuda_graph_impl: full_iteration" in child.read_text()

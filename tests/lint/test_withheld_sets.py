@@ -152,3 +152,13 @@ def test_an_error_of_a_set_is_the_one_that_is_reported(project: Path, cgmigrate:
     findings = report(cgmigrate, ".")["findings"]
     assert "error" in {one["severity"] for one in findings}
     assert cgmigrate("check", "--fail-on", "error", ".").exit_code == 1
+
+
+def test_what_a_rule_leaves_to_a_person_is_reported_at_each_place(chain: Path, cgmigrate: Command) -> None:
+    write("conf/base.yaml", CHILD.format("full_iteration").partition("\n")[2])
+    write("conf/one.yaml", CHILD.format("full_iteration"))
+    write("conf/two.yaml", CHILD.format("full_iteration"))
+    findings = report(cgmigrate, ".")["findings"]
+    assert [(one["path"], one["rule"], one["related"]) for one in findings] == [
+        (f"conf/{name}.yaml", "CG301", []) for name in ("base", "one", "two")
+    ]

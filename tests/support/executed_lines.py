@@ -1,6 +1,6 @@
 """A pytest plugin for ``tests/mutation.py``: notes which lines each test executes, and runs only chosen tests.
 
-``--lines-file FILE`` writes, for every test that passes, its seconds and the lines of cgmigrate/ that it executes;
+``--lines-file FILE`` writes, for every test that passes, its CPU seconds and the lines of cgmigrate/ that it executes;
 the entry of ``(file)`` has those that run while the file is imported. ``--tests-file FILE`` names the tests to run, one
 id a line. Needs ``sys.monitoring`` (Python 3.12).
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
@@ -19,6 +18,12 @@ from types import CodeType
 import pytest
 
 PACKAGE = os.path.join(os.getcwd(), "cgmigrate") + os.sep
+
+
+def _seconds() -> float:
+    """Return the CPU time of the process and its children: it does not depend on what else the machine does."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,9 +74,9 @@ class Recorder:
         from cgmigrate.megatron import catalogue
 
         catalogue._load.cache_clear()  # each test that needs the settings executes the lines that read them
-        start = time.perf_counter()
+        start = _seconds()
         result = yield
-        self._take(item.nodeid, time.perf_counter() - start)
+        self._take(item.nodeid, _seconds() - start)
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
