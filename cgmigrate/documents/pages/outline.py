@@ -1,0 +1,206 @@
+"""The outline of a page: its paragraphs, tables and headings, and which of them document deprecated names on purpose.
+
+A table of old and new names, a block of code below "Before", a table of measurements: these stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from cgmigrate.documents.pages.snippets import PageLine, lines_of
+from cgmigrate.documents.uses import Appearance
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import INFERENCE, MODULES, SCOPE
+from cgmigrate.text.spans import Span
+
+_FORMER = re.compile(
+    r"\b(?:deprecat\w*|legacy|older|formerly|renam\w*|migrat\w*|no longer|replac\w*|obsolete|superseded|removed|"
+    r"backwards?[- ]compat\w*|(?:before|old) and (?:after|new))\b|(?:(?<!-)->|=>|→|⇒)|\b0\.1[0-7]\b",
+    re.IGNORECASE,
+)
+"""Words of a text that documents what was renamed or removed."""
+_CONTRAST = re.compile(
+    r"\b(?:old|before|former|previous(?:ly)?|up to|prior|until|instead|wrong|don'?t|do not|never|avoid|invalid|"
+    r"error|fails?|bad|incorrect)\b",
+    re.IGNORECASE,
+)
+"""Words above a block of code that shows what not to write."""
+_RESULT = re.compile(r"[ \t>*_]*(?:becomes|is now|now|instead|after|new|use|turns into|is rewritten)\b", re.IGNORECASE)
+"""Words below a block of code that begin the text about what to write today."""
+_HEADING = re.compile(r"(?P<level>#{1,6})[ \t]")
+_UNDERLINE = re.compile(r"(?P<mark>[=\-~^\"'`#*+.])(?P=mark){2,}[ \t]*$")
+_LEVELS = "#*=-~^\"'`+."
+"""Marks of headings below their text, from the highest level."""
+_FENCE = re.compile(r"[ \t>*+\-\d.)]*(?:```|~~~|\.\. (?:code|source)|:)")
+_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]")
+_ROW = re.compile(r"[ \t>]*\|")
+_NUMBER = re.compile(r"[^\w|]*\d[\d.,]*[^\w|]*(?:\w{1,8}(?:/\w+)*)?[^\w|]*")
+_MOST_LINES = 12
+"""Of the paragraph above a block of code."""
+
+
+class Kind(Enum):
+    """What a part of a page is."""
+
+    TEXT = "text"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines of a page that belong together: a paragraph or a table, by the numbers of the first and behind the last."""
+
+    kind: Kind
+    first: int
+    end: int
+
+
+class Outline:
+    """The parts of a page outside of its code blocks, whose spans are ``code``."""
+
+    def __init__(self, text: str, code: Iterable[Span], catalogue: Catalogue) -> None:
+        self.text, self.catalogue = text, catalogue
+        self.lines = lines_of(text)
+        self._code = _numbers_of(self.lines, code)
+        self._headings = list(self._read_headings())
+        self._kept: dict[int, bool] = {}
+        """Whether the names of a line stay, for lines whose part was read."""
+
+    def line_of(self, offset: int) -> int:
+        """Return the number of the line of an offset, from 0."""
+        low, high = 0, len(self.lines) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.lines[middle].first <= offset else (low, middle - 1)
+        return low
+
+    def shows_former(self, span: Span) -> bool:
+        """Return whether the text around a block of code says that it is not what to write today."""
+        first = self.line_of(span.start)
+        if _RESULT.match(self._below(self.line_of(span.end))):
+            return True
+        above = first - 1
+        while above >= 0 and (above in self._code or not self._written(above).strip() or self._is_fence(above)):
+            if above in self._code:
+                # The text between two blocks is about the second one only if it is between them.
+                return self._headed_by_former(first)
+            above -= 1
+        lead: list[str] = []
+        while above >= 0 and above not in self._code and self._written(above).strip() and len(lead) < _MOST_LINES:
+            lead.append(self._written(above))
+            above -= 1
+        text = "\n".join(reversed(lead))
+        return bool(_FORMER.search(text) or _CONTRAST.search(text)) or self._headed_by_former(first)
+
+    def _below(self, number: int) -> str:
+        """Return the first line of text below a block of code, empty if another block is there."""
+        at = number + 1
+        while at < len(self.lines) and at not in self._code and (not self._written(at).strip() or self._is_fence(at)):
+            at += 1
+        return self._written(at) if at < len(self.lines) and at not in self._code else ""
+
+    def keeps(self, name: Appearance) -> bool:
+        """Return whether a name outside of code is in a text that documents it as a former one, or in measurements."""
+        number = self.line_of(name.span.start)
+        if number not in self._kept:
+            part = self._part_at(number)
+            kept = self._is_kept(part) or self._headed_by_former(part.first)
+            self._kept |= dict.fromkeys(range(part.first, part.end), kept)
+        return self._kept[number]
+
+    def _is_kept(self, part: Part) -> bool:
+        rows = [self._written(at) for at in range(part.first, part.end)]
+        if part.kind is Kind.TABLE:
+            return any(map(self._names_both, rows)) or _is_measured(rows) or bool(_FORMER.search(rows[0]))
+        written = "\n".join(rows)
+        return self._names_both(written) or bool(_FORMER.search(written))
+
+    def _names_both(self, written: str) -> bool:
+        """Return whether a text names a deprecated setting and what replaced it."""
+        plain = written.replace("-", "_")
+        return any(
+            re.search(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])", plain)
+            and any(re.search(rf"(?<![A-Za-z0-9]){new}(?![A-Za-z0-9])", plain) for new in self._replaced_by(name))
+            for name in self.catalogue.deprecated
+        )
+
+    def _replaced_by(self, name: str) -> Sequence[str]:
+        # The implementation is a setting of its own beside the scope.
+        return (MODULES, INFERENCE) if name == SCOPE else self.catalogue[name].replaced_by
+
+    def _part_at(self, number: int) -> Part:
+        """Return the paragraph, item of a list or table of a line."""
+        is_row = self._is_row(number)
+        first, end = number, number + 1
+        while first > 0 and not self._is_item(first) and self._continues(first - 1, is_row):
+            first -= 1
+        while end < len(self.lines) and not self._is_item(end) and self._continues(end, is_row):
+            end += 1
+        return Part(Kind.TABLE if is_row else Kind.TEXT, first, end)
+
+    def _continues(self, number: int, is_row: bool) -> bool:
+        if number in self._code or not self._written(number).strip():
+            return False
+        return self._is_row(number) == is_row
+
+    def _is_item(self, number: int) -> bool:
+        return _ITEM.match(self._written(number)) is not None
+
+    def _is_row(self, number: int) -> bool:
+        return _ROW.match(self._written(number)) is not None
+
+    def _is_fence(self, number: int) -> bool:
+        return (
+            self._written(number).lstrip(" \t>-*+0123456789.").startswith(("```", "~~~", ".. code", ".. source", ":"))
+        )
+
+    def _written(self, number: int) -> str:
+        return self.text[self.lines[number].start : self.lines[number].end]
+
+    # --- headings -----------------------------------------------------------------------------------
+
+    def _read_headings(self) -> Iterable[tuple[int, bool]]:
+        """Yield the first line of each section, and whether a heading around it is about former names."""
+        open_headings: list[tuple[int, bool]] = []
+        for number in range(len(self.lines)):
+            if number in self._code:
+                continue
+            written = self._written(number)
+            if match := _HEADING.match(written):
+                level, title = len(match["level"]), written
+            elif number and (match := _UNDERLINE.match(written)) and self._written(number - 1).strip():
+                level, title = 1 + _LEVELS.index(match["mark"]), self._written(number - 1)
+            else:
+                continue
+            while open_headings and open_headings[-1][0] >= level:
+                open_headings.pop()
+            is_former = bool(_FORMER.search(title)) or any(former for _, former in open_headings)
+            open_headings.append((level, is_former))
+            yield number, is_former
+
+    def _headed_by_former(self, number: int) -> bool:
+        low, high = 0, len(self._headings)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self._headings[middle][0] <= number else (low, middle)
+        return low > 0 and self._headings[low - 1][1]
+
+
+def _numbers_of(lines: Sequence[PageLine], code: Iterable[Span]) -> frozenset[int]:
+    """Return the numbers of the lines that are code."""
+    result, at = set(), 0
+    for span in sorted(code, key=lambda one: one.start):
+        while at < len(lines) and lines[at].first < span.end:
+            if lines[at].first >= span.start:
+                result.add(at)
+            at += 1
+    return frozenset(result)
+
+
+def _is_measured(rows: Sequence[str]) -> bool:
+    """Return whether most rows of a table have two or more numbers as cells."""
+    measured = sum(sum(bool(_NUMBER.fullmatch(cell.strip())) for cell in row.split("|")) >= 2 for row in rows)
+    return measured * 2 >= len(rows)
