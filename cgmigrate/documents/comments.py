@@ -17,10 +17,14 @@ LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True)
 class CommentForm:
-    """How a syntax writes a comment: what is before and behind its text."""
+    """How a syntax writes a comment: what is before and behind its text.
+
+    ``inside`` begins the comments of code that the text has parts of.
+    """
 
     start: str = "#"
     end: str = ""
+    inside: str = ""
 
     def comment(self, text: str) -> str:
         """Return a comment with a text."""

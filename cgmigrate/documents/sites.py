@@ -34,6 +34,10 @@ PROSE = "a comment, docstring or message"
 """Owner of a name in text for people; reported with ``--verbose`` only."""
 
 
+HISTORY = "documentation of former names (changelogs, folders of a version, tables and examples of old and new names)"
+"""Owner of a name that a page keeps; without ``--verbose`` only their number is reported."""
+
+
 UNKNOWN_OWNER = "an owner that is not known"
 
 
@@ -91,6 +95,17 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """The code block of a page of documentation that a site is in, apart from all others.
+
+    ``number`` is that of the block in the page, ``top_level`` are the names at its top.
+    """
+
+    number: int
+    top_level: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """The settings that configure one model at one place.
 
@@ -126,6 +141,8 @@ class Site:
     """Whether its owner overrides the mapping around it: the site inherits from that one if the file has it."""
     programs: tuple[str, ...] | None = None
     """The scripts and commands that get the flags of a command line, as far as they are known; None elsewhere."""
+    example: Example | None = None
+    """The code block of a page that it is in, None for a file that is read as a whole."""
 
     @property
     def own(self) -> dict[str, object]:
@@ -164,6 +181,8 @@ class ProblemKind(str, Enum):
     ENUM_CLASS = "enum-class"
     """The class of the old scope's members, where it is no value of a setting."""
     OTHER_ASSIGNMENT = "other-assignment"
+    NAME_IN_DOCUMENTATION = "name-in-documentation"
+    """A deprecated name in the text of a page, or in a code block that is not read."""
 
     def __str__(self) -> str:
         return self.value

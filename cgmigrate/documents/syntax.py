@@ -23,6 +23,7 @@ class Syntax:
     ``suffixes`` are those of its files, in lower case; ``prefix`` begins the names of others (``Dockerfile.ci``).
     ``document`` is the module and class that reads a file (``package.module:Class``), which gets the text, the
     path and the catalogue. Without it, files are only counted, and ``not_read`` is the message to a user who names one.
+    ``is_documentation`` says that people read its files, and no program does.
     """
 
     YAML: ClassVar[Syntax]
@@ -30,12 +31,15 @@ class Syntax:
     SHELL: ClassVar[Syntax]
     COMMAND_LINE: ClassVar[Syntax]
     MARKDOWN: ClassVar[Syntax]
+    MDX: ClassVar[Syntax]
+    RESTRUCTUREDTEXT: ClassVar[Syntax]
 
     name: str
     suffixes: tuple[str, ...]
     document: str = ""
     prefix: str = ""
     not_read: str = ""
+    is_documentation: bool = False
 
     @property
     def is_read(self) -> bool:
@@ -62,7 +66,13 @@ Syntax.SHELL = register(
 Syntax.COMMAND_LINE = register(
     Syntax("Docker", ("dockerfile",), prefix="Dockerfile", not_read="Dockerfiles are not read yet")
 )
-Syntax.MARKDOWN = register(Syntax("Markdown", ("md", "markdown", "mdx"), not_read="Markdown is not read yet"))
+Syntax.MARKDOWN = register(
+    Syntax("Markdown", ("md", "markdown"), "cgmigrate.documents.pages:MarkdownDocument", is_documentation=True)
+)
+Syntax.MDX = register(Syntax("MDX", ("mdx",), "cgmigrate.documents.pages:MdxDocument", is_documentation=True))
+Syntax.RESTRUCTUREDTEXT = register(
+    Syntax("reStructuredText", ("rst",), "cgmigrate.documents.pages:ReStructuredTextDocument", is_documentation=True)
+)
 
 
 def syntax_of(path: str) -> Syntax | None:
@@ -74,6 +84,12 @@ def syntax_of(path: str) -> Syntax | None:
     stem, _, suffix = name.rpartition(".")
     by_suffix = _BY_SUFFIX.get(suffix.lower()) if stem else None
     return by_suffix or next((syntax for syntax in SYNTAXES if syntax.prefix and name.startswith(syntax.prefix)), None)
+
+
+def is_documentation(path: str) -> bool:
+    """Return whether people read a file, and no program does, by its name."""
+    syntax = syntax_of(path)
+    return syntax is not None and syntax.is_documentation
 
 
 def document_of(path: str, text: str, syntax: Syntax, catalogue: Catalogue) -> Document:

@@ -114,6 +114,7 @@ _TESTS: Mapping[str, Callable[[Any, Surroundings], bool]] = {
     "callee": _has_callee,
     "object": _has_object,
     "imports": _imports,
+    "example": lambda expected, around: (around.site.example is not None) is expected,
     "imports-none": lambda modules, around: not _imports(modules, around),
     "writes": lambda names, around: any(name in names for name in around.names),
     "writes-only": lambda names, around: bool(around.names) and all(name in names for name in around.names),

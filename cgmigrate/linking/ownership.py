@@ -43,12 +43,12 @@ def owned_sites(
 
 def _with_parents(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
     """Return the sites; those that override the mapping around them inherit from its site, if the file has it."""
-    by_path = {site.path: site.index for site in sites}
+    by_path = {(site.example, site.path): site.index for site in sites}
     result = list(sites)
     for site, owner in zip(sites, owners, strict=True):
         if owner.ecosystem is None or not owner.ecosystem.overrides_parent or not site.path:
             continue
-        parent = by_path.get(site.path[:-1])
+        parent = by_path.get((site.example, site.path[:-1]))
         inherits = site.inherits if parent is None else (*site.inherits, parent)
         result[site.index] = replace(site, inherits=inherits, overrides_around=True)
     return result
@@ -74,7 +74,8 @@ class Owners:
         """
         if any(_is_prose(written.setting, written.value) for written in site.written):
             return Owner(PROSE)
-        at = self._owner_at_path(Surroundings(site, names, self._top_level))
+        top_level = self._top_level if site.example is None else frozenset(site.example.top_level)
+        at = self._owner_at_path(Surroundings(site, names, top_level))
         owner = at[site.path]
         for path, other in [(path, at[path]) for path in site.alias_paths]:
             if other is None:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from cgmigrate.documents.syntax import Syntax, syntax_of
+from cgmigrate.documents.syntax import Syntax, is_documentation, syntax_of
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.files import read_bytes
 
-_PROSE = frozenset((".rst", ".html", ".adoc", ".tex", ".patch", ".diff", ".log"))
+_PROSE = frozenset((".html", ".adoc", ".tex", ".patch", ".diff", ".log"))
 _JSON = frozenset((".json", ".ipynb"))
 _TEMPLATES = frozenset((".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template", ".mustache", ".mako"))
 _MOST_BYTES = 1024 * 1024
@@ -58,7 +58,7 @@ def text_readers(top: str, catalogue: Catalogue) -> Iterator[KeyCode]:
 
     for path in sorted(tracked_files(top, sorted(catalogue.deprecated))):
         suffix = os.path.splitext(path)[1].lower()
-        if syntax_of(path) in (Syntax.PYTHON, Syntax.MARKDOWN) or suffix in _PROSE:
+        if syntax_of(path) is Syntax.PYTHON or is_documentation(path) or suffix in _PROSE:
             continue
         if not is_part_of_megatron(os.path.abspath(path)) and (reads := list(_reads(path, suffix, catalogue))):
             yield KeyCode(path, reads)
