@@ -138,6 +138,7 @@ def check(
 @option(
     FIXES, "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic says what its fix may change."
 )
+@option(FIXES, "--docs", is_flag=True, help="Also apply fixes of documentation (Markdown, MDX, reStructuredText).")
 @option(FIXES, "--interactive", is_flag=True, help="Show each change, and ask before writing it.")
 @option(FIXES, "--group", metavar="ID", default="", help="Apply only the fix with this id, in all of its files.")
 @option(FIXES, "--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 even if some remain.")
@@ -147,6 +148,7 @@ def fix(
     reporting: Reporting,
     diff: bool,
     unsafe_fixes: bool,
+    docs: bool,
     interactive: bool,
     group: str,
     fix_only: bool,
@@ -178,7 +180,7 @@ def fix(
         raise click.UsageError(f"--fix-only reports no diagnostics: remove {options}")
     if diff and reporting.format:
         raise click.UsageError("--diff prints a patch and no diagnostics: remove --output-format")
-    mode = FixMode(diff, unsafe_fixes, interactive, fix_only, group)
+    mode = FixMode(diff, unsafe_fixes, interactive, fix_only, group, docs)
     sys.exit(max(recover(selection.paths), fixing.fix(selection, reporting, mode)))
 
 

@@ -31,7 +31,8 @@ def fix(selection: Selection, reporting: Reporting, mode: FixMode) -> int:
     """Rewrite the files, or show what would change; return the exit status."""
     if mode.interactive:
         reporting = _interactive_format(selection, reporting)
-    run, output = start(selection, reporting, Options(unsafe=mode.unsafe_fixes, group=mode.group), baseline=CheckMode())
+    options = Options(unsafe=mode.unsafe_fixes, group=mode.group, docs=mode.docs)
+    run, output = start(selection, reporting, options, baseline=CheckMode())
     if mode.interactive:
         run.chooser = _chooser(output)
     return _Fixing(run, output, mode).fix()

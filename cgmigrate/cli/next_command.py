@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from cgmigrate.report import Reported
 
 _KEPT = frozenset(
-    ("source", "target", "select", "ignore", "preview", "exclude", "rule_folders", "config", "isolated", "baseline")
+    (
+        *("source", "target", "select", "ignore", "preview", "docs", "exclude", "rule_folders"),
+        *("config", "isolated", "baseline"),
+    )
 )
 """Options of this run that the next one needs as well."""
 

@@ -63,8 +63,12 @@ def _by_owner(files: Iterable[FileResult], with_prose: bool) -> dict[str, list[s
 
 
 def _print_places(owner: str, places: list[str], output: Output) -> None:
-    from cgmigrate.documents.sites import UNKNOWN_OWNER
+    from cgmigrate.documents.sites import HISTORY, UNKNOWN_OWNER
 
+    if owner == HISTORY and not output.reporting.verbose:
+        kept = counted(len(places), "deprecated name")
+        output.message(f"note: {kept} left unchanged in {HISTORY} (--verbose shows all)")
+        return
     why = "its owner is not known" if owner == UNKNOWN_OWNER else f"the name belongs to {owner}"
     output.message(f"note: left unchanged, since {why}:")
     most = len(places) if output.reporting.verbose else MOST_NAMED

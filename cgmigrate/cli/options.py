@@ -71,7 +71,8 @@ class CheckMode(NamedTuple):
 class FixMode(NamedTuple):
     """What ``fix`` does with the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports nothing.
 
-    ``group`` is the id of the only fix that is applied, empty for all.
+    ``group`` is the id of the only fix that is applied, empty for all. ``docs`` says that fixes of documentation are
+    applied as well.
     """
 
     diff: bool = False
@@ -79,6 +80,7 @@ class FixMode(NamedTuple):
     interactive: bool = False
     fix_only: bool = False
     group: str = ""
+    docs: bool = False
 
 
 class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import ProblemKind
-from cgmigrate.documents.syntax import document_of, unread_text
+from cgmigrate.documents.syntax import document_of, is_documentation, unread_text
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.file_result import Chooser, FileResult
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
+from cgmigrate.lint.pages import as_notes
 from cgmigrate.lint.planning import OpenedFile, Planned, Planner
 from cgmigrate.lint.withheld_sets import OtherFile, one_for_each_set
 from cgmigrate.project.inputs import Source, TooLarge
@@ -101,7 +102,8 @@ class FileChecker:
         from cgmigrate.lint.identity import with_places
 
         source, comments, text = opened_file.source, opened_file.comments, file.document.text
-        shown = self.contexts.selected(source.path, with_places(file.diagnostics, file.document))
+        diagnostics = as_notes(file.diagnostics) if source.syntax.is_documentation else file.diagnostics
+        shown = self.contexts.selected(source.path, with_places(diagnostics, file.document))
         hidden: tuple[Diagnostic, ...] = ()
         if comments is not None:
             suppressed = self._suppressed(comments, source.path, shown)
@@ -146,6 +148,9 @@ class FileChecker:
         from cgmigrate.lint.suppression_writer import add_suppressions
 
         path, syntax = checked.path, file.source.syntax
+        if syntax.is_documentation:
+            # A comment inside a code block would be part of the example.
+            return checked
         if place := self.planner.outside(path):
             self.notes.append(not_written(path, place))
             return checked
@@ -196,6 +201,9 @@ class FileChecker:
         from cgmigrate.text.spans import Span
 
         path = file.path
+        if is_documentation(path):
+            self.notes.append(f"{path}: {message}")
+            return FileResult(path, b"" if isinstance(file, TooLarge) else file.data, "", ())
         rule = enabled_rule_for(kind, self.contexts.rules_of(path))
         diagnostic = Diagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
         diagnostics = self.contexts.selected(path, (diagnostic,))

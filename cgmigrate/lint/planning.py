@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.syntax import Syntax, document_of
 from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_contexts import FileContexts
+from cgmigrate.lint.pages import documents_the_past, kept_page
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
 from cgmigrate.lint.related_files import RelatedFiles
+from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.project.inputs import Source
@@ -83,6 +85,8 @@ class Planner:
 
         text, bom = decode(source.data)
         document = self.related.parsed(source)
+        if document is None and source.syntax.is_documentation and documents_the_past(source.path):
+            document = kept_page(source, text, self.contexts.catalogue_of(source.path))
         if document is None:
             document = document_of(source.path, text, source.syntax, self.contexts.catalogue_of(source.path))
         if "cgmigrate:" not in text or self.options.strict:
@@ -94,6 +98,8 @@ class Planner:
     def plan(self, file: OpenedFile) -> Planned:
         """Return the plan of a file and of those that are merged with it."""
         examined = self._examined(file, self.related.followed(file.path, file.document))
+        if file.source.syntax.is_documentation:
+            return self._plan([file], [self._page(file, examined)])
         if (planned := self._with_interface(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
@@ -122,8 +128,13 @@ class Planner:
             is_in_run=self.is_in_run(file.path),
             command=self._command,
             support=partial(self._support, file.path),
+            is_unwritten_page=file.source.syntax.is_documentation and not self._writes_pages(file.path),
             pinned_up_to=partial(_pinned_up_to, file.path),
         )
+
+    def _writes_pages(self, path: str) -> bool:
+        """Return whether fixes of documentation are applied where a file is."""
+        return self.contexts.options_of(path).options.docs
 
     def _support(self, path: str) -> Support | None:
         """Return the older releases that the project of a file has to run on, None if there are none."""
@@ -159,6 +170,13 @@ class Planner:
             self._by_real_path.update({os.path.realpath(item.path): item for item in self.related.sources})
         return self._by_real_path
 
+    def _page(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
+        """Return a page with the code that reads the keys of its examples, which has to change before them."""
+        is_data = any(site.origin is None and site.programs is None for site in file.document.sites)
+        if not is_data or not has_proposals(examined):
+            return examined
+        return replace(examined, relations=Relations(key_readers=self.related.key_readers(file.path)))
+
     # --- objects of code --------------------------------------------------------------------------
 
     def _plan_code(self, file: OpenedFile, examined: ExaminedFile) -> Planned:
@@ -187,7 +205,8 @@ class Planner:
         top = checkout_of(os.path.dirname(real))
         deprecated = file.document.catalogue.deprecated
         if (
-            top is None
+            file.source.syntax is not Syntax.PYTHON
+            or top is None
             or self.options.stdin
             or not any(deprecated & one.before.keys() for one in examined.cases.values())
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from cgmigrate.project.seeds import SeedsOf
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.interpolations import FollowedValues
+    from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
@@ -110,6 +111,10 @@ class RelatedFiles:
             overrides=tuple(self._overrides_of(path, catalogue)),
             overridden_key=self._override_of_keys(path, followed) if followed.keys else "",
         )
+
+    def key_readers(self, path: str) -> Mapping[str, KeyReader]:
+        """Return the code, in the project around a file, that reads settings by their names, by name."""
+        return self._code(self._project_of(path), self.catalogue_of(path)).readers
 
     def _override_of_keys(self, path: str, followed: FollowedValues) -> str:
         """Return a command line that overrides a key whose value a setting has, empty if there is none."""

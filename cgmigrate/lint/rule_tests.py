@@ -25,6 +25,9 @@ from cgmigrate.text.diff import unified_diff
 OURS = "CG"
 """The beginning of the codes of the rules that ship."""
 
+_SYNTAXES = {"yaml": Syntax.YAML, "python": Syntax.PYTHON, "markdown": Syntax.MARKDOWN}
+"""By the name that an example has for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tested:
@@ -202,8 +205,7 @@ def _context(example: Mapping[str, Any], rules: Mapping[str, Rule], folders: tup
 
 
 def _document(example: Mapping[str, Any], text: str, settings: Catalogue | None = None) -> Document:
-    syntax = Syntax.PYTHON if example["syntax"] == "python" else Syntax.YAML
-    return document_of("", text, syntax, settings or catalogue.load())
+    return document_of("", text, _SYNTAXES[example["syntax"]], settings or catalogue.load())
 
 
 def _rewritten(plan: Plan, *applied: Applicability) -> str:

@@ -43,7 +43,8 @@ def _spelled(case: SiteCase, name: str, value: str) -> str:
 
 def notes_of(case: SiteCase, applicability: Applicability | None, context: Context) -> tuple[str, ...]:
     """Return the notes of a site: an assignment that comes too late, and a different meaning in an older release."""
-    if case.site.overrides and SCOPE in case.site.own and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
+    assigns = case.site.overrides and case.site.origin is not None and SCOPE in case.site.own
+    if assigns and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
         late = "since megatron-core 0.18 an assignment to `cuda_graph_scope` is silently ignored"
         return (late if case.site.built else f"where the configuration is built already, {late}",)
     known = applicability is Applicability.SAFE and not case.keeps_captures

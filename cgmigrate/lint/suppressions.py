@@ -176,7 +176,8 @@ class SuppressionComments:
 
 @cache
 def _pattern(form: CommentForm) -> re.Pattern[str]:
-    return re.compile(re.escape(form.start) + _SUPPRESSION, re.IGNORECASE)
+    starts = "|".join(re.escape(start) for start in (form.start, form.inside) if start)
+    return re.compile(f"(?:{starts}){_SUPPRESSION}", re.IGNORECASE)
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

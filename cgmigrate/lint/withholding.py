@@ -52,6 +52,8 @@ class Limits:
     """Returns the command that fixes some files."""
     support: Callable[[], Support | None] = _no_support
     """Returns the older releases that the project has to run on, None if there are none."""
+    is_unwritten_page: bool = False
+    """Whether the file is documentation, and fixes of documentation are not applied."""
     pinned_up_to: Callable[[str, Release], str] = _no_pin
     """Returns the pin of a package that admits nothing newer than a release, with its place; empty if there is none."""
 
@@ -105,6 +107,10 @@ def withheld(places: Iterable[tuple[PlaceOfFix, Limits]]) -> Withheld | None:
         named = ", ".join(dict.fromkeys(place.path for place in elsewhere))
         verb = "has" if named == elsewhere[0].path else "have"
         return Withheld(f"{named}, which {verb} to change together with this file", f"run `{command}`")
+    if any(limits.is_unwritten_page for _, limits in places):
+        command = places[0][1].command(dict.fromkeys(place.path for place, _ in places))
+        advice = f"run `{command.replace(' fix ', ' fix --docs ', 1)}`"
+        return Withheld("documentation, which is rewritten only with --docs", advice)
     outside = next((limits.outside for _, limits in places if limits.outside), "")
     if outside:
         advice = "give the path of the file itself, or of this link, to have it rewritten"

@@ -38,6 +38,7 @@ class Configuration:
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     preview: bool = False
+    docs: bool = False
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
@@ -64,5 +65,6 @@ def merged(options: Options, configuration: Configuration) -> Options:
         select=select,
         ignore=ignore,
         preview=options.preview or configuration.preview,
+        docs=options.docs or configuration.docs,
         rule_folders=(*configuration.extend_rules, *options.rule_folders),
     )

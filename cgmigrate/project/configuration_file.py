@@ -254,6 +254,7 @@ KEYS: Mapping[str, Key] = {
     "select": Key("select", _codes),
     "ignore": Key("ignore", _codes),
     "preview": Key("preview", _boolean),
+    "docs": Key("docs", _boolean),
     "per-file-ignores": Key("per_file_ignores", _per_file),
     "exclude": Key("exclude", _patterns),
     "extend-exclude": Key("extend_exclude", _patterns),

@@ -72,6 +72,8 @@ class Options:
     """The reason that these comments give."""
     strict: bool = False
     """Whether suppression comments are ignored."""
+    docs: bool = False
+    """Whether fixes of documentation are applied."""
 
 
 def format_of(name: str) -> Format:

@@ -126,7 +126,8 @@ class TestTriggers:
         ("README.MD", Syntax.MARKDOWN),
         ("Dockerfile.md", Syntax.MARKDOWN),
         ("a.markdown", Syntax.MARKDOWN),
-        ("a.mdx", Syntax.MARKDOWN),
+        ("a.mdx", Syntax.MDX),
+        ("docs/a.rst", Syntax.RESTRUCTUREDTEXT),
         ("a.json", None),
         ("yaml", None),
         (".yaml", None),
@@ -156,6 +157,8 @@ class TestFiles:
             Syntax.SHELL: 0,
             Syntax.COMMAND_LINE: 0,
             Syntax.MARKDOWN: 1,
+            Syntax.MDX: 0,
+            Syntax.RESTRUCTUREDTEXT: 0,
         }
 
     def test_counters_start_again_with_each_iteration(self) -> None:
@@ -269,7 +272,7 @@ class TestNamedPaths:
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
         put("a.json")
-        reason = "not a kind of file that cgmigrate reads (YAML, Python, shell)"
+        reason = "not a kind of file that cgmigrate reads (YAML, Python, shell, Markdown, MDX, reStructuredText)"
         assert inputs("a.json") == [InputError("a.json", reason, missing=False)]
 
     def test_a_missing_path_does_not_stop_the_others(self) -> None:
