@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cgmigrate.documents.yaml import YamlDocument
     from cgmigrate.documents.yaml.tree import Node
     from cgmigrate.linking.compositions import Composition, KeyPath
+    from cgmigrate.linking.inherited_keys import InheritedKeys
     from cgmigrate.linking.yaml_files import YamlFiles
     from cgmigrate.megatron.catalogue import Catalogue
 
@@ -32,7 +33,7 @@ class _UnknownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FollowedValues:
-    """The interpolations of one file whose values are known.
+    """What other keys and files give to the settings of one file: the interpolations whose values are known.
 
     ``nodes`` are what they yield. ``keys`` are the keys that hold these values, with dots.
     """
@@ -43,9 +44,15 @@ class FollowedValues:
     starts: frozenset[int] = frozenset()
     """Where the followed interpolations are in the text."""
     keys: frozenset[str] = frozenset()
+    inherited: InheritedKeys = field(default_factory=dict)
+    """Further keys that the mappings of the file have from others."""
 
     def in_sites(self, sites: Sequence[Site], catalogue: Catalogue) -> Sequence[Site]:
-        """Return sites with the values of their interpolations."""
+        """Return sites with the values of their interpolations, and with the keys that they inherit."""
+        if self.inherited:
+            sites = [
+                replace(site, neighbours={**self.inherited.get(site.path, {}), **site.neighbours}) for site in sites
+            ]
         if not self.nodes:
             return sites
         return [

@@ -363,7 +363,11 @@ class Planner:
         return self.open(source)
 
     def _examined(self, file: OpenedFile, followed: FollowedValues) -> ExaminedFile:
-        return examine(file.path, file.document, self.contexts.context(file.path), followed)
+        examined = examine(file.path, file.document, self.contexts.context(file.path), followed)
+        if file.source.syntax is not Syntax.YAML or all(owner.ecosystem for owner in examined.owners):
+            return examined
+        inherited = self.related.inherited_keys(file.path, file.document)
+        return examine(file.path, file.document, examined.context, replace(followed, inherited=inherited))
 
 
 def _pinned_up_to(path: str, package: str, newest: Release) -> str:

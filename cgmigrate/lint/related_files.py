@@ -14,6 +14,7 @@ from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.inherited_keys import InheritedKeys
     from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.key_interfaces import KeyInterface
@@ -164,6 +165,12 @@ class RelatedFiles:
             return self.members(path, document).followed.of(os.path.realpath(path))
         except CannotLinkError:
             return NOTHING_FOLLOWED
+
+    def inherited_keys(self, path: str, document: Document) -> InheritedKeys:
+        """Return the keys that the mappings of a YAML file have from those that it builds on."""
+        real = os.path.realpath(path)
+        self.merged.files.add(real, document)
+        return self.merged.inherited_keys(real)
 
     def inherits_settings(self, path: str, document: Document) -> bool:
         """Return whether a file that a YAML file is merged over has settings."""

@@ -78,7 +78,7 @@ def neighbours_of(
     for mapping in closing:
         if id(mapping) not in needed:
             continue
-        own = _plain_pairs(mapping, catalogue)
+        own = plain_pairs(mapping, catalogue)
         sources = merged.get(id(mapping), ())
         inherited = [prefix for source in sources for prefix in prefixes.get(id(source), ())]
         for prefix in dict.fromkeys((*prefixes.get(id(mapping), ()), "", *own, *inherited)):
@@ -89,7 +89,7 @@ def neighbours_of(
     return values
 
 
-def _plain_pairs(mapping: Node, catalogue: Catalogue) -> dict[str, dict[str, object]]:
+def plain_pairs(mapping: Node, catalogue: Catalogue) -> dict[str, dict[str, object]]:
     """Return for each prefix the pairs of a mapping that are not settings of the capture model."""
     own: dict[str, dict[str, object]] = {}
     for key, value in mapping.pairs():
