@@ -151,3 +151,80 @@ def test_enable_cuda_graph_in_text_may_belong_to_another_system(project: Path, c
     assert result.stdout == "" and "its owner is not known" in result.stderr
     write(project / "a.md", "Run Megatron-LM with `--enable-cuda-graph`.\n")
     assert "CG608" in cgmigrate("check", ".").stdout
+
+
+def block(language: str, code: str) -> str:
+    return f"Megatron.\n\n```{language}\n{code}```\n"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        # The implementation decides, and the example does not show it.
+        block("yaml", "model:\n  cuda_graph_scope: full_iteration\n"),
+        block("yaml", "model:\n  cuda_graph_scope: [attn, full_iteration_inference]\n"),
+        block("yaml", "model:\n  cuda_graph_impl: local\n---\nmodel:\n  cuda_graph_scope: full_iteration\n"),
+        block("bash", "python pretrain_gpt.py --cuda-graph-scope full_iteration\n"),
+        # Alternatives.
+        block("bash", "--enable-cuda-graph\n--external-cuda-graph\n"),
+        block("bash", "# A\n--cuda-graph-impl local --cuda-graph-scope attn\n# B\n--external-cuda-graph\n"),
+        # Former code beside that of today.
+        block("yaml", "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn  # deprecated\n"),
+        block("yaml", "# old\nmodel:\n  cuda_graph_scope: attn\n# new\nmodel:\n  cuda_graph_modules: attn\n"),
+        block("python", "# Before\ncfg.model.cuda_graph_scope = ['attn']\n# After\nset_modules(cfg, ['attn'])\n"),
+        block("diff", "-  cuda_graph_scope: attn\n+  cuda_graph_modules: attn\n"),
+        "Wrong:\n" + block("yaml", "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n").partition("\n\n")[2],
+        block("yaml", "model:\n  cuda_graph_scope: attn\n") + "\nbecomes\n\n```yaml\nmodel: {}\n```\n",
+        "# Migration\n\n## Recipes\n\n```yaml\nmodel:\n  cuda_graph_scope: attn\n```\n",
+        # Code that is quoted.
+        block("python", "if args.enable_cuda_graph:\n    config.cuda_graph_scope = ['attn']\n"),
+        block("python", "if 'attn' in cfg.model.cuda_graph_scope:\n    cfg.model.cuda_graph_scope = ['mlp']\n"),
+        # Fragments and placeholders.
+        block("python", "config = TransformerConfig(..., cuda_graph_scope=['attn'])\n"),
+        block("python", "config = TransformerConfig(\n    cuda_graph_scope=['attn'],\n"),
+        block("yaml", "model:\n  cuda_graph_scope: <modules>\n"),
+        block("yaml", "model:\n  cuda_graph_impl: local\n...\n  cuda_graph_scope: attn\n"),
+        block("bash", "python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope [attn|mlp]\n"),
+        block("bash", "python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope ${MODULES}\n"),
+        # Other systems and other languages.
+        block("yaml", "cuda_graph_config:\n  enable_cuda_graph: true\n  max_batch_size: 4\n"),
+        block("bash", "python -m sglang.launch_server --enable-cuda-graph\n"),
+        block("bash", "python scripts/run.py --cuda_graph_impl local --cuda_graph_scope attn,mlp\n"),
+        block("", "usage: pretrain_gpt.py [--enable-cuda-graph] [--cuda-graph-scope {full,attn}]\n"),
+        block("console", "cuda_graph_scope ....... ['attn']\n--cuda-graph-scope attn\n"),
+        block("json", '{"model": {"cuda_graph_scope": "attn"}}\n'),
+    ],
+)
+def test_an_example_that_is_not_clear_stays(project: Path, cgmigrate, page: str) -> None:
+    write(project / "a.md", page)
+    cgmigrate("fix", "--docs", "--unsafe-fixes", "a.md")
+    assert (project / "a.md").read_text() == page
+
+
+def test_no_setting_of_one_block_is_that_of_another(project: Path, cgmigrate) -> None:
+    overwritten = "model:\n  overwritten_attributes:\n    cuda_graph_scope: attn\n"
+    page = block("yaml", "model:\n  cuda_graph_impl: none\n  cuda_graph_scope: full\n") + block("yaml", overwritten)
+    write(project / "a.md", page)
+    cgmigrate("fix", "--docs", "--unsafe-fixes", "a.md")
+    alone = block("yaml", overwritten)
+    write(project / "b.md", alone)
+    cgmigrate("fix", "--docs", "--unsafe-fixes", "b.md")
+    assert (project / "a.md").read_text().endswith((project / "b.md").read_text())
+
+
+def test_a_script_that_comes_first_does_not_hide_what_is_proved(project: Path, cgmigrate) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
+    recipe = (
+        "from megatron.bridge.models import GPTModelProvider\n\n\n"
+        "def _base():\n    cfg = GPTModelProvider()\n    cfg.cuda_graph_impl = 'transformer_engine'\n"
+        "    cfg.cuda_graph_scope = ['attn']\n    return cfg\n\n\n"
+        "def recipe():\n    return _base()\n"
+    )
+    write(project / "recipe.py", recipe)
+    subprocess.run(["git", "add", "."], cwd=project, check=True)
+    alone = cgmigrate("check", "--format", "json", ".").stdout
+    write(project / "a.sh", "python pretrain_gpt.py --external-cuda-graph\n")
+    write(project / "a.md", PAGE)
+    subprocess.run(["git", "add", "."], cwd=project, check=True)
+    together = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"]
+    assert [one for one in together if one["path"] == "recipe.py"] == json.loads(alone)["findings"]

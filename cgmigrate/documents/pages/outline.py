@@ -11,25 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cgmigrate.documents.pages.snippets import PageLine, lines_of
+from cgmigrate.documents.pages.words import begins_result, is_contrast, is_former
 from cgmigrate.documents.uses import Appearance
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import INFERENCE, MODULES, SCOPE
 from cgmigrate.text.spans import Span
 
-_FORMER = re.compile(
-    r"\b(?:deprecat\w*|legacy|older|formerly|renam\w*|migrat\w*|no longer|replac\w*|obsolete|superseded|removed|"
-    r"backwards?[- ]compat\w*|(?:before|old) and (?:after|new))\b|(?:(?<!-)->|=>|→|⇒)|\b0\.1[0-7]\b",
-    re.IGNORECASE,
-)
-"""Words of a text that documents what was renamed or removed."""
-_CONTRAST = re.compile(
-    r"\b(?:old|before|former|previous(?:ly)?|up to|prior|until|instead|wrong|don'?t|do not|never|avoid|invalid|"
-    r"error|fails?|bad|incorrect)\b",
-    re.IGNORECASE,
-)
-"""Words above a block of code that shows what not to write."""
-_RESULT = re.compile(r"[ \t>*_]*(?:becomes|is now|now|instead|after|new|use|turns into|is rewritten)\b", re.IGNORECASE)
-"""Words below a block of code that begin the text about what to write today."""
 _HEADING = re.compile(r"(?P<level>#{1,6})[ \t]")
 _UNDERLINE = re.compile(r"(?P<mark>[=\-~^\"'`#*+.])(?P=mark){2,}[ \t]*$")
 _LEVELS = "#*=-~^\"'`+."
@@ -80,7 +67,7 @@ class Outline:
     def shows_former(self, span: Span) -> bool:
         """Return whether the text around a block of code says that it is not what to write today."""
         first = self.line_of(span.start)
-        if _RESULT.match(self._below(self.line_of(span.end))):
+        if begins_result(self._below(self.line_of(span.end))):
             return True
         above = first - 1
         while above >= 0 and (above in self._code or not self._written(above).strip() or self._is_fence(above)):
@@ -93,7 +80,7 @@ class Outline:
             lead.append(self._written(above))
             above -= 1
         text = "\n".join(reversed(lead))
-        return bool(_FORMER.search(text) or _CONTRAST.search(text)) or self._headed_by_former(first)
+        return is_contrast(text) or self._headed_by_former(first)
 
     def _below(self, number: int) -> str:
         """Return the first line of text below a block of code, empty if another block is there."""
@@ -101,6 +88,10 @@ class Outline:
         while at < len(self.lines) and at not in self._code and (not self._written(at).strip() or self._is_fence(at)):
             at += 1
         return self._written(at) if at < len(self.lines) and at not in self._code else ""
+
+    def compares(self, code: str) -> bool:
+        """Return whether the code of a block has a deprecated setting beside what replaced it."""
+        return self._names_both(code)
 
     def keeps(self, name: Appearance) -> bool:
         """Return whether a name outside of code is in a text that documents it as a former one, or in measurements."""
@@ -114,9 +105,9 @@ class Outline:
     def _is_kept(self, part: Part) -> bool:
         rows = [self._written(at) for at in range(part.first, part.end)]
         if part.kind is Kind.TABLE:
-            return any(map(self._names_both, rows)) or _is_measured(rows) or bool(_FORMER.search(rows[0]))
+            return any(map(self._names_both, rows)) or _is_measured(rows) or is_former(rows[0])
         written = "\n".join(rows)
-        return self._names_both(written) or bool(_FORMER.search(written))
+        return self._names_both(written) or is_former(written)
 
     def _names_both(self, written: str) -> bool:
         """Return whether a text names a deprecated setting and what replaced it."""
@@ -177,9 +168,9 @@ class Outline:
                 continue
             while open_headings and open_headings[-1][0] >= level:
                 open_headings.pop()
-            is_former = bool(_FORMER.search(title)) or any(former for _, former in open_headings)
-            open_headings.append((level, is_former))
-            yield number, is_former
+            about_former = is_former(title) or any(former for _, former in open_headings)
+            open_headings.append((level, about_former))
+            yield number, about_former
 
     def _headed_by_former(self, number: int) -> bool:
         low, high = 0, len(self._headings)

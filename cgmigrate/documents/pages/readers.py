@@ -9,8 +9,10 @@ from functools import cached_property
 
 from cgmigrate.documents.pages.blocks import CodeBlock
 from cgmigrate.documents.pages.snippets import Snippet
-from cgmigrate.documents.sites import UNREADABLE, Document, ProblemKind, Site
+from cgmigrate.documents.pages.words import is_contrast
+from cgmigrate.documents.sites import FOLLOWS_USES, PROSE, UNREADABLE, Document, ProblemKind, Site
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE, names_in
 
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .|-]*>|\{\{|\w\|\w|\[[^\]\n]*\|[^\]\n]*\]|…")
 """Text for the reader to fill in."""
@@ -29,6 +31,7 @@ _CODE = frozenset(
 )
 """Problems that show that a block quotes code, which changes where the code is."""
 _NO_IMPORTS = "the example imports nothing that shows whose object it is"
+_NO_IMPLEMENTATION = "the example does not show the implementation, which decides what this captures"
 _NO_LANGUAGE = "the code block does not say its language"
 _MERGED = "the example is merged with other files (`{}`)"
 
@@ -49,7 +52,11 @@ class ReadBlock:
         lines = self._lines_of(site)
         if _PLACEHOLDER.search(lines) or _ELLIPSIS.search(lines):
             return "the example has a placeholder"
-        return "the example also has code that reads or defines the settings" if self._quotes_code else ""
+        if self._quotes_code:
+            return "the example also has code that reads or defines the settings"
+        if self._has_former_comment:
+            return "a comment of the example compares former settings with others"
+        return _NO_IMPLEMENTATION if _depends_on_implementation(site) else ""
 
     @cached_property
     def _is_incomplete(self) -> bool:
@@ -57,7 +64,14 @@ class ReadBlock:
 
     @cached_property
     def _quotes_code(self) -> bool:
-        return any(problem.kind in _CODE for problem in self.document.problems)
+        if any(problem.kind in _CODE for problem in self.document.problems):
+            return True
+        others = (owner for _, owner in self.document.skipped if owner not in (PROSE, FOLLOWS_USES))
+        return self.language == "python" and any(others)
+
+    @cached_property
+    def _has_former_comment(self) -> bool:
+        return any(is_contrast(comment.text) for comment in self.document.comments())
 
     def _lines_of(self, site: Site) -> str:
         """Return the lines from the first setting of a site to the last one."""
@@ -77,6 +91,14 @@ class ReadBlock:
         if self.document.builds_on:
             return _MERGED.format(self.document.builds_on)
         return _NO_LANGUAGE if self.is_guessed else ""
+
+
+def _depends_on_implementation(site: Site) -> bool:
+    """Return whether the implementation decides what a site captures, and the example does not show it."""
+    own = site.own
+    if site.inherits or not own.keys().isdisjoint((IMPL, ENABLE, EXTERNAL)):
+        return False
+    return any(name.startswith("full_iteration") for name in names_in(own.get(SCOPE)))
 
 
 def read_block(block: CodeBlock, page: str, catalogue: Catalogue, known: str = "") -> tuple[ReadBlock | None, str]:
