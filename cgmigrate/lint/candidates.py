@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from cgmigrate.documents.sites import Document
-from cgmigrate.lint.diagnostics import Fix, SiteCase
+from cgmigrate.lint.diagnostics import Applicability, Fix, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place
 from cgmigrate.lint.set_ids import set_id
 from cgmigrate.lint.site_diagnostics import Outcome, SiteReport
@@ -50,7 +50,8 @@ def candidates_of(
         fix = Fix(set_id(f"{name}\0{seen[name]}"), edit_set.applicability, paths, edit_set.because)
         candidate = Candidate(edit_set, fix)
         settled = [(place, limits[number]) for number, place in _settled_by(candidate, group, cases, limits)]
-        withheld_by = withheld(settled) or unsupported(edit_set, group, cases, limits)
+        is_unsafe = edit_set.applicability is Applicability.UNSAFE
+        withheld_by = withheld(settled, is_unsafe) or unsupported(edit_set, group, cases, limits)
         withheld_by = withheld_by or unread(edit_set, group, limits)
         candidates.append(replace(candidate, withheld=withheld_by))
     return candidates

@@ -91,7 +91,7 @@ class Withheld:
         return diagnostic.without_fix(f"{nearest.named_from(path)}, {self.reason}", self.help)
 
 
-def withheld(places: Iterable[tuple[PlaceOfFix, Limits]]) -> Withheld | None:
+def withheld(places: Iterable[tuple[PlaceOfFix, Limits]], is_unsafe: bool = False) -> Withheld | None:
     """Return why an edit set is withheld, None if it may be applied. ``places`` are all that it settles."""
     places = list(places)
     suppressed = [place for place, limits in places if _is_suppressed(place, limits)]
@@ -109,7 +109,8 @@ def withheld(places: Iterable[tuple[PlaceOfFix, Limits]]) -> Withheld | None:
         return Withheld(f"{named}, which {verb} to change together with this file", f"run `{command}`")
     if any(limits.is_unwritten_page for _, limits in places):
         command = places[0][1].command(dict.fromkeys(place.path for place, _ in places))
-        advice = f"run `{command.replace(' fix ', ' fix --docs ', 1)}`"
+        options = "--docs --unsafe-fixes" if is_unsafe else "--docs"
+        advice = f"run `{command.replace(' fix ', f' fix {options} ', 1)}`"
         return Withheld("documentation, which is rewritten only with --docs", advice)
     outside = next((limits.outside for _, limits in places if limits.outside), "")
     if outside:

@@ -35,6 +35,9 @@ def test_a_diagnostic_names_the_command_that_rewrites_documentation(project: Pat
     (one,) = findings(cgmigrate("check", "--format", "json", "--from", "0.17", "."))
     assert one["severity"] == "note" and one["fix"] is None
     assert one["help"] == "run `cgmigrate fix --docs --from 0.17 a.md`"
+    write(project / "a.md", block("python", "cfg.model.cuda_graph_scope = ['attn']\n"))
+    (one,) = findings(cgmigrate("check", "--format", "json", "."))
+    assert one["help"] == "run `cgmigrate fix --docs --unsafe-fixes a.md`"
 
 
 @pytest.mark.parametrize("words", [("--docs",), ()])
