@@ -62,7 +62,7 @@ def name_in_object(node: ast.AST, source: Source) -> str:
 
 
 def name_turned_on(node: ast.AST, source: Source) -> str:
-    """Return the flag that a node sets to True in an object or mapping that it makes; empty if it sets none.
+    """Return the flag that a node sets to True in an object or mapping; empty if it sets none.
 
     A call of the class that has the setting is no such thing: the object reads it at once, before any file can follow.
     """
@@ -71,8 +71,16 @@ def name_turned_on(node: ast.AST, source: Source) -> str:
             return "" if _is_read_at_once(above, name, source) else name
         case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values):
             value = next((value for key, value in zip(keys, values, strict=True) if key is node), None)
-            return name if isinstance(value, ast.Constant) and value.value is True else ""
+            return name if _is_true(value) else ""
+        case ast.Attribute(attr=name, ctx=ast.Store()), ast.Assign(value=value) if _is_true(value):
+            return name
+        case ast.Constant(value=str() as name), ast.Call(func=ast.Name(id="setattr"), args=[_, named, value]):
+            return name if named is node and _is_true(value) else ""
     return ""
+
+
+def _is_true(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is True
 
 
 def _is_off(value: ast.expr) -> bool:

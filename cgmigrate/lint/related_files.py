@@ -33,13 +33,6 @@ def _with_unknown(relations: Relations, merge: UnknownMerge, path: str) -> Relat
     return replace(relations, merged_into=shown_path(merge.entry), merge_reason=f"{merge.reason} ({merge.named})")
 
 
-def _may_turn_off(document: Document) -> bool:
-    """Return whether a file sets a flag to something else than true, which may turn off what code turns on."""
-    flags = {name for name in document.catalogue.deprecated if document.catalogue[name].is_flag}
-    written = (item for site in document.sites for item in site.own.items())
-    return any(value is not True and name in flags for name, value in written)
-
-
 @dataclass(slots=True)
 class RelatedFiles:
     """The related files of a run's files, looked for only if a file is to be rewritten."""
@@ -104,11 +97,13 @@ class RelatedFiles:
         else:
             followed = self.followed(path, document)
             own = interpolations_of(path, document.text, catalogue, followed.starts)
+        deprecated = catalogue.deprecated
+        has_deprecated = document is not None and any(deprecated & site.own.keys() for site in document.sites)
         return Relations(
             key_readers={**code.readers, **own},
             interpolations=own,
-            new_readers=code.new_readers,
-            turned_on=code.turned_on if document and _may_turn_off(document) else {},
+            new_readers=code.new_readers if has_deprecated else {},
+            turned_on=code.turned_on if has_deprecated else {},
             overrides=tuple(self._overrides_of(path, catalogue)),
             overridden_key=self._override_of_keys(path, followed) if followed.keys else "",
         )

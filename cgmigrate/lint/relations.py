@@ -11,7 +11,7 @@ from cgmigrate.lint.fix_reasons import OR_UNSAFE
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.rules import Rule
-from cgmigrate.megatron.settings import Interpolation
+from cgmigrate.megatron.settings import IMPL, Interpolation
 
 if TYPE_CHECKING:
     from cgmigrate.linking.key_code import KeyReader
@@ -108,7 +108,20 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
         if place is not None and case.before.get(written.setting) is False:
             text = f"code sets `{written.setting}` to True ({place.place}), and the false may turn it off"
             case = case.risk(text)
+    case = _beside_flags(case, relations)
     return case.risk(reason) if (reason := _ignored(case, relations)) else case
+
+
+def _beside_flags(case: SiteCase, relations: Relations) -> SiteCase:
+    """Add a risk if code turns on a flag that megatron-core may refuse beside the new implementation."""
+    implementation = (case.final or {}).get(IMPL)
+    if implementation is None or implementation == case.before.get(IMPL):
+        return case
+    for name, place in relations.turned_on.items():
+        if name not in case.before:
+            text = f"code sets `{name}` to True ({place.place}), which may be refused beside another implementation"
+            case = case.risk(text)
+    return case
 
 
 def _ignored(case: SiteCase, relations: Relations) -> str:

@@ -441,3 +441,18 @@ def test_a_false_that_turns_nothing_off_is_deleted(project: Path, cgmigrate, cod
     write(project / "tests/test_train.py", TURNS_ON["a keyword"] + TURNS_ON["an attribute"])
     cgmigrate("fix", ".")
     assert "external_cuda_graph" not in path.read_text()
+
+
+@pytest.mark.parametrize("code", TURNS_ON.values(), ids=TURNS_ON)
+def test_a_new_implementation_beside_a_flag_that_code_turns_on_is_no_safe_fix(
+    project: Path, cgmigrate, code: str
+) -> None:
+    text = "model:\n  tensor_model_parallel_size: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
+    path = write(project / "a.yaml", text)
+    write(project / "train.py", code)
+    shown = " ".join(cgmigrate("fix", ".").stdout.split())
+    assert "code sets `external_cuda_graph` to True (train.py:1), which may be refused" in shown
+    assert path.read_text() == text
+    write(project / "train.py", code.replace("True", "False").replace("true", "false"))
+    cgmigrate("fix", ".")
+    assert "cuda_graph_impl: full_iteration" in path.read_text()
