@@ -248,7 +248,9 @@ def _instance(callee: Class, arguments: Arguments, place: Place) -> object:
         raise cannot_follow(reason, node, frame)
     if not by_megatron and any(map(_is_object, (*arguments[0], *arguments[1].values()))):
         raise cannot_follow(f"what `{callee.node.name}` does with an object is not followed", node, frame)
-    return _made(callee.node.name, arguments, place, by_megatron)
+    made = _made(callee.node.name, arguments, place, by_megatron)
+    made.of_checkout = True
+    return made
 
 
 def _made(name: str, arguments: Arguments, place: Place, by_megatron: bool) -> Object:
@@ -394,7 +396,7 @@ def _check_outside(callee: Outside, arguments: Arguments, place: Place) -> None:
         raise cannot_follow(f"`{last}` gets settings and is not followed", node, frame)
     if any(True for value in values for _ in functions_in(value)):
         raise cannot_follow(f"`{last}` gets a function and is not followed", node, frame)
-    is_known = _makes_models(callee.name) or callee.name == "copy.deepcopy"
+    is_known = (_makes_models(callee.name) and not callee.of_checkout) or callee.name == "copy.deepcopy"
     if not is_known and any(map(_is_object, values)):
         raise cannot_follow(f"`{last}` gets an object and is not followed", node, frame)
 
@@ -413,7 +415,8 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     if isinstance(owner, Object) and (has_settings(owner) or callee.key.rpartition(".")[2] in _FINISHES):
         raise cannot_follow(f"{shown} may change settings", node, frame)
     is_megatron = isinstance(owner, Object) and owner.by_megatron
-    if not is_megatron and any(map(_is_object, values)):
+    is_read = isinstance(owner, Object) and owner.of_checkout
+    if (is_read or not is_megatron) and any(map(_is_object, values)):
         raise cannot_follow(f"{shown} gets an object and is not followed", node, frame)
     if any(True for value in values for _ in functions_in(value)):
         raise cannot_follow(f"{shown} gets a function", node, frame)

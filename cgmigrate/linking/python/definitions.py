@@ -22,6 +22,8 @@ TOUCHING = SETTINGS | {COMPUTED}
 
 
 _OTHER = object()
+_BY_TEXT = frozenset(("exec", "eval", "globals", "locals", "attrgetter", "methodcaller", "asdict", "getmembers"))
+"""Functions that use attributes whose names are in a text, or all attributes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,15 @@ class Definition:
         first = dotted(node).partition(".")[0]
         return bool(first) and isinstance(self.module.bindings.get(first), Import)
 
+    @property
+    def gives_away(self) -> bool:
+        """Whether it is a statement at the top of a module that has no name and may give a function to others."""
+        if self.names or self.is_import:
+            return False
+        called = {id(part.func) for part in ast.walk(self.node) if isinstance(part, ast.Call)}
+        used = (part for part in ast.walk(self.node) if isinstance(part, (ast.Name, ast.Attribute)))
+        return any(id(part) not in called and isinstance(part.ctx, ast.Load) for part in used)
+
     def may_use(self, name: str, other: Definition) -> bool:
         """Return whether one of its words may be a name of another definition."""
         if other.module is self.module or name in self.members:
@@ -106,9 +117,11 @@ def computed_name(node: ast.AST) -> bool:
             return False
         case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr" | "vars")):
             return True
-        case ast.Attribute(attr="__dict__" | "__setattr__"):
+        case ast.Attribute(attr="__dict__" | "__setattr__" | "__getattribute__" | "__delattr__"):
             return True
-        case ast.Name(id="exec" | "eval" | "globals" | "locals"):
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _BY_TEXT:
+            return True
+        case ast.Constant(value="__dict__" | "__setattr__" | "__getattribute__" | "__delattr__"):
             return True
     return False
 
@@ -122,6 +135,8 @@ def _words(node: ast.AST) -> Iterator[str]:
                 yield name
             case ast.Constant(value=str() as text):
                 yield from _WORD.findall(text)
+            case ast.MatchClass(kwd_attrs=names):
+                yield from names
 
 
 def definitions_in(module: Module) -> Iterator[Definition]:
@@ -163,8 +178,11 @@ class Graph:
                 self._by_word.setdefault(word, []).append(one)
 
     def setters(self) -> frozenset[str]:
-        """Return the functions with parameters that name a setting, or may, themselves or through others."""
-        return self._closed(TOUCHING, lambda one: one.has_parameters) - TOUCHING
+        """Return the code that may set or read a setting of what it gets, itself or through others.
+
+        These are functions with parameters, and all code that is not followed: classes, and objects that are called.
+        """
+        return self._closed(TOUCHING, lambda one: one.function is None or one.has_parameters) - TOUCHING
 
     def leading_to(self, names: Iterable[str]) -> frozenset[str]:
         """Return names, and those of the definitions that name them, themselves or through others."""

@@ -47,7 +47,7 @@ def attribute(value: object, name: str, place: _Place) -> object:
         case Member() if name == "name":
             return value.name
         case Class():
-            return Outside(f"{value.module.package}.{value.node.name}.{name}")
+            return Outside(f"{value.module.package}.{value.node.name}.{name}", of_checkout=True)
         case _ if value is not None and hasattr(value, name):
             return Method(value, name)
     raise cannot_follow(f"`.{name}` of {key_of(value)[:60]} is not followed", node, frame)

@@ -116,7 +116,8 @@ class Proofs:
             is_site = bool(sites[id(one)])
             if one.is_import:
                 continue
-            if not is_site and (leading.isdisjoint(one.words) or words.isdisjoint(one.words)):
+            is_named = not leading.isdisjoint(one.words)
+            if not is_site and not (is_named and (one.gives_away or not words.isdisjoint(one.words))):
                 continue
             if one.function is not None and not _is_part(one):
                 entries.append(one)

@@ -41,6 +41,8 @@ class Relevance:
                 return name in self.words or name in _COPIES
             case ast.keyword(arg=name) | ast.alias(name=name) | ast.arg(arg=name):
                 return name is None or name in self.words
+            case ast.MatchClass(kwd_attrs=names):
+                return not self.words.isdisjoint(names)
         return False
 
     def may_be_skipped(self, node: ast.stmt) -> bool:

@@ -42,6 +42,8 @@ class Object:
     """Whether it is surely false as a condition."""
     may_be_other: bool = False
     """Whether it may be an object that is known under another key, or a part of one."""
+    of_checkout: bool = False
+    """Whether its class is one of the checkout, whose methods are not followed."""
 
 
 def may_be_part_of(values: Iterable[object]) -> bool:
@@ -95,6 +97,7 @@ class Outside:
     """Something that is not of the checkout, or that is not followed, by its full name."""
 
     name: str
+    of_checkout: bool = False
 
 
 @dataclass(frozen=True, slots=True)
