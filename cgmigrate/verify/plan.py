@@ -99,7 +99,7 @@ def cases_of(selection: Selection, input_errors: list[str], notes: list[str] | N
     options = Options(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
     run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(selection.exclude)))
     readable = False
-    for item in run:
+    for item in _without_pages(run, paths):
         if isinstance(item, InputError):
             input_errors.append(f"{item.path}: {item.reason}")
             continue
@@ -118,6 +118,18 @@ def cases_of(selection: Selection, input_errors: list[str], notes: list[str] | N
         raise PlanError(f"{paths[0]} holds no settings that --after could be compared with")
     for path, rest in lines.items():
         raise _no_case_at(path, rest[0])
+
+
+def _without_pages(run: Run, named: Sequence[str]) -> Iterator[FileResult | InputError]:
+    """Yield the files of a run without documentation, which no program reads; a page that is named is an error."""
+    from cgmigrate.documents.syntax import is_documentation
+
+    known = set(map(os.path.abspath, named))
+    for item in run:
+        if not is_documentation(item.path):
+            yield item
+        elif os.path.abspath(item.path) in known:
+            yield InputError(item.path, "documentation, which configures nothing that could be verified", missing=True)
 
 
 def _cases_at(path: str, cases: Sequence[tuple[Case, int, int]], lines: Sequence[int]) -> Iterator[Case]:
