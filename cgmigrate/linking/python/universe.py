@@ -15,8 +15,13 @@ _MOST_BYTES = 1024 * 1024
 _MOST_ROUNDS = 6
 _MOST_FILES = 128
 """Of those that name functions with settings; of more files, those are read that may use a setting."""
-_WORDS = (*sorted(SETTINGS), "setattr", "getattr", "delattr", "vars", "__dict__", "eval", "exec", "globals", "locals")
-_WORDS += ("__setattr__", "__getattribute__", "__delattr__", "attrgetter", "methodcaller", "asdict", "getmembers")
+_MOST_SETTERS = 512
+"""Names of code that may set a setting of what it gets."""
+_COMPUTING = (
+    *("setattr", "getattr", "delattr", "vars", "__dict__", "eval", "exec", "globals", "locals"),
+    *("__setattr__", "__getattribute__", "__delattr__", "attrgetter", "methodcaller", "asdict", "getmembers"),
+)
+_WORDS = (*sorted(SETTINGS), *_COMPUTING)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -45,8 +50,11 @@ def graph_of(
         imported = {
             path for one in list(known) if (module := modules.read(one)) for path in modules.files_imported(module)
         }
-        # What users of these functions import may set settings of the objects that it gets.
-        matches |= {path for path in imported - known if _has_word(path, words)}
+        # Code that computes names, and what leads to it, may set settings of the objects that it gets.
+        setters = graph.setters()
+        if len(setters) > _MOST_SETTERS:
+            raise TooManyError
+        matches |= {path for path in set(files_with((*_COMPUTING, *sorted(setters)))) - known if _has_word(path, words)}
         new = sorted(matches)
         if len(new) > _MOST_FILES:
             # The others have no name of a setting, and none that is computed.
