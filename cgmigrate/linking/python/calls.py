@@ -437,6 +437,8 @@ def _builtin(name: str, arguments: Arguments, place: Place) -> object:
     if handler is not None:
         return handler(arguments, place)
     values = [*arguments[0], *arguments[1].values()]
+    if any(True for value in values for _ in functions_in(value)) and name in _PURE:
+        raise cannot_follow(f"`{name}` gets a function", node, frame)
     if name in _PURE:
         return _pure(name, arguments, run)
     if name in _SHOWS and not any(isinstance(value, Function) for value in values):

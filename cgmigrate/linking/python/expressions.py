@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, cannot_follow
 from cgmigrate.linking.python.lookup import value_of_name
-from cgmigrate.linking.python.objects import attribute
+from cgmigrate.linking.python.objects import attribute, uses_settings
 from cgmigrate.linking.python.values import (
     MOST_COMPUTED,
     Class,
@@ -141,6 +141,7 @@ def _joined(node: ast.JoinedStr, frame: Frame, run: Run) -> object:
 
 def _binary(node: ast.BinOp, frame: Frame, run: Run) -> object:
     left, right = evaluate(node.left, frame, run), evaluate(node.right, frame, run)
+    _check_operands([left, right], node, frame)
     operation = _BINARY.get(type(node.op))
     is_list = isinstance(left, list) and isinstance(right, list) and isinstance(node.op, ast.Add)
     if operation and (is_list or (is_plain(left) and is_plain(right))):
@@ -148,6 +149,15 @@ def _binary(node: ast.BinOp, frame: Frame, run: Run) -> object:
             raise cannot_follow("a value is too large to be computed", node, frame)
         return _computed(operation, left, right)
     return derived(type(node.op).__name__, [left, right], run)
+
+
+def _check_operands(values: Sequence[object], node: ast.AST, frame: Frame) -> None:
+    """Check that no operator gets an object with settings: a method of its class may read or set them.
+
+    Raises CannotFollowError.
+    """
+    if any(map(uses_settings, values)):
+        raise cannot_follow("an operator gets an object with settings", node, frame)
 
 
 def _makes_large(operation: ast.operator, left: object, right: object) -> bool:
@@ -192,6 +202,7 @@ def _not(node: ast.UnaryOp, frame: Frame, run: Run) -> object:
         return derived("not", [value], run) if known is None else not known
     if isinstance(node.op, ast.USub) and isinstance(value, (int, float)):
         return -value
+    _check_operands([value], node, frame)
     return derived(type(node.op).__name__, [value], run)
 
 
@@ -200,6 +211,8 @@ def _compare(node: ast.Compare, frame: Frame, run: Run) -> object:
     results: list[object] = []
     for operation, right_node in zip(node.ops, node.comparators, strict=True):
         right = evaluate(right_node, frame, run)
+        if not isinstance(operation, (ast.Is, ast.IsNot)):
+            _check_operands([left, right], node, frame)
         results.append(_compared(operation, left, right, run))
         if results[-1] is False:
             return False
@@ -239,6 +252,7 @@ def _conditional(node: ast.IfExp, frame: Frame, run: Run) -> object:
 
 def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
     value, key = evaluate(node.value, frame, run), evaluate(node.slice, frame, run)
+    _check_operands([key], node, frame)
     if isinstance(value, Outside):
         name = value.name.rpartition(".")[2]
         if isinstance(attribute(value, "name", (node, frame, run)), Member) and isinstance(key, str):

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable
 
+from cgmigrate.linking.python.computed_functions import gets_computed_functions, sets_computed_names
 from cgmigrate.linking.python.definitions import Definition, Graph
 from cgmigrate.linking.python.modules import Modules
 from cgmigrate.linking.python.world import SETTINGS
@@ -20,6 +21,7 @@ _MOST_SETTERS = 512
 _COMPUTING = (
     *("setattr", "getattr", "delattr", "vars", "__dict__", "eval", "exec", "globals", "locals"),
     *("__setattr__", "__getattribute__", "__delattr__", "attrgetter", "methodcaller", "asdict", "getmembers"),
+    *("import_module", "__import__"),
 )
 _WORDS = (*sorted(SETTINGS), *_COMPUTING)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -44,7 +46,7 @@ def graph_of(
     for _ in range(_MOST_ROUNDS):
         names = [name for one in graph.definitions if is_site(one) for name in one.names]
         if not names:
-            return graph
+            return _checked(graph)
         matches = _users(graph, graph.leading_to(names), files_with) - known
         words = {word.encode() for word in (*_WORDS, *graph.setters())}
         imported = {
@@ -60,9 +62,22 @@ def graph_of(
             # The others have no name of a setting, and none that is computed.
             new = [path for path in new if path in imported or _has_word(path, words)]
         if not new:
-            return graph
+            return _checked(graph)
         _add(graph, modules, new, known)
     raise TooManyError
+
+
+def _checked(graph: Graph) -> Graph:
+    """Return a graph whose code does not get functions by computed names. Raises TooManyError.
+
+    Code that does, and code that sets attributes so, may be in different files; tests call for themselves.
+    """
+    modules = {
+        one.module.path: one.module for one in graph.definitions if "test" not in os.path.basename(one.module.path)
+    }
+    if any(map(sets_computed_names, modules.values())) and any(map(gets_computed_functions, modules.values())):
+        raise TooManyError
+    return graph
 
 
 def _users(graph: Graph, names: Collection[str], files_with: Callable[[Collection[str]], Iterable[str]]) -> set[str]:
