@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.pages import MarkdownDocument, MdxDocument, PageDocument, ReStructuredTextDocument
@@ -16,6 +16,7 @@ from cgmigrate.documents.pages.restructuredtext import restructuredtext_blocks
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.megatron.settings import IMPL, MODULES
 from cgmigrate.text.edits import apply
+from tests.support.nightly import examples
 
 YAML = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n"
 AFTER = YAML.replace("cuda_graph_scope", "cuda_graph_modules")
@@ -232,6 +233,7 @@ def pages(draw: st.DrawFn) -> str:
     return ending.join(lines) + ending
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(pages())
 def test_only_the_names_change(page: str) -> None:
     document = MarkdownDocument(page)
