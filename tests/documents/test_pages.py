@@ -171,7 +171,7 @@ def test_blocks_of_restructuredtext() -> None:
 def test_a_deleted_line_takes_what_is_in_front_of_it_along_and_a_new_one_gets_it() -> None:
     page = "".join(f"> {line}\r\n" for line in fence(YAML).splitlines())
     document = MarkdownDocument(page)
-    for settings, lines in (
+    for own, lines in (
         ({MODULES: "attn"}, "> model:\r\n>   cuda_graph_modules: attn\r\n"),
         (
             {IMPL: "local", MODULES: ["attn"], "inference_cuda_graph_scope": "block"},
@@ -179,8 +179,8 @@ def test_a_deleted_line_takes_what_is_in_front_of_it_along_and_a_new_one_gets_it
             ">   inference_cuda_graph_scope: block\r\n",
         ),
     ):
-        after = apply(page, document.edits({0: settings}))
-        assert document.check(after, {0: settings}) == ""
+        after = apply(page, document.edits({0: own}))
+        assert document.check(after, {0: own}) == ""
         assert sorted(after.splitlines()) == sorted(f"> ```yaml\r\n{lines}> ```\r\n".splitlines())
 
 
