@@ -21,7 +21,7 @@ from operator import itemgetter
 from cgmigrate.documents.python.key_copies import copy_reader
 from cgmigrate.documents.python.key_types import key_types_in
 from cgmigrate.documents.python.key_uses import uses_of
-from cgmigrate.documents.python.source import Source, positions
+from cgmigrate.documents.python.source import Source, lines_with
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
 from cgmigrate.linking.name_reads import (
@@ -180,11 +180,8 @@ def may_read_keys(text: str, catalogue: Catalogue) -> bool:
 
 def _candidates(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
     """Yield the deprecated settings that Python text may read by their names, each with its line."""
-    # A pattern over the whole text takes a hundred times as long.
-    places = (match for name in catalogue.deprecated for match in positions(text, name))
-    for start in sorted({text.rfind("\n", 0, at) + 1 for at in places}):
-        end = text.find("\n", start)
-        line, number = text[start : end if end >= 0 else len(text)], text.count("\n", 0, start) + 1
+    for start, line in lines_with(text, catalogue.deprecated):
+        number = text.count("\n", 0, start) + 1
         for match in _candidate(catalogue).finditer(line):
             yield next(filter(None, match.group("quoted", "field", "attribute", "written"))), number
         if _READ_AS_TEXT.search(line):

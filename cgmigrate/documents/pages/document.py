@@ -117,7 +117,7 @@ class PageDocument(TextDocument):
     def _read_block(self, number: int, names: Sequence[Appearance], language: str) -> None:
         block = self._blocks[number]
         code = self.text[block.span.start : block.span.end]
-        is_former = self._outline.shows_former(block.span) or self._outline.compares(code)
+        is_former = self._outline.shows_former(block.span) or self._outline.names_both(code)
         if block.language == "diff" or (is_former and not language):
             self.skipped += [(one.use(Role.MENTION), HISTORY) for one in names]
             return

@@ -6,6 +6,7 @@ A table of old and new names, a block of code below "Before", a table of measure
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -21,7 +22,6 @@ _HEADING = re.compile(r"(?P<level>#{1,6})[ \t]")
 _UNDERLINE = re.compile(r"(?P<mark>[=\-~^\"'`#*+.])(?P=mark){2,}[ \t]*$")
 _LEVELS = "#*=-~^\"'`+."
 """Marks of headings below their text, from the highest level."""
-_FENCE = re.compile(r"[ \t>*+\-\d.)]*(?:```|~~~|\.\. (?:code|source)|:)")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]")
 _ROW = re.compile(r"[ \t>]*\|")
 _NUMBER = re.compile(r"[^\w|]*\d[\d.,]*[^\w|]*(?:\w{1,8}(?:/\w+)*)?[^\w|]*")
@@ -58,11 +58,7 @@ class Outline:
 
     def line_of(self, offset: int) -> int:
         """Return the number of the line of an offset, from 0."""
-        low, high = 0, len(self.lines) - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.lines[middle].first <= offset else (low, middle - 1)
-        return low
+        return max(bisect_right(self.lines, offset, key=lambda one: one.first) - 1, 0)
 
     def shows_former(self, span: Span) -> bool:
         """Return whether the text around a block of code says that it is not what to write today."""
@@ -89,10 +85,6 @@ class Outline:
             at += 1
         return self._written(at) if at < len(self.lines) and at not in self._code else ""
 
-    def compares(self, code: str) -> bool:
-        """Return whether the code of a block has a deprecated setting beside what replaced it."""
-        return self._names_both(code)
-
     def keeps(self, name: Appearance) -> bool:
         """Return whether a name outside of code is in a text that documents it as a former one, or in measurements."""
         number = self.line_of(name.span.start)
@@ -105,11 +97,11 @@ class Outline:
     def _is_kept(self, part: Part) -> bool:
         rows = [self._written(at) for at in range(part.first, part.end)]
         if part.kind is Kind.TABLE:
-            return any(map(self._names_both, rows)) or _is_measured(rows) or is_former(rows[0])
+            return any(map(self.names_both, rows)) or _is_measured(rows) or is_former(rows[0])
         written = "\n".join(rows)
-        return self._names_both(written) or is_former(written)
+        return self.names_both(written) or is_former(written)
 
-    def _names_both(self, written: str) -> bool:
+    def names_both(self, written: str) -> bool:
         """Return whether a text names a deprecated setting and what replaced it."""
         plain = written.replace("-", "_")
         return any(
@@ -173,11 +165,8 @@ class Outline:
             yield number, about_former
 
     def _headed_by_former(self, number: int) -> bool:
-        low, high = 0, len(self._headings)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self._headings[middle][0] <= number else (low, middle)
-        return low > 0 and self._headings[low - 1][1]
+        above = bisect_right(self._headings, number, key=lambda one: one[0])
+        return above > 0 and self._headings[above - 1][1]
 
 
 def _numbers_of(lines: Sequence[PageLine], code: Iterable[Span]) -> frozenset[int]:
