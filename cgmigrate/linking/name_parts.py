@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.source import Source, positions
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.setting_names import without_contained
 
 _TESTS = {"startswith": str.startswith, "removeprefix": str.startswith, "endswith": str.endswith}
 _SHORTEST = 2
@@ -23,19 +24,37 @@ def part_words(catalogue: Catalogue) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8)
-def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
-    """Return the pattern of code that may read a deprecated setting by a part of its name."""
+def _name_test(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of code that tests how a name begins or ends."""
     names = sorted(catalogue.deprecated)
     ends = {name[:at] for name in names for at in range(_SHORTEST, len(name))}
     ends |= {name[at:] for name in names for at in range(1, len(name) - _SHORTEST + 1)}
-    tests, words = "|".join(sorted(ends)), "|".join(sorted(_words(catalogue)))
-    return re.compile(rf"({'|'.join(_TESTS)})\([^)]*[\"']({tests})[\"']|[\"'}}]({words})[\"'{{]")
+    return re.compile(rf"({'|'.join(_TESTS)})\([^)]*[\"']({'|'.join(sorted(ends))})[\"']")
+
+
+@lru_cache(maxsize=8)
+def _parts(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of a part of a name in quotes, or beside what an f-string puts in."""
+    return re.compile(rf"[\"'}}]({'|'.join(sorted(_words(catalogue)))})[\"'{{]")
 
 
 def may_read_in_part(text: str, catalogue: Catalogue) -> bool:
     """Return whether Python text may read a deprecated setting by a part of its name."""
-    # Words are much cheaper to look for than the pattern.
-    return any(word in text for word in part_words(catalogue)) and _candidate(catalogue).search(text) is not None
+    return next(_candidates(text, catalogue), None) is not None
+
+
+def _candidates(text: str, catalogue: Catalogue) -> Iterator[re.Match[str]]:
+    """Yield the places at which Python text may do so, some of them twice, in no order.
+
+    Words are much cheaper to look for than the pattern, which is tried only around each of them.
+    """
+    test, name = _name_test(catalogue), _parts(catalogue)
+    reach = catalogue.longest_name + 1
+    for word in _TESTS:
+        yield from filter(None, (test.match(text, at) for at in positions(text, f"{word}(")))
+    for word in without_contained(sorted(_words(catalogue))):
+        for at in positions(text, word):
+            yield from name.finditer(text, max(0, at - reach), at + reach)
 
 
 @lru_cache(maxsize=8)
@@ -53,7 +72,7 @@ def _words(catalogue: Catalogue) -> frozenset[str]:
 
 def names_read_in_part(source: Source) -> Iterator[tuple[str, int]]:
     """Yield the deprecated settings that code may read by a part of their names, each with the line."""
-    spans = [match.span() for match in _candidate(source.catalogue).finditer(source.text)]
+    spans = [match.span() for match in _candidates(source.text, source.catalogue)]
     lines = [(source.line_of(start), source.line_of(end)) for start, end in spans]
     for node, above, outer in nodes_on(lines, source.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import Source
 from cgmigrate.linking.name_parts import nodes_on
 from cgmigrate.linking.name_reads import is_read
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.setting_names import without_contained
 
 MAKES_CAPITALS = tuple(f".upper(){end}" for end in ("]", ":", "}", ",", ")", " for", " in", " +"))
 """Words of which code has one that may write the names of keys in capitals."""
@@ -47,9 +48,14 @@ def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     return re.compile(rf"[\"']([\w-]+[.])*({'|'.join(spellings(catalogue))})[\"']|[.]({attributes})\b")
 
 
+@lru_cache(maxsize=8)
+def _shortest(catalogue: Catalogue) -> Sequence[str]:
+    return without_contained(spellings(catalogue))
+
+
 def may_respell(text: str, catalogue: Catalogue) -> bool:
     """Return whether Python text may read a deprecated setting in another spelling."""
-    return any(word in text for word in spellings(catalogue)) and _candidate(catalogue).search(text) is not None
+    return any(word in text for word in _shortest(catalogue)) and _candidate(catalogue).search(text) is not None
 
 
 def names_respelled(source: Source, words: Collection[str]) -> Iterator[tuple[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.report.excerpt import LEAD, WIDTH, Gutter, lines_of
+from cgmigrate.report.excerpt import LEAD, WIDTH, Gutter
 from cgmigrate.text.columns import TAB
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.escaping import cells
@@ -31,7 +31,7 @@ def hunks_of(text: str, edits: Sequence[Edit]) -> list[Hunk]:
     for first, last, some in _groups(text, sorted(set(edits), key=lambda edit: (edit.start, edit.end))):
         before = text[first:last]
         after = apply(before, [Edit(edit.start - first, edit.end - first, edit.text) for edit in some])
-        hunk = _hunk(lines_of(text[:first]), before.split("\n"), after.split("\n"), shift)
+        hunk = _hunk(text.count("\n", 0, first) + 1, before.split("\n"), after.split("\n"), shift)
         shift += len(hunk.added) - len(hunk.removed)
         result.append(hunk)
     return [hunk for hunk in result if hunk.removed or hunk.added]
@@ -56,15 +56,15 @@ def _groups(text: str, edits: Sequence[Edit]) -> Iterator[tuple[int, int, list[E
         yield first, last, group
 
 
-def _hunk(above: Sequence[str], before: list[str], after: list[str], shift: int) -> Hunk:
-    """Return the lines that differ; ``above`` ends with the empty start of the first line of ``before``."""
+def _hunk(first: int, before: list[str], after: list[str], shift: int) -> Hunk:
+    """Return the lines that differ; ``first`` is the number of the first line of ``before``."""
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
         start += 1
     end = 0
     while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
         end += 1
-    number = len(above) + start
+    number = first + start
     return Hunk(number, number + shift, before[start : len(before) - end], after[start : len(after) - end])
 
 

@@ -55,10 +55,10 @@ class Assignments:
             nothing_known = not states and not self._classes.callees
             if nothing_known and not self.source.names_setting(statement) and not _may_bind_call(statement):
                 continue
-            if self._compound(statement, states, guard):
-                return True
             if not isinstance(statement, _COMPOUND):
                 self._simple(statement, body, states, guard)
+            elif self._compound(statement, states, guard):
+                return True
         return False
 
     def _compound(self, statement: ast.stmt, states: States, guard: str) -> bool:
@@ -145,7 +145,7 @@ class Assignments:
             self._bind(target, states)
             if isinstance(statement, ast.AnnAssign):
                 self._classes.annotate(dotted(target), statement.annotation)
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, ast.Call):
                 self._classes.assign(dotted(target), statement.value)
         match statement:
             case ast.Import() | ast.ImportFrom():

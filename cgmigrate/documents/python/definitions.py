@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import ast
 import os
-import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of, package_of
-from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.source import dotted, line_starts, positions
 from cgmigrate.megatron.catalogue import Catalogue
 
 _MAX_BASES = 4
 """Classes that are followed to their bases."""
-_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +116,9 @@ def module_of(tree: ast.Module, names: Names, path: str, text: str) -> Module:
 
 
 def _lines_with_settings(text: str, catalogue: Catalogue) -> tuple[int, ...]:
-    if not catalogue.is_in(text):
-        return ()
-    return tuple(at for at, line in enumerate(_BREAK.split(text), 1) if catalogue.is_in(line))
+    offsets = sorted({at for core in catalogue.cores for at in positions(text, core)})
+    starts = line_starts(text) if offsets else []
+    return tuple(sorted({bisect_right(starts, at) for at in offsets}))
 
 
 def _definition_of(name: str, module: Module, examined: bool) -> Definition | None:

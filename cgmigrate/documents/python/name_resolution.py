@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.source import PARTS_WITH_STATEMENTS, dotted
 from cgmigrate.megatron.catalogue import Catalogue, load
 
 MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron_fsdp")
@@ -113,7 +113,5 @@ def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
         node = stack.pop()
         if isinstance(node, ast.stmt):
             yield node
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            inner = getattr(node, name, None)
-            if isinstance(inner, list):
-                stack += reversed(inner)
+        for name in PARTS_WITH_STATEMENTS[type(node)]:
+            stack += reversed(getattr(node, name))

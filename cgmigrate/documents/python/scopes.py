@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.source import PARTS_WITH_STATEMENTS, dotted
 from cgmigrate.megatron.catalogue import Catalogue
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -211,7 +211,5 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         if isinstance(node, _INNER):
             continue
-        for name in ("finalbody", "orelse", "cases", "handlers", "body"):
-            inner = getattr(node, name, None)
-            if isinstance(inner, list):
-                stack += reversed(inner)
+        for name in reversed(PARTS_WITH_STATEMENTS[type(node)]):
+            stack += reversed(getattr(node, name))

@@ -25,6 +25,13 @@ _BREAK = re.compile(r"\r\n|\r|\n")
 _AROUND = 8
 """Characters before and behind a name that a pattern may look at: its dashes, quotes and what ends it."""
 
+PARTS_WITH_STATEMENTS: dict[type[ast.AST], tuple[str, ...]] = {
+    kind: tuple(name for name in ("body", "handlers", "orelse", "finalbody", "cases") if name in kind._fields)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, (ast.mod, ast.stmt, ast.excepthandler, ast.match_case))
+}
+"""Class of nodes → its fields that hold statements, handlers or cases, in the order of the text."""
+
 _DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -38,7 +45,7 @@ class Source:
         self.text = text
         self.catalogue = catalogue or load()
         self.tree = _parsed(text) if tree is None else tree
-        self.starts = _line_starts(text)
+        self.starts = line_starts(text)
         self._lines = sorted({self.line_of(match.start()) for match in self.matches(_names(self.catalogue))})
         """The lines with one of the names."""
         self._line_set = frozenset(self._lines)
@@ -207,7 +214,7 @@ def lines_with(text: str, words: Iterable[str]) -> Iterator[tuple[int, str]]:
         yield start, text[start : end if end >= 0 else len(text)]
 
 
-def _line_starts(text: str) -> list[int]:
+def line_starts(text: str) -> list[int]:
     """Return the offsets at which lines begin, as Python's parser counts lines."""
     if "\r" in text:
         return [0, *(match.end() for match in _BREAK.finditer(text))]
