@@ -8,11 +8,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from cgmigrate.megatron.releases import ACCEPTED, KNOWN, NEWEST, UPSTREAM, Release
+from cgmigrate.cli.commands import main
+from cgmigrate.megatron.releases import ACCEPTED, KNOWN, NEWEST, OLDEST, UPSTREAM, Release
 from cgmigrate.megatron.versions import KNOWN_RANGE, ReleaseError, parse_release
 from cgmigrate.project.pins.files import Pin
 from cgmigrate.project.pins.folders import read_folder
@@ -191,8 +193,27 @@ def test_a_pin_newer_than_what_is_known_says_what_is_assumed(project: Path, text
     assert notes == (f"{note}assuming that it reads these settings like {NEWEST}",)
 
 
-@pytest.mark.parametrize("text", ["megatron-core<0.10", "megatron-core==0.9.1", "megatron-core>0.90,<0.90"])
-def test_a_pin_outside_the_known_releases_is_a_note(project: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["megatron-core<0.10", "megatron-core==0.9.1", "megatron-core==0.11.0", "megatron-core>=0.8,<0.9.3"]
+)
+def test_a_pin_older_than_what_is_known_says_what_is_assumed(project: Path, text: str) -> None:
+    write(project / "requirements.txt", text)
+    pin, notes = find_pin(project)
+    assert summary(pin) == f"requirements.txt:1 {text} [{OLDEST}, {OLDEST}]"
+    note = f"requirements.txt:1: {text} is older than the known releases ({KNOWN_RANGE}): "
+    assert notes == (f"{note}assuming that it reads these settings like {OLDEST}",)
+
+
+def test_nothing_is_migrated_where_the_pin_is_older_than_what_is_known(project: Path) -> None:
+    write(project / "requirements.txt", "megatron-core==0.11.0\n")
+    recipe = write(project / "recipe.yaml", "model:\n  enable_cuda_graph: true\n")
+    assert resolve(project, None, None).target == OLDEST
+    result = CliRunner().invoke(main, ["fix", "--unsafe-fixes", str(recipe)])
+    assert recipe.read_text() == "model:\n  enable_cuda_graph: true\n", result.output
+
+
+@pytest.mark.parametrize("text", ["megatron-core>0.90,<0.90", "megatron-core<0.10,>0.18"])
+def test_a_pin_that_admits_no_release_is_a_note(project: Path, text: str) -> None:
     write(project / "requirements.txt", f"torch\n{text}\n")
     note = f"requirements.txt:2: {text} admits no known release ({KNOWN_RANGE}); it is ignored"
     assert find_pin(project) == (None, (note,))
@@ -450,9 +471,9 @@ def test_a_vendored_copy_is_not_executed(project: Path) -> None:
         ("uv.lock", '[[package]\nname = "megatron-core"', r"uv\.lock: cannot be parsed \(.*"),
         ("uv.lock", UV_LOCK.replace("0.17.1", "new"), r"uv\.lock: cannot be parsed \(.*new.*"),
         (
-            "poetry.lock",
-            POETRY_LOCK.replace("0.16.0", "0.11.0"),
-            r"poetry\.lock:5: .*==0\.11\.0 admits no .*",
+            "pyproject.toml",
+            '[project]\ndependencies = ["megatron-core>0.90,<0.90"]',
+            r"pyproject\.toml:2: .*>0\.90,<0\.90 admits no .*",
         ),
         ("pyproject.toml", "megatron-core = = 1", r"pyproject\.toml: cannot be parsed \(.*"),
         ("pyproject.toml", "megatron = " + "[" * 100_000, r"pyproject\.toml: cannot be parsed \(.*"),
@@ -571,7 +592,7 @@ def test_files_of_one_folder_in_order_of_precedence(project: Path) -> None:
 
 def test_a_pin_that_is_ignored_does_not_end_the_search(project: Path) -> None:
     write(project / "requirements.txt", "megatron-core==0.17.1\n")
-    write(project / "sub/requirements.txt", "megatron-core==0.9.0\n")
+    write(project / "sub/requirements.txt", "megatron-core>0.90,<0.90\n")
     pin, notes = find_pin(project / "sub")
     assert summary(pin) == "requirements.txt:1 megatron-core==0.17.1 [0.17, 0.17]"
     assert [note.split(":")[0] for note in notes] == ["sub/requirements.txt"]
@@ -670,9 +691,10 @@ def test_resolve_refuses_a_source_newer_than_the_target(project: Path) -> None:
 
 
 def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
-    write(project / "requirements.txt", "megatron-core<0.10")
+    write(project / "requirements.txt", "megatron-core>0.90,<0.90")
     (note,) = resolve(project, None, None).notes
-    assert note == f"requirements.txt:1: megatron-core<0.10 admits no known release ({KNOWN_RANGE}); it is ignored"
+    text = "megatron-core>0.90,<0.90"
+    assert note == f"requirements.txt:1: {text} admits no known release ({KNOWN_RANGE}); it is ignored"
 
 
 @pytest.mark.parametrize(
@@ -712,12 +734,16 @@ def test_a_range_admits_what_brute_force_says(low: int, high: int) -> None:
     # Nothing published is admitted: the main branch, or what will come after it, counts.
     if not admitted and high > max(low, UPSTREAM.minor):
         admitted = [UPSTREAM]
+    # The same before what is known.
+    is_older = low < high <= OLDEST.minor
+    if is_older:
+        admitted = [OLDEST]
     if admitted:
         assert pin is not None
         assert (pin.oldest, pin.newest) == (min(admitted), max(admitted))
     else:
         assert pin is None
-    assert len(notes) == (0 if admitted and low <= UPSTREAM.minor else 1)
+    assert len(notes) == (0 if admitted and low <= UPSTREAM.minor and not is_older else 1)
 
 
 CLAUSES = st.builds(
@@ -739,8 +765,9 @@ def test_any_specifier_admits_the_minors_of_its_patches(clauses: list[str]) -> N
         for release, candidates in versions.items()
         if any(SpecifierSet(spec).contains(version, prereleases=True) for version in candidates)
     ]
-    if pin and pin.newest == UPSTREAM:
+    if pin and (pin.newest == UPSTREAM or not admitted):
         assert not admitted
+        assert pin.oldest in (OLDEST, UPSTREAM)
     else:
         assert (pin.oldest, pin.newest) == (admitted[0], admitted[-1]) if pin else not admitted
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
+from cgmigrate.megatron.releases import KNOWN, NEWEST, OLDEST, Release
 from cgmigrate.megatron.source_trees import core_in, features
 from cgmigrate.megatron.versions import KNOWN_RANGE
 from cgmigrate.project.pins.package_info import FILE_NAME, read_package_info
@@ -15,6 +15,7 @@ from cgmigrate.project.pins.requirement import Requirement
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _NEWER = f"is newer than the known releases ({KNOWN_RANGE}): assuming that it reads these settings like {NEWEST}"
+_OLDER = f"is older than the known releases ({KNOWN_RANGE}): assuming that it reads these settings like {OLDEST}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,8 @@ def _is_usable(path: Path, requirement: Requirement, report: PinReport) -> bool:
         problem = f"{requirement.text} is the number of {origin}, which can have the settings of another release"
     elif requirement.newer:
         problem = f"{requirement.text} {_NEWER}"
+    elif requirement.older:
+        problem = f"{requirement.text} {_OLDER}"
     elif requirement.admitted is None:
         problem = f"{requirement.text!r} cannot be read; it is ignored"
     elif not requirement.admitted:

@@ -21,9 +21,9 @@ def read_constraint(line: int, text: str, constraint: str) -> list[Requirement]:
             raise ValueError(f"{constraint!r} is not a version constraint")
         clauses = (_pep440_clause(operator, version) for operator, version in re.findall(clause, alternative))
         alternatives.append(specified(line, text, SpecifierSet(",".join(clauses))))
-    known = [requirement for requirement in alternatives if not requirement.newer] or alternatives
+    known = [one for one in alternatives if not (one.newer or one.older)] or alternatives
     admitted = frozenset[Release]().union(*(requirement.admitted or () for requirement in known))
-    return [Requirement(line, text, admitted, newer=known[0].newer)]
+    return [Requirement(line, text, admitted, newer=known[0].newer, older=known[0].older)]
 
 
 def _pep440_clause(operator: str, version: str) -> str:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from cgmigrate.megatron.releases import ACCEPTED, UPSTREAM, Release
+from cgmigrate.megatron.releases import ACCEPTED, OLDEST, UPSTREAM, Release
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -22,9 +22,10 @@ NAME = r"megatron[-_.]+core"
 class Requirement(NamedTuple):
     """A requirement on megatron-core.
 
-    ``line`` is 1-based. ``admitted`` is None if the requirement cannot be read or names no release. ``newer`` is true
-    if it admits only releases newer than all known ones. ``origin`` says what pins megatron-core if that is not a
-    published release (``a git revision``); then ``admitted`` can be wrong. ``folder`` is the folder of a source tree.
+    ``line`` is 1-based. ``admitted`` is None if the requirement cannot be read or names no release. ``newer`` and
+    ``older`` say that it admits only releases newer, or older, than all known ones. ``origin`` says what pins
+    megatron-core if that is not a published release (``a git revision``); then ``admitted`` can be wrong. ``folder`` is
+    the folder of a source tree.
     """
 
     line: int
@@ -33,6 +34,7 @@ class Requirement(NamedTuple):
     newer: bool = False
     origin: str = ""
     folder: str = ""
+    older: bool = False
 
 
 def is_core(requirement: str) -> bool:
@@ -42,15 +44,20 @@ def is_core(requirement: str) -> bool:
 
 def exact(line: int, text: str, release: Release) -> Requirement:
     """Return the requirement of one release."""
-    newer = release > UPSTREAM
-    return Requirement(line, text, frozenset({UPSTREAM} if newer else {release}).intersection(ACCEPTED), newer)
+    newer, older = release > UPSTREAM, release < OLDEST
+    nearest = max(OLDEST, min(release, UPSTREAM))
+    return Requirement(line, text, frozenset({nearest}).intersection(ACCEPTED), newer, older=older)
 
 
 def specified(line: int, text: str, specifier: SpecifierSet) -> Requirement:
     """Return the requirement of the releases that satisfy ``specifier``."""
     admitted = _admitted(specifier)
-    newer = not admitted and _admits_newer(specifier)
-    return Requirement(line, text, frozenset({UPSTREAM}) if newer else admitted, newer)
+    if admitted:
+        return Requirement(line, text, admitted)
+    if _admits_newer(specifier):
+        return Requirement(line, text, frozenset({UPSTREAM}), newer=True)
+    older = _admits_older(specifier)
+    return Requirement(line, text, frozenset({OLDEST} if older else ()), older=older)
 
 
 @lru_cache(maxsize=256)
@@ -76,6 +83,15 @@ def _admits_newer(specifier: SpecifierSet) -> bool:
     newer = [version for version in _bounds(specifier) if (version.major, version.minor) > UPSTREAM]
     nexts = [Version(f"{version.major}.{version.minor}.{version.micro + 1}") for version in newer]
     return any(specifier.contains(version, prereleases=True) for version in [*newer, *nexts])
+
+
+def _admits_older(specifier: SpecifierSet) -> bool:
+    """Return whether some release before all known ones satisfies ``specifier``."""
+    from packaging.version import Version
+
+    usual = (Version(f"0.{minor}.{patch}") for minor in range(OLDEST.minor) for patch in range(10))
+    named = (version for version in _bounds(specifier) if (version.major, version.minor) < OLDEST)
+    return any(specifier.contains(version, prereleases=True) for version in (*usual, *named))
 
 
 def _bounds(specifier: SpecifierSet) -> list[Version]:
