@@ -20,6 +20,7 @@ from cgmigrate.linking.python.expressions import derived, evaluate
 from cgmigrate.linking.python.objects import (
     attribute,
     changed_in_place,
+    check_members,
     copied,
     functions_in,
     has_attribute,
@@ -90,6 +91,7 @@ def _arguments(node: ast.Call, frame: Frame, run: Run) -> Arguments:
             positional.append(evaluate(argument, frame, run))
             continue
         values = evaluate(argument.value, frame, run)
+        check_members(values, (argument, frame, run))
         if not isinstance(values, (list, tuple)):
             raise cannot_follow("the arguments of a call are not known", node, frame)
         positional += values
@@ -539,6 +541,9 @@ def _method(callee: Method, arguments: Arguments, place: Place) -> object:
     value, values = callee.value, arguments[0]
     if not all(map(is_small, (value, *values))):
         raise cannot_follow("a value is too large to be computed", node, frame)
+    if callee.name != "append":
+        for one in (value, *values):
+            check_members(one, place)
     if callee.name in _CHANGES and isinstance(value, (list, dict)):
         changed_in_place(value, place)
     elif callee.name not in _READS or not all(map(is_plain, (value, *values))):
@@ -551,6 +556,8 @@ def _method(callee: Method, arguments: Arguments, place: Place) -> object:
     try:
         result = attrgetter(callee.name)(value)(*values, **arguments[1])
     except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        if not all(map(is_plain, (value, *values, *arguments[1].values()))):
+            raise cannot_follow(f"`.{callee.name}` gets a value that is not known", node, frame) from error
         raise RaisedError(type(error).__name__) from error
     return list(result) if callee.name in ("keys", "values", "items") else result
 

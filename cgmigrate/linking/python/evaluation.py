@@ -25,11 +25,15 @@ MOST_STEPS = 20_000
 
 
 class RaisedError(Exception):
-    """An exception that the evaluated code raises; ``kind`` is the name of its class."""
+    """An exception that the evaluated code raises; ``kind`` is the name of its class.
 
-    def __init__(self, kind: str) -> None:
+    ``is_stated`` says that code raises it by a statement. Any other is one of an operation on known values; code that
+    works raises none, unless it catches it.
+    """
+
+    def __init__(self, kind: str, *, is_stated: bool = False) -> None:
         super().__init__(kind)
-        self.kind = kind
+        self.kind, self.is_stated = kind, is_stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,8 @@ def _path(function: Function, run: Run) -> Path:
     try:
         run.path.value = run.handlers.enter(function, run)
     except RaisedError as error:
+        if not error.is_stated:
+            raise CannotFollowError(f"`{function.name}` seems to raise a {error.kind}") from error
         run.path.error = error.kind
     except RecursionError as error:
         raise CannotFollowError(f"`{function.name}` is nested too deeply") from error

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, cannot_follow
 from cgmigrate.linking.python.lookup import value_of_name
-from cgmigrate.linking.python.objects import attribute, uses_settings
+from cgmigrate.linking.python.objects import attribute, check_members, uses_settings
 from cgmigrate.linking.python.values import (
     MOST_COMPUTED,
     Class,
@@ -17,6 +17,7 @@ from cgmigrate.linking.python.values import (
     Namespace,
     Object,
     Outside,
+    has_rest,
     is_plain,
     is_small,
     key_of,
@@ -63,7 +64,7 @@ def truth(value: object) -> bool | None:
             return True
         case Outside():
             return None
-    return bool(value)
+    return None if has_rest(value) else bool(value)
 
 
 def derived(operation: str, values: Sequence[object], run: Run) -> Object:
@@ -88,6 +89,7 @@ def _list(node: ast.List | ast.Tuple | ast.Set, frame: Frame, run: Run) -> objec
             values.append(evaluate(element, frame, run))
             continue
         part = evaluate(element.value, frame, run)
+        check_members(part, (element, frame, run))
         if not isinstance(part, (list, tuple)):
             return derived("*", [*values, part], run)
         values += part
@@ -107,6 +109,7 @@ def _dict(node: ast.Dict, frame: Frame, run: Run) -> object:
     for key, value in zip(node.keys, node.values, strict=True):
         part = evaluate(value, frame, run)
         if key is None:
+            check_members(part, (value, frame, run))
             if not isinstance(part, dict):
                 return derived("**", [result, part, *_rest(node, value, frame, run)], run)
             result |= part
@@ -265,6 +268,8 @@ def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
         made = Object(f"{value.key}{name}", may_be_other=others)
         return value.first.setdefault(name, made) if known is None else known
     if isinstance(value, (list, tuple, str, dict)) and is_plain(key):
+        if not (isinstance(value, dict) and _is_hashable(key) and key in value):
+            check_members(value, (node, frame, run))
         return _computed(operator.getitem, value, key)  # type: ignore[arg-type]
     return derived("[]", [value, key], run)
 
@@ -301,6 +306,7 @@ def _each(
         return None
     first, *others = generators
     items = evaluate(first.iter, frame, run)
+    check_members(items, (first.iter, frame, run))
     items = sorted(items, key=key_of) if isinstance(items, set) else items
     if not isinstance(items, (list, tuple, str, dict, range)) or len(items) > _MOST_ITEMS:
         names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} & frame.names.keys()

@@ -17,6 +17,7 @@ from cgmigrate.linking.python.values import (
     Outside,
     SharedDict,
     SharedList,
+    has_rest,
     key_of,
     may_be_part_of,
 )
@@ -111,6 +112,13 @@ def set_item(value: object, key: object, new: object, place: _Place) -> None:
         raise cannot_follow("an item is set", node, frame)
 
 
+def check_members(value: object, place: _Place) -> None:
+    """Check that other code cannot have changed the members of a collection. Raises CannotFollowError."""
+    node, frame, _ = place
+    if has_rest(value):
+        raise cannot_follow("a member of a collection is used that other code may have changed", node, frame)
+
+
 def changed_in_place(value: object, place: _Place) -> None:
     """Check that a collection may be changed in place. Raises CannotFollowError if other calls share it."""
     node, frame, _ = place
@@ -152,7 +160,7 @@ def may_change(value: object, key: str, place: _Place) -> None:
     _may_change_items(value, key, place)
     for one in parts_of(value):
         for name, part in one.attributes.items():
-            if name not in SETTINGS and not isinstance(part, Object):
+            if name not in SETTINGS and (name.startswith("[") or not isinstance(part, Object)):
                 changed = Object(f"{name} after {key}, before {key_of(part)}", may_be_other=may_be_part_of([part]))
                 _may_change_items(part, key, place)
                 one.attributes[name] = changed
@@ -164,7 +172,8 @@ def _may_change_items(value: object, key: str, place: _Place) -> None:
             _may_change_items(part, key, place)
     if isinstance(value, (list, dict)):
         changed_in_place(value, place)
-        unknown = Object(f"after {key}, before {key_of(value)}", may_be_other=may_be_part_of([value]))
+        may_be_other = may_be_part_of([value])
+        unknown = Object(f"after {key}, before {key_of(value)}", may_be_other=may_be_other, is_rest=True)
         value.clear()
         if isinstance(value, list):
             value.append(unknown)
@@ -193,7 +202,10 @@ def functions_in(value: object) -> Iterator[Function | Class]:
 
 def copied(value: object) -> object:
     """Return a deep copy of a value; the copies of objects have other keys."""
-    copies = {id(one): Object(f"copy of {one.key}", one.by_megatron, one.is_instance) for one in parts_of(value)}
+    copies = {
+        id(one): Object(f"copy of {one.key}", one.by_megatron, one.is_instance, is_rest=one.is_rest)
+        for one in parts_of(value)
+    }
     memo: dict[int, object] = dict(copies)
     for one in list(parts_of(value)):
         made = copies[id(one)]

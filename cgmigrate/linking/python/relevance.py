@@ -47,7 +47,14 @@ class Relevance:
 
     def may_be_skipped(self, node: ast.stmt) -> bool:
         """Return whether a statement of which only a part is executed changes nothing that is followed."""
-        return not self.is_relevant(node) and not any(isinstance(part, _LEAVES) for part in ast.walk(node))
+        return not self.is_relevant(node) and not any(map(_may_not_be_skipped, ast.walk(node)))
+
+
+def _may_not_be_skipped(node: ast.AST) -> bool:
+    """Return whether a node leaves the code around it, or replaces a member of a collection: an object, perhaps."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, (ast.Store, ast.Del))
+    return isinstance(node, _LEAVES)
 
 
 def holders_in(tree: ast.AST, settings: frozenset[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from cgmigrate.linking.python.evaluation import Frame, Left, RaisedError, Return
 from cgmigrate.linking.python.expressions import derived, evaluate, truth
 from cgmigrate.linking.python.objects import (
     changed_in_place,
+    check_members,
     functions_in,
     has_settings,
     may_change,
@@ -66,6 +67,7 @@ def store(target: ast.expr, value: object, frame: Frame, run: Run) -> None:
 def _unpack(targets: Sequence[ast.expr], value: object, frame: Frame, run: Run) -> None:
     if any(isinstance(target, ast.Starred) for target in targets):
         raise cannot_follow("a starred target is not followed", targets[0], frame)
+    check_members(value, (targets[0], frame, run))
     if isinstance(value, (list, tuple)) and len(value) == len(targets):
         parts = list(value)
     elif isinstance(value, Object):
@@ -167,7 +169,7 @@ def _assert(node: ast.Assert, frame: Frame, run: Run) -> Signal:
     test = evaluate(node.test, frame, run)
     known = truth(test)
     if not (run.choose(key_of(test)) if known is None else known):
-        raise RaisedError("AssertionError")
+        raise RaisedError("AssertionError", is_stated=True)
     return None
 
 
@@ -177,7 +179,7 @@ def _raise(node: ast.Raise, frame: Frame, run: Run) -> Signal:
     called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     if isinstance(node.exc, ast.Call):
         run.path.events.append("raise " + ", ".join(key_of(evaluate(one, frame, run)) for one in node.exc.args))
-    raise RaisedError(ast.unparse(called))
+    raise RaisedError(ast.unparse(called), is_stated=True)
 
 
 # --- loops and blocks -----------------------------------------------------------------------------
@@ -185,6 +187,7 @@ def _raise(node: ast.Raise, frame: Frame, run: Run) -> Signal:
 
 def _for(node: ast.For, frame: Frame, run: Run) -> Signal:
     values = evaluate(node.iter, frame, run)
+    check_members(values, (node, frame, run))
     if isinstance(values, dict):
         values = list(values)
     if not isinstance(values, (list, tuple, str, range)) or len(values) > _MOST_ROUNDS:

@@ -44,6 +44,13 @@ class Object:
     """Whether it may be an object that is known under another key, or a part of one."""
     of_checkout: bool = False
     """Whether its class is one of the checkout, whose methods are not followed."""
+    is_rest: bool = False
+    """Whether it is the only member of a collection that other code may have changed, in place of all it has."""
+
+
+def has_rest(value: object) -> bool:
+    """Return whether other code may have changed the members of a collection, so that they are not known."""
+    return isinstance(value, (list, tuple, dict)) and any(isinstance(one, Object) and one.is_rest for one in value)
 
 
 def may_be_part_of(values: Iterable[object]) -> bool:
