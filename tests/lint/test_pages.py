@@ -206,6 +206,11 @@ def block(language: str, code: str) -> str:
         block("bash", "python scripts/run.py --cuda_graph_impl local --cuda_graph_scope attn,mlp\n"),
         block("", "usage: pretrain_gpt.py [--enable-cuda-graph] [--cuda-graph-scope {full,attn}]\n"),
         block("console", "cuda_graph_scope ....... ['attn']\n--cuda-graph-scope attn\n"),
+        # What the command prints would no longer be what it prints.
+        block(
+            "console",
+            "$ python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope attn\ncuda_graph_scope ... attn\n",
+        ),
         block("json", '{"model": {"cuda_graph_scope": "attn"}}\n'),
     ],
 )
@@ -213,6 +218,17 @@ def test_an_example_that_is_not_clear_stays(project: Path, cgmigrate, page: str)
     write(project / "a.md", page)
     cgmigrate("fix", "--docs", "--unsafe-fixes", "a.md")
     assert (project / "a.md").read_text() == page
+
+
+def test_names_in_the_output_of_a_command_are_reported(project: Path, cgmigrate) -> None:
+    command = "$ python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope attn\n"
+    write(project / "a.md", block("console", f"{command}cuda_graph_scope ... ['attn']\n"))
+    output = cgmigrate("check", "a.md").stdout
+    assert "`cuda_graph_scope` is in a code block that is not read: it is output of a command" in output
+    assert "the output below the command shows deprecated names" in output
+    write(project / "a.md", block("console", f"{command}iteration 1\n"))
+    cgmigrate("fix", "--docs", "a.md")
+    assert "--cuda-graph-modules attn\niteration 1\n" in (project / "a.md").read_text()
 
 
 def test_no_setting_of_one_block_is_that_of_another(project: Path, cgmigrate) -> None:

@@ -38,12 +38,17 @@ _MERGED = "the example is merged with other files (`{}`)"
 
 @dataclass(frozen=True)
 class ReadBlock:
-    """A code block as a document; ``is_guessed`` says that the block does not say its language."""
+    """A code block as a document.
+
+    ``is_guessed`` says that the block does not say its language, ``output_has_names`` that what its commands print has
+    deprecated names.
+    """
 
     language: str
     snippet: Snippet
     document: Document
     is_guessed: bool = False
+    output_has_names: bool = False
 
     def blocked_by(self, site: Site) -> str:
         """Return why a site of the block is not rewritten, empty if nothing prevents it."""
@@ -52,6 +57,8 @@ class ReadBlock:
         lines = self._lines_of(site)
         if _PLACEHOLDER.search(lines) or _ELLIPSIS.search(lines):
             return "the example has a placeholder"
+        if self.output_has_names:
+            return "the output below the command shows deprecated names"
         if self._quotes_code:
             return "the example also has code that reads or defines the settings"
         if self._has_former_comment:
