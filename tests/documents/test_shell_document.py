@@ -180,6 +180,7 @@ STAY = {
     "an implementation that is elsewhere": "python pretrain_gpt.py $GRAPHS --cuda-graph-scope full_iteration\n",
     "a here-document": "sbatch <<EOF\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\nEOF\n",
     "a line after a comment": "torchrun pretrain_gpt.py \\\n  # --bf16 \\\n  --external-cuda-graph\n",
+    "flags that a command prints": "torchrun pretrain_gpt.py $(test $X && echo --enable-cuda-graph)\n",
     "a message": 'echo "use --cuda-graph-scope attn"\n',
     "an override": "python train.py model.cuda_graph_scope=[attn]\n",
     "an option of the script": 'case "$1" in\n  --cuda-graph-scope) SCOPE="$2" ;;\nesac\n',

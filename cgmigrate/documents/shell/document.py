@@ -37,11 +37,14 @@ HARNESS = "a program with options of its own, spelled with underscores"
 OWN_OPTION = "the script's own option or variable"
 _IMPLEMENTATIONS = frozenset((IMPL, ENABLE, EXTERNAL))
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
+SEARCHED = "line {line} searches a text for the deprecated flag"
+"""Why a fix of a script is not safe."""
 _PLACES = {
     "heredoc_body": "a here-document",
     "raw_string": "a string that is not a word of a command line",
     "string": "a string that is not a word of a command line",
     "expansion": "the default of a variable, which counts only where the variable is not set",
+    "command_substitution": "words that a command prints",
     "comment": "a comment",
 }
 
@@ -139,7 +142,7 @@ class ShellDocument(TextDocument):
             self.skipped.append((appearance.use(Role.DEFINE), OWN_OPTION))
         elif "test_command" in kinds or self._is_argument_of(node, SEARCHERS) or self._is_searched(node):
             self._problem(match, ProblemKind.READ, "is searched for in a text, which no fix changes")
-        elif self._is_argument_of(node, PRINTERS):
+        elif self._is_argument_of(node, PRINTERS) and "command_substitution" not in kinds:
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         else:
             what = next((_PLACES[kind] for kind in kinds if kind in _PLACES), "a word that is not a flag of a command")
@@ -175,6 +178,15 @@ class ShellDocument(TextDocument):
         if node is None or name is None or self._tree.written(name).rpartition("/")[2] not in programs:
             return False
         return node.parent is None or node.parent.type != "redirected_statement"
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the grammar of the shell does not cover a part of the script."""
+        return bool(self._tree.errors)
+
+    def variables_of(self, index: int) -> frozenset[str]:
+        """Return the variables that have flags of a site."""
+        return frozenset(one.variable for one in self._lines[index].fragments if one.variable)
 
     @property
     def uses(self) -> Sequence[Use]:
@@ -223,8 +235,7 @@ class ShellDocument(TextDocument):
         read = next((problem for problem in self.problems if problem.kind is ProblemKind.READ), None)
         if read is None:
             return ""
-        line = self.text.count("\n", 0, read.span.start) + 1
-        return f"line {line} searches a text for the deprecated flag"
+        return SEARCHED.format(line=self.text.count("\n", 0, read.span.start) + 1)
 
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites; see ``sites.Document``."""
