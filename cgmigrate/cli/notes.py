@@ -25,16 +25,12 @@ def clean_summary(run: Run, what: str) -> str:
 
 
 def print_notes(run: Run, files: Iterable[FileResult], output: Output) -> None:
-    """Print the notes of the run: files that were not read, and settings of other projects."""
+    """Print the notes of the run, and the settings of other projects."""
     output.details()
     for note, more in _alike(run.notes, output.reporting.verbose):
         output.message(f"note: {note}")
         if more:
             output.message(f"  and {counted(more, 'note')} of this kind for other places (--verbose shows all)")
-    for syntax, count in run.unread.items():
-        kind = syntax.name.lower()
-        unread = counted(count, f"{kind} file")
-        output.message(f"note: {unread} with CUDA-graph settings not read; this version reads YAML, Python and shell.")
     for owner, places in _by_owner(files, output.reporting.verbose).items():
         _print_places(owner, places, output)
 

@@ -22,29 +22,23 @@ class Syntax:
 
     ``suffixes`` are those of its files, in lower case; ``prefix`` begins the names of others (``Dockerfile.ci``).
     ``document`` is the module and class that reads a file (``package.module:Class``), which gets the text, the
-    path and the catalogue. Without it, files are only counted, and ``not_read`` is the message to a user who names one.
+    path and the catalogue.
     ``is_documentation`` says that people read its files, and no program does.
     """
 
     YAML: ClassVar[Syntax]
     PYTHON: ClassVar[Syntax]
     SHELL: ClassVar[Syntax]
-    COMMAND_LINE: ClassVar[Syntax]
+    DOCKERFILE: ClassVar[Syntax]
     MARKDOWN: ClassVar[Syntax]
     MDX: ClassVar[Syntax]
     RESTRUCTUREDTEXT: ClassVar[Syntax]
 
     name: str
     suffixes: tuple[str, ...]
-    document: str = ""
+    document: str
     prefix: str = ""
-    not_read: str = ""
     is_documentation: bool = False
-
-    @property
-    def is_read(self) -> bool:
-        """Whether this version reads files in this syntax."""
-        return bool(self.document)
 
 
 SYNTAXES: list[Syntax] = []
@@ -63,8 +57,8 @@ Syntax.PYTHON = register(Syntax("Python", ("py", "pyi"), "cgmigrate.documents.py
 Syntax.SHELL = register(
     Syntax("shell", ("sh", "bash", "sbatch", "slurm", "sub", "args"), "cgmigrate.documents.shell:ShellDocument")
 )
-Syntax.COMMAND_LINE = register(
-    Syntax("Docker", ("dockerfile",), prefix="Dockerfile", not_read="Dockerfiles are not read yet")
+Syntax.DOCKERFILE = register(
+    Syntax("Dockerfile", ("dockerfile",), "cgmigrate.documents.embedded:DockerDocument", prefix="Dockerfile")
 )
 Syntax.MARKDOWN = register(
     Syntax("Markdown", ("md", "markdown"), "cgmigrate.documents.pages:MarkdownDocument", is_documentation=True)
@@ -93,7 +87,7 @@ def is_documentation(path: str) -> bool:
 
 
 def document_of(path: str, text: str, syntax: Syntax, catalogue: Catalogue) -> Document:
-    """Return the document that reads the settings of a catalogue in a text; ``syntax`` is one that is read."""
+    """Return the document that reads the settings of a catalogue in a text."""
     document: Document = _class_of(syntax)(text, os.path.abspath(path), catalogue)
     return document
 

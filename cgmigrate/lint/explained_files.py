@@ -55,7 +55,7 @@ def explain_file(path: str, options: Options, configurations: Configurations) ->
 def _planned(run: Run, path: str) -> Planned | InputError | None:
     """Return the plan of a file in a run; None for a file without settings."""
     inputs = list(run.discovery)
-    sources = [item for item in inputs if isinstance(item, Source) and item.syntax.is_read]
+    sources = [item for item in inputs if isinstance(item, Source)]
     file = next((item for item in inputs if _is_same(item.path, path)), None)
     match file:
         case None | InputError():

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.syntax import Syntax
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.project.discovery import Discovery
 from cgmigrate.project.inputs import Input, InputError, Source, TooLarge
@@ -36,8 +35,6 @@ class Run:
     discovery: Discovery | Buffer = field(init=False)
     contexts: FileContexts = field(init=False)
     notes: list[str] = field(default_factory=list)
-    unread: dict[Syntax, int] = field(default_factory=dict)
-    """Files with a seed word in a syntax that this release does not read yet."""
     to_examine: int = 0
     """Files with a seed word, known once discovery is complete; ``examined`` of them are done."""
     examined: int = 0
@@ -66,10 +63,7 @@ class Run:
             return
         checker = self.checker(sources)
         for item in inputs:
-            if isinstance(item, Source) and not item.syntax.is_read:
-                self.unread[item.syntax] = self.unread.get(item.syntax, 0) + 1
-            else:
-                yield _checked(checker, item)
+            yield _checked(checker, item)
             self.examined += 1
 
     def checker(self, sources: Sequence[Source]) -> FileChecker:
@@ -92,8 +86,7 @@ class Run:
         """
         self.contexts.load_team_rules()
         for source in sources:
-            if source.syntax.is_read:
-                self.contexts.rules_of(source.path)
+            self.contexts.rules_of(source.path)
 
     def covers(self, name: str, rule: str) -> bool:
         """Return whether this run reports a rule for a file of the baseline, if the file still has such diagnostics.

@@ -49,7 +49,7 @@ class Buffer(Counters):
         assert syntax is not None
         large = len(self.data) > MAX_BYTES
         seeds = self.seeds(path)
-        if not (seeds.in_file(self.data) if large else is_examined(self.data, syntax, seeds)):
+        if not (seeds.in_file(self.data) if large else is_examined(self.data, seeds)):
             return None
         self.seed_counts[syntax] += 1
         return TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)

@@ -104,15 +104,15 @@ class Discovery(Counters):
                 return None
             self.seed_counts[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not is_examined(data, syntax, seeds):
+        if not is_examined(data, seeds):
             return None
         self.seed_counts[syntax] += 1
         return Source(path, syntax, data)
 
 
-def is_examined(data: bytes, syntax: Syntax, seeds: Seeds) -> bool:
-    """Return whether a text is examined: it contains a seed word or, in a syntax that is read, a suppression."""
-    return seeds.in_file(data) or (SUPPRESSION_MARK in data and syntax.is_read)
+def is_examined(data: bytes, seeds: Seeds) -> bool:
+    """Return whether a text is examined: it contains a seed word or a suppression."""
+    return seeds.in_file(data) or SUPPRESSION_MARK in data
 
 
 def _rest_has_seed_word(descriptor: int, piece: bytes, seeds: Seeds) -> bool:

@@ -44,15 +44,9 @@ SKIPPED = (
 
 def syntax_of_named(path: str) -> Syntax | InputError:
     """Return the syntax of a file that the user named, or why it is not examined."""
-    syntax = syntax_of(path)
-    if syntax is not None and syntax.is_read:
-        return syntax
-    read = [other.name for other in SYNTAXES if other.is_read]
-    if syntax is None:
-        reason = f"not a kind of file that cgmigrate reads ({', '.join(read)})"
-    else:
-        reason = f"{syntax.not_read}, only {', '.join(read[:-1])} and {read[-1]}"
-    return InputError(path, reason, missing=False)
+    kinds = ", ".join(other.name for other in SYNTAXES)
+    reason = f"not a kind of file that cgmigrate reads ({kinds})"
+    return syntax_of(path) or InputError(path, reason, missing=False)
 
 
 class ListedFile(NamedTuple):

@@ -166,7 +166,7 @@ def _readable(after: str, before: str) -> None:
         raise PlanError(f"--after {after}: {error.strerror}") from error
     except ValueError as error:
         raise PlanError(f"--after {after}: {error}") from error
-    if (syntax := syntax_of(before)) is not None and syntax.is_read:
+    if (syntax := syntax_of(before)) is not None:
         problems = document_of(after, text, syntax, load()).problems
         if unread := [problem for problem in problems if problem.kind in UNREADABLE]:
             raise PlanError(f"--after {after}: {unread[0].message}")

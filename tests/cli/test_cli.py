@@ -277,31 +277,14 @@ def test_a_folder_without_permission_is_reported(project: Path, tmp_path: Path) 
     assert "closed" in done.stderr and "CG101" in done.stdout
 
 
-def test_other_languages_are_counted_and_said_to_be_unread(project: Path, cgmigrate) -> None:
-    write(project / "Dockerfile", "CMD torchrun pretrain_gpt.py --enable-cuda-graph\n")
-    result = cgmigrate("check", ".")
-    assert "1 docker file with CUDA-graph settings not read; this version reads YAML, Python and shell" in result.stderr
-
-
-READ = "YAML, Python, shell, Markdown, MDX and reStructuredText"
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("Dockerfile", "Dockerfiles are"),
-        ("ci.dockerfile", "Dockerfiles are"),
-    ],
-)
-def test_a_named_file_of_a_syntax_that_is_not_read_yet_says_so(project: Path, cgmigrate, name: str, kind: str) -> None:
-    # With an old name in it or without: nothing in it is examined.
-    for text in ("torchrun pretrain_gpt.py --enable-cuda-graph\n", "true\n"):
-        write(project / name, text)
-        for command in (["check"], ["fix"], ["fix", "--diff"]):
-            result = cgmigrate(*command, name)
-            assert f"warning: {name}: {kind} not read yet, only {READ}\n" in result.stderr
-            assert "Checked 0 files" in result.stderr and "note:" not in result.stderr
-        assert cgmigrate("verify", name).exit_code == 2
+@pytest.mark.parametrize("name", ["Dockerfile", "ci.dockerfile"])
+def test_a_dockerfile_with_a_deprecated_flag_does_not_pass(project: Path, cgmigrate, name: str) -> None:
+    write(project / name, "FROM x\nCMD torchrun pretrain_gpt.py --enable-cuda-graph\n")
+    for paths in (".", name):
+        assert cgmigrate("check", paths).exit_code == 1
+    assert cgmigrate("verify", name).exit_code != 2
+    assert cgmigrate("fix", ".").exit_code == 0
+    assert (project / name).read_text() == "FROM x\nCMD torchrun pretrain_gpt.py --cuda-graph-impl local\n"
 
 
 def test_an_unknown_kind_of_file_is_reported(project: Path, cgmigrate) -> None:

@@ -120,9 +120,9 @@ class TestTriggers:
         ("job.slurm", Syntax.SHELL),
         ("job.sbatch", Syntax.SHELL),
         ("job.sub", Syntax.SHELL),
-        ("Dockerfile", Syntax.COMMAND_LINE),
-        ("docker/Dockerfile.ci", Syntax.COMMAND_LINE),
-        ("ci.dockerfile", Syntax.COMMAND_LINE),
+        ("Dockerfile", Syntax.DOCKERFILE),
+        ("docker/Dockerfile.ci", Syntax.DOCKERFILE),
+        ("ci.dockerfile", Syntax.DOCKERFILE),
         ("README.MD", Syntax.MARKDOWN),
         ("Dockerfile.md", Syntax.MARKDOWN),
         ("a.markdown", Syntax.MARKDOWN),
@@ -155,7 +155,7 @@ class TestFiles:
             Syntax.YAML: 1,
             Syntax.PYTHON: 0,
             Syntax.SHELL: 0,
-            Syntax.COMMAND_LINE: 0,
+            Syntax.DOCKERFILE: 0,
             Syntax.MARKDOWN: 1,
             Syntax.MDX: 0,
             Syntax.RESTRUCTUREDTEXT: 0,
@@ -272,7 +272,9 @@ class TestNamedPaths:
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
         put("a.json")
-        reason = "not a kind of file that cgmigrate reads (YAML, Python, shell, Markdown, MDX, reStructuredText)"
+        reason = (
+            "not a kind of file that cgmigrate reads (YAML, Python, shell, Dockerfile, Markdown, MDX, reStructuredText)"
+        )
         assert inputs("a.json") == [InputError("a.json", reason, missing=False)]
 
     def test_a_missing_path_does_not_stop_the_others(self) -> None:

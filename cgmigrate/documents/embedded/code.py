@@ -1,0 +1,113 @@
+"""Code: text that a file has in parts, with the way back to the file.
+
+The characters of code are those of the file, but some are written otherwise there: a blank between two words may be
+`", "` in the file, and `$` may be `$$`. Characters that the file does not have, such as the parentheses around a part
+that has a shell of its own, are *added*. Lines of the file that are no code, such as comments, are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cgmigrate.text.spans import Span
+
+_ADDED = -1
+
+
+class CannotMapError(ValueError):
+    """A change of code has no counterpart in the file; the message says why."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Code of a file. ``starts`` and ``ends`` are where each of its characters begins and ends in the file."""
+
+    text: str = ""
+    starts: Sequence[int] = ()
+    ends: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, file: str, start: int, end: int) -> Code:
+        """Return a part of a file as it is written, with line feeds as line breaks."""
+        parts = []
+        at = file.find("\r\n", start, end)
+        while at >= 0:
+            parts += [cls._same(file, start, at), cls.written_as("\n", at, at + 2)]
+            start = at + 2
+            at = file.find("\r\n", start, end)
+        rest = cls._same(file, start, end)
+        return cls.joined([*parts, rest]) if parts else rest
+
+    @classmethod
+    def _same(cls, file: str, start: int, end: int) -> Code:
+        return cls(file[start:end], range(start, end), range(start + 1, end + 1))
+
+    @classmethod
+    def written_as(cls, character: str, start: int, end: int) -> Code:
+        """Return one character that the file writes otherwise, from ``start`` to ``end``."""
+        return cls(character, (start,), (end,))
+
+    @classmethod
+    def added(cls, text: str) -> Code:
+        """Return text that the file does not have."""
+        nowhere = (_ADDED,) * len(text)
+        return cls(text, nowhere, nowhere)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Code]) -> Code:
+        """Return several parts as one."""
+        starts = [start for part in parts for start in part.starts]
+        return cls("".join(part.text for part in parts), starts, [end for part in parts for end in part.ends])
+
+    def __add__(self, other: Code) -> Code:
+        return Code.joined((self, other))
+
+    def __getitem__(self, part: slice) -> Code:
+        return Code(self.text[part], self.starts[part], self.ends[part])
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def stripped(self) -> Code:
+        """Return the code without blanks and line breaks around it."""
+        start = len(self.text) - len(self.text.lstrip())
+        return self[start : max(start, len(self.text.rstrip()))]
+
+    # --- the way to and from the file ---------------------------------------------------------------
+
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        return {start: at for at, start in enumerate(self.starts) if start != _ADDED}
+
+    def position(self, offset: int) -> int | None:
+        """Return where a character of the file is in the code, None if it is not in it."""
+        return self._positions.get(offset)
+
+    def span(self, span: Span) -> Span:
+        """Return where a part of the code is in the file: from its first character there to its last one."""
+        starts = [start for start in self.starts[span.start : span.end] if start != _ADDED]
+        ends = [end for end in self.ends[span.start : span.end] if end != _ADDED]
+        if starts:
+            return Span(min(starts), max(ends))
+        return Span(*[self._place(span.start)] * 2)
+
+    def replaced(self, start: int, end: int) -> Span:
+        """Return the part of the file to replace for a part of the code. Raises CannotMapError."""
+        if start == end:
+            return Span(*[self._place(start)] * 2)
+        starts, ends = self.starts[start:end], self.ends[start:end]
+        if _ADDED in starts:
+            raise CannotMapError("the change is not inside one instruction")
+        if any(one != other for one, other in zip(ends, starts[1:], strict=False)):
+            raise CannotMapError("a comment or an empty line is between the lines that would change")
+        return Span(starts[0], ends[-1])
+
+    def _place(self, at: int) -> int:
+        """Return where an insertion is in the file. Raises CannotMapError."""
+        if at and self.ends[at - 1] != _ADDED:
+            return self.ends[at - 1]
+        if at < len(self.starts) and self.starts[at] != _ADDED:
+            return self.starts[at]
+        raise CannotMapError("the change is not inside one instruction")

@@ -1,0 +1,192 @@
+"""A file whose instructions are shell code: a Dockerfile or a makefile.
+
+It is read as the shell script that its instructions amount to: a document in that syntax, whose spans and edits are
+mapped to those of the file. What is no shell code is not rewritten; a deprecated flag in it is a problem.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
+from cgmigrate.documents.comments import Comment, CommentForm
+from cgmigrate.documents.embedded.code import CannotMapError
+from cgmigrate.documents.embedded.layout import Layout
+from cgmigrate.documents.shell.document import HARNESS, OWN_OPTION, SEARCHED, ShellDocument
+from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
+from cgmigrate.documents.text_document import TextDocument
+from cgmigrate.documents.uses import Appearance, appearances_in
+from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.text.edits import Edit, apply
+from cgmigrate.text.spans import Span
+
+_UNPARSED = "the grammar of the shell does not cover the file"
+_TEMPLATE = re.compile(r"\{%|<%")
+_IS_TEMPLATE = "the file is a template, which is rendered before it is read"
+_ELSEWHERE = "an instruction that does not run a command"
+
+
+class EmbeddedDocument(TextDocument):
+    """A file with instructions; see ``sites.Document``. Without a catalogue, the settings are those that ship."""
+
+    comment_form = CommentForm()
+
+    def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
+        self.text, self.path = text, path
+        self.catalogue = catalogue or load()
+        self.top_level: list[str] = []
+        self.builds_on = ""
+        self._again: EmbeddedDocument | None = None
+        names = [one for one in appearances_in(text, self.catalogue) if one.setting in self.catalogue.name_set]
+        self._layout = type(self).layout_of(text, [one.span.start for one in names])
+        self._script = self._layout.script
+        self._word_starts = frozenset(word.start for word in self._layout.words)
+        self._shell = ShellDocument(self._script.text, "", self.catalogue)
+        self.sites: list[Site] = [self._site(site) for site in self._shell.sites]
+        self.problems: list[Problem] = [self._problem(problem) for problem in self._shell.problems]
+        self.skipped: list[tuple[Use, str]] = [(self._use(use), owner) for use, owner in self._shell.skipped]
+        for name in names:
+            if self._script.position(name.span.start) is None:
+                self._read_other(name)
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    @staticmethod
+    def layout_of(text: str, names: Collection[int]) -> Layout:
+        """Return the layout of a text; ``names`` is where names of settings begin."""
+        raise NotImplementedError
+
+    def _site(self, site: Site) -> Site:
+        """Return a site of the script as one of the file."""
+        written = tuple(self._use(use) for use in site.written)
+        return replace(
+            site,
+            span=Span(min(use.span.start for use in written), max(use.span.end for use in written)),
+            written=written,
+            blocked_by=self._blocked_by(site),
+        )
+
+    def _blocked_by(self, site: Site) -> str:
+        if self._shell.is_broken:
+            return _UNPARSED
+        if _TEMPLATE.search(self.text):
+            return _IS_TEMPLATE
+        variables = self._shell.variables_of(site.index)
+        reasons = (self._layout.blocked[name] for name in variables if name in self._layout.blocked)
+        return next(reasons, site.blocked_by)
+
+    def _use(self, use: Use) -> Use:
+        span = self._script.span(use.span)
+        if span.start in self._word_starts:
+            # A string of an array is shown with its quotes.
+            span = Span(span.start - 1, span.end + 1)
+        return replace(use, span=span)
+
+    def _problem(self, problem: Problem) -> Problem:
+        return replace(problem, span=self._script.span(problem.span))
+
+    def _read_other(self, name: Appearance) -> None:
+        """Note a name that is not in the script."""
+        start = name.span.start
+        match = pattern_in_text(self.catalogue).match(self.text, start)
+        if any(span.start <= start < span.end for span in self._layout.comments):
+            self.skipped.append((name.use(Role.MENTION), PROSE))
+        elif match is None:
+            owner = HARNESS if name.key.startswith("--") else OWN_OPTION
+            self.skipped.append((name.use(Role.WRITE), owner))
+        else:
+            unread = (one.what for one in self._layout.unread if one.span.start <= start < one.span.end)
+            message = f"`{name.key}` is part of {next(unread, _ELSEWHERE)}, which is not rewritten"
+            advice = by_hand(name.key, self.catalogue)
+            self.problems.append(Problem(ProblemKind.COMMAND_LINE_IN_VALUE, name.span, message, advice=advice))
+
+    @property
+    def uses(self) -> Sequence[Use]:
+        """Every appearance of a setting; see ``sites.Document``."""
+        inside = [self._use(use) for use in self._shell.uses]
+        known = {use.span.start for use in inside}
+        others = [
+            Use(self.catalogue.by_key[key], key, None, problem.span)
+            for problem in self.problems
+            if problem.span.start not in known
+            for key in [self.text[problem.span.start : problem.span.end]]
+        ]
+        skipped = [use for use, _ in self.skipped if use.span.start not in known]
+        return sorted([*inside, *others, *skipped], key=lambda use: use.span.start)
+
+    def comments(self) -> Sequence[Comment]:
+        """Return the comments of the file and of the code in it; see ``comments.Commented``."""
+        inside = [replace(one, span=self._script.span(one.span)) for one in self._shell.comments()]
+        own = [
+            Comment(self.text[span.start : span.end], span, self._is_alone(span.start))
+            for span in self._layout.comments
+        ]
+        return sorted([*own, *inside], key=lambda comment: comment.span.start)
+
+    def _is_alone(self, offset: int) -> bool:
+        return not self.text[self.text.rfind("\n", 0, offset) + 1 : offset].strip()
+
+    def joined_lines(self) -> Sequence[Span]:
+        """Return the instructions of several lines; see ``comments.Commented``."""
+        return self._layout.joined
+
+    def enclosing(self, offset: int, /) -> str:
+        """Return the name of the part of the file that an offset is in; see ``sites.Document``."""
+        return next((name for span, name in self._layout.places if span.start <= offset < span.end), "")
+
+    def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
+        """Return the value of another flag of the command line; see ``sites.Document``."""
+        return self._shell.value_beside(index, section, keys)
+
+    def risk(self, index: int, /) -> str:
+        """Return why a fix is not safe; see ``sites.Document``."""
+        if not self._shell.risk(index):
+            return ""
+        read = next(problem for problem in self.problems if problem.kind is ProblemKind.READ)
+        return SEARCHED.format(line=self.text.count("\n", 0, read.span.start) + 1)
+
+    def spelled(self, site: int, name: str, value: object) -> str:
+        """Return a setting as a flag; see ``sites.Document``."""
+        return self._shell.spelled(site, name, value)
+
+    # --- writing ------------------------------------------------------------------------------------
+
+    def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
+        """Return the edits that make the rewrites; see ``sites.Document``."""
+        try:
+            return [self._edit(edit) for edit in self._shell.edits(rewrites)]
+        except CannotMapError as error:
+            raise CannotEditError(min(rewrites), str(error)) from error
+
+    def _edit(self, edit: Edit) -> Edit:
+        span = self._script.replaced(edit.start, edit.end)
+        return Edit(span.start, span.end, self._written(edit.text, span.start))
+
+    def _written(self, text: str, offset: int) -> str:
+        """Return new code as the file writes it at an offset. Raises CannotMapError."""
+        if any(word.start <= offset <= word.end for word in self._layout.words):
+            if not set(text).isdisjoint("\"'\\\n"):
+                raise CannotMapError("the change has quotes, which an array of strings writes otherwise")
+            return text.replace(" ", '", "')
+        line_break = "\r\n" if "\r\n" in self.text else "\n"
+        return text.replace("\\\n", f"{self._layout.escape}\n").replace("\n", line_break)
+
+    def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
+        """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
+        again = self._again = type(self)(edited, self.path, self.catalogue)
+        script = apply(self._script.text, self._shell.edits(rewrites))
+        if reason := self._shell.check(script, rewrites):
+            return reason
+        if again._script.text != script:
+            return "the instructions would be read differently"
+        if len(again.problems) != len(self.problems) or len(again._layout.unread) != len(self._layout.unread):
+            return "other instructions would be read differently"
+        return ""
+
+    @property
+    def edited(self) -> EmbeddedDocument | None:
+        """The document of the text that was checked last; see ``sites.Document``."""
+        return self._again
