@@ -115,6 +115,26 @@ def test_an_exact_pin_needs_no_other(project: Path) -> None:
             "Dockerfile:1 megatron-core[mlm]==0.17.1 [0.17, 0.17]",
         ),
         ("Dockerfile", f"RUN git clone -b core_v0.15.0 {LM}\n", "Dockerfile:1 git clone core_v0.15.0 [0.15, 0.15]"),
+        (
+            "Dockerfile",
+            f"FROM x\nARG MCORE_REF=core_r0.15.0\nRUN git clone --branch ${{MCORE_REF}} {LM}\n",
+            "Dockerfile:3 git clone core_r0.15.0 [0.15, 0.15]",
+        ),
+        (
+            "Dockerfile",
+            f"ENV URL={LM} TAG='core_v0.16.1'\nRUN git clone $URL /lm && cd /lm && git checkout \\\n  $TAG\n",
+            "Dockerfile:2 git clone core_v0.16.1 [0.16, 0.16]",
+        ),
+        (
+            "Dockerfile",
+            f"RUN git clone {LM}\nWORKDIR Megatron-LM\nRUN git checkout core_v0.14.0\n",
+            "Dockerfile:3 git clone core_v0.14.0 [0.14, 0.14]",
+        ),
+        (
+            "Dockerfile",
+            "ARG MCORE\nENV MCORE 0.16.0\nRUN pip install megatron-core==${MCORE:-0.19.0}\n",
+            "Dockerfile:3 megatron-core==0.16.0 [0.16, 0.16]",
+        ),
     ],
 )
 def test_environments_pin(project: Path, name: str, text: str, expected: str) -> None:

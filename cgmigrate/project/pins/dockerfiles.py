@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.pins.lines import logical_lines
 from cgmigrate.project.pins.pep508 import read_requirement
 from cgmigrate.project.pins.requirement import Requirement, exact
 
+_VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?::?-(?P<default>[^}]*))?\}|(?P<plain>\w+))")
+_ASSIGNS = re.compile(r"(?:ARG|ENV)[ \t]+(?P<rest>.*)", re.IGNORECASE)
+_CHECKS_OUT = re.compile(r"\bgit\b.*\b(?:checkout|switch)\b.*\bcore_[rv][0-9]+\.[0-9]+", re.IGNORECASE)
+"""A line that chooses a release of Megatron-LM: its branches and tags have names that no other project has."""
+
 
 def read_dockerfile(text: str) -> Iterator[Requirement]:
     """Yield the requirements on megatron-core, and the images and clones that contain it."""
-    for number, line in logical_lines(text):
+    variables: dict[str, str] = {}
+    for number, written in logical_lines(text):
+        line = _expanded(written, variables)
+        if written[:1] in "AEae" and (assigned := _ASSIGNS.match(line)):
+            variables |= dict(_assignments(assigned["rest"]))
         words = [a or b or c for a, b, c in re.findall(r"\"([^\"]*)\"|'([^']*)'|(\S+)", line)]
         if not words or words[0].startswith("#"):
             continue
         if words[0].upper() == "FROM":
             if any(map(_is_image_with_megatron, words[1:])):
                 yield Requirement(number, line, None, origin="a container image")
-        elif _clones_megatron(line):
+        elif _clones_megatron(line) or _CHECKS_OUT.search(line):
             yield _read_clone(number, line)
         elif re.search(r"\bpip3?\s+install\b|\buv\s+add\b", line):
             for word in words:
                 yield from read_requirement(number, word)
+
+
+def _expanded(line: str, variables: Mapping[str, str]) -> str:
+    """Return a line with the values of the variables that are set above it."""
+
+    def value(match: re.Match[str]) -> str:
+        name, default = match["name"] or match["plain"], match["default"]
+        return variables.get(name, "") or default or match.group()
+
+    return _VARIABLE.sub(value, line) if "$" in line else line
+
+
+def _assignments(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the variables that `ARG` or `ENV` sets, each with its value."""
+    if match := re.fullmatch(r"(\w+)[ \t]+([^=]+)", text.strip()):
+        yield match[1], match[2].strip().strip("\"'")
+    for name, value in re.findall(r"(\w+)=(\"[^\"]*\"|'[^']*'|\S*)", text):
+        yield name, value.strip("\"'")
 
 
 def _is_image_with_megatron(word: str) -> bool:
