@@ -130,6 +130,33 @@ def test_an_exact_pin_needs_no_other(project: Path) -> None:
             f"RUN git clone {LM}\nWORKDIR Megatron-LM\nRUN git checkout core_v0.14.0\n",
             "Dockerfile:3 git clone core_v0.14.0 [0.14, 0.14]",
         ),
+        ("install.sh", f"git clone -b core_r0.15.0 {LM}\n", "install.sh:1 git clone core_r0.15.0 [0.15, 0.15]"),
+        (
+            "scripts/install_vllm.sh",
+            'export MCORE="0.16.1"\npip install --no-deps "megatron-core==$MCORE"\n',
+            "install_vllm.sh:2 megatron-core==0.16.1 [0.16, 0.16]",
+        ),
+        (
+            "docker/build.bash",
+            f"TAG=core_v0.13.1\nUSE_X=1 pip install git+{LM}@${{TAG}}\n",
+            f"build.bash:2 git+{LM}@core_v0.13.1 [0.13, 0.13]",
+        ),
+        (
+            ".gitmodules",
+            f'[submodule "lm"]\n\tpath = lm\n\turl = {LM}\n\tbranch = core_r0.15.0\n',
+            ".gitmodules:1 lm (branch = core_r0.15.0) [0.15, 0.15]",
+        ),
+        (
+            "pyproject.toml",
+            '[tool.uv]\ndev-dependencies = ["megatron-core==0.16.0"]\n',
+            "pyproject.toml:2 megatron-core==0.16.0 [0.16, 0.16]",
+        ),
+        ("Pipfile", '[packages]\nmegatron-core = "==0.15.0"\n', 'Pipfile:2 megatron-core = "==0.15.0" [0.15, 0.15]'),
+        (
+            "pixi.toml",
+            '[feature.gpu.pypi-dependencies]\nmegatron-core = { version = "==0.16.*" }\n',
+            'pixi.toml:2 megatron-core = "==0.16.*" [0.16, 0.16]',
+        ),
         (
             "Dockerfile",
             "ARG MCORE\nENV MCORE 0.16.0\nRUN pip install megatron-core==${MCORE:-0.19.0}\n",
@@ -141,6 +168,18 @@ def test_environments_pin(project: Path, name: str, text: str, expected: str) ->
     write(project / name, text)
     pin, notes = find_pin(project)
     assert (summary(pin), notes) == (expected, ())
+
+
+def test_of_several_scripts_that_install_the_oldest_release_counts(project: Path) -> None:
+    write(project / "scripts/install_a.sh", "pip install megatron-core==0.19.0\n")
+    write(project / "scripts/install_b.sh", "pip install megatron-core==0.16.0\n")
+    assert summary(find_pin(project)[0]) == "install_b.sh:1 megatron-core==0.16.0 [0.16, 0.16]"
+
+
+def test_scripts_that_install_count_where_nothing_else_pins(project: Path) -> None:
+    write(project / "install.sh", "pip install megatron-core==0.16.0\n")
+    write(project / "requirements.txt", "megatron-core==0.18.0\n")
+    assert summary(find_pin(project)[0]) == "requirements.txt:1 megatron-core==0.18.0 [0.18, 0.18]"
 
 
 @pytest.mark.parametrize("dependency", ["megatron-core>=0.15", "megatron-core"])

@@ -1,4 +1,4 @@
-"""Dockerfiles: images, clones of Megatron-LM and installed requirements."""
+"""Dockerfiles and scripts that install: images, clones of Megatron-LM and installed requirements."""
 
 from __future__ import annotations
 
@@ -12,16 +12,26 @@ from cgmigrate.project.pins.requirement import Requirement, exact
 
 _VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?::?-(?P<default>[^}]*))?\}|(?P<plain>\w+))")
 _ASSIGNS = re.compile(r"(?:ARG|ENV)[ \t]+(?P<rest>.*)", re.IGNORECASE)
+_ASSIGNS_IN_SHELL = re.compile(r"[ \t]*(?:(?:export|readonly|local)[ \t]+)?(?P<rest>\w+=.*)")
 _CHECKS_OUT = re.compile(r"\bgit\b.*\b(?:checkout|switch)\b.*\bcore_[rv][0-9]+\.[0-9]+", re.IGNORECASE)
 """A line that chooses a release of Megatron-LM: its branches and tags have names that no other project has."""
 
 
 def read_dockerfile(text: str) -> Iterator[Requirement]:
     """Yield the requirements on megatron-core, and the images and clones that contain it."""
+    yield from _read(text, _ASSIGNS)
+
+
+def read_install_script(text: str) -> Iterator[Requirement]:
+    """Yield the requirements on megatron-core that a shell script installs, and the clones that contain it."""
+    yield from _read(text, _ASSIGNS_IN_SHELL)
+
+
+def _read(text: str, assigns: re.Pattern[str]) -> Iterator[Requirement]:
     variables: dict[str, str] = {}
     for number, written in logical_lines(text):
         line = _expanded(written, variables)
-        if written[:1] in "AEae" and (assigned := _ASSIGNS.match(line)):
+        if assigned := assigns.match(line):
             variables |= dict(_assignments(assigned["rest"]))
         words = [a or b or c for a, b, c in re.findall(r"\"([^\"]*)\"|'([^']*)'|(\S+)", line)]
         if not words or words[0].startswith("#"):

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from cgmigrate.megatron.source_trees import environments_in
 from cgmigrate.project.pins.conda import read_conda_environment
-from cgmigrate.project.pins.dockerfiles import read_dockerfile
+from cgmigrate.project.pins.dockerfiles import read_dockerfile, read_install_script
 from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinReport, Problem, read_pin_file
 from cgmigrate.project.pins.lock_files import read_lock_file
 from cgmigrate.project.pins.package_info import FILE_NAME
+from cgmigrate.project.pins.pipenv_and_pixi import read_pipfile, read_pixi
 from cgmigrate.project.pins.pyproject import read_pyproject
 from cgmigrate.project.pins.requirement_files import read_requirement_file
 from cgmigrate.project.pins.setup_cfg import read_setup_cfg
@@ -30,10 +31,15 @@ _PROJECT_FILES = {
     "pyproject.toml": PinFormat(read_pyproject),
     "setup.cfg": PinFormat(read_setup_cfg),
     "setup.py": PinFormat(read_setup_py),
+    "Pipfile": PinFormat(read_pipfile),
+    "pixi.toml": PinFormat(read_pixi),
 }
 _REQUIREMENTS = PinFormat(read_requirement_file)
 _CONDA = PinFormat(read_conda_environment)
 _DOCKERFILE = PinFormat(read_dockerfile, words=(b"megatron", b"nemo"))
+_INSTALLS = PinFormat(read_install_script)
+_SCRIPT = re.compile(r"(?:install|setup|bootstrap|build)[\w.-]*\.(?:sh|bash)", re.IGNORECASE)
+_FOLDERS_OF_SCRIPTS = ("docker", "script", "scripts")
 
 
 class FolderPins(NamedTuple):
@@ -55,7 +61,7 @@ def read_folder(folder: Path) -> FolderPins:
         return FolderPins(None, (), False)
     report = PinReport()
     pins = (read_pin_file(path, kind, report) for path, kind in _pin_files(folder, names))
-    pin = next((pin for pin in pins if pin is not None), None)
+    pin = next((pin for pin in pins if pin is not None), None) or _installed(folder, names, report)
     return FolderPins(pin, tuple(report.problems), ".git" in names, next(iter(report.opaque), None))
 
 
@@ -74,6 +80,15 @@ def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]
     for path_of_list in _requirement_files(folder, names):
         yield path_of_list, _REQUIREMENTS
     yield from _environment_files(folder, names)
+
+
+def _installed(folder: Path, names: set[str], report: PinReport) -> Pin | None:
+    """Return the pin in the scripts that install a project; of several, the oldest, which lacks the most settings."""
+    scripts = [folder / name for name in names if _SCRIPT.fullmatch(name)]
+    for inner in names.intersection(_FOLDERS_OF_SCRIPTS):
+        scripts += (path for path in (folder / inner).glob("*sh") if _SCRIPT.fullmatch(path.name))
+    pins = [pin for path in sorted(scripts) if (pin := read_pin_file(path, _INSTALLS, report)) is not None]
+    return min(pins, key=lambda pin: pin.newest, default=None)
 
 
 def _requirement_files(folder: Path, names: set[str]) -> Iterator[Path]:

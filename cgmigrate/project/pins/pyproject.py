@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from cgmigrate.project.pins.lines import line_at, line_containing, quoted_lines
+from cgmigrate.project.pins.lines import quoted_lines
 from cgmigrate.project.pins.pep508 import read_requirement
-from cgmigrate.project.pins.poetry import read_constraint
-from cgmigrate.project.pins.references import read_url
-from cgmigrate.project.pins.requirement import NAME, Requirement, is_core
+from cgmigrate.project.pins.requirement import Requirement, is_core
+from cgmigrate.project.pins.table_entries import read_tables
 from cgmigrate.project.pins.toml_tables import load_toml, strings, table
-
-_GIT_ORIGINS = {"tag": "a git tag", "rev": "a git revision", "branch": "a git branch"}
 
 
 def read_pyproject(text: str) -> Iterator[Requirement]:
@@ -23,11 +19,7 @@ def read_pyproject(text: str) -> Iterator[Requirement]:
     for requirement in _requirement_lists(document):
         line = lines.get(requirement) or lines.get(requirement.replace('"', '\\"'), 1)
         yield from read_requirement(line, requirement.strip())
-    for dependencies in _dependency_tables(document):
-        for name, value in dependencies.items():
-            if re.fullmatch(NAME, name, re.IGNORECASE):
-                for entry in value if isinstance(value, list) else [value]:
-                    yield from _read_entry(text, name, entry)
+    yield from read_tables(text, _dependency_tables(document))
 
 
 def _requirement_lists(document: dict[str, Any]) -> Iterator[str]:
@@ -40,6 +32,7 @@ def _requirement_lists(document: dict[str, Any]) -> Iterator[str]:
         for group in (
             *table(project, "optional-dependencies").values(),
             *table(document, "dependency-groups").values(),
+            uv.get("dev-dependencies"),
         ):
             yield from strings(group)
     yield from strings(uv.get("constraint-dependencies"))
@@ -54,56 +47,3 @@ def _dependency_tables(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield table(poetry, "dev-dependencies")
         for group in table(poetry, "group").values():
             yield table(group, "dependencies")
-
-
-def _read_entry(text: str, name: str, entry: object) -> Iterator[Requirement]:
-    """Yield the requirement in one value of a Poetry dependency or uv source: a string or a table."""
-    if isinstance(entry, str):
-        entry = {"version": entry}
-    if not isinstance(entry, dict):
-        return
-    version, url = entry.get("version"), entry.get("url")
-    if isinstance(version, str):
-        line, written = _line_of_value(text, name, version), f'{name} = "{version}"'
-        try:
-            yield from read_constraint(line, written, version)
-        except ValueError:
-            yield Requirement(line, written, None)
-    elif isinstance(url, str):
-        yield from read_url(_line_of_value(text, name, url), f'{name} = {{url = "{url}"}}', url, is_core=True)
-    else:
-        yield from _read_source(text, name, entry)
-
-
-def _read_source(text: str, name: str, entry: dict[str, Any]) -> Iterator[Requirement]:
-    """Yield the requirement in a table that names a git repository, a folder or a member of the workspace."""
-    for key, git_origin in _GIT_ORIGINS.items():
-        if isinstance(reference := entry.get(key), str):
-            written = f'{name} = {{{key} = "{reference}"}}'
-            line = _line_of_value(text, name, reference)
-            for requirement in read_url(line, written, f"@{reference}", is_core=True):
-                yield requirement._replace(origin=git_origin if requirement.origin else "")
-            return
-    for key, origin in (("git", "a git repository"), ("path", "a local path")):
-        if isinstance(value := entry.get(key), str):
-            line, folder = _line_of_value(text, name, value), value if key == "path" else ""
-            yield Requirement(line, f"{name} = {value}", None, origin=origin, folder=folder)
-            return
-    if entry.get("workspace") is True:
-        yield Requirement(line_containing(text, name), name, None, origin="a member of the workspace")
-
-
-def _line_of_value(text: str, name: str, value: str) -> int:
-    """Return the line where the key ``name`` has ``value``: the line of the key, or one below it."""
-    quoted = re.compile(rf"[\"']{re.escape(value)}[\"']")
-    key = rf"^[ \t]*(?:\[[^\]\n]*\.)?[\"']?{re.escape(name)}[\"']?[ \t]*[\]=.].*$"
-    keys = list(re.finditer(key, text, re.MULTILINE))
-    for match in keys:
-        if quoted.search(match[0]):
-            return line_at(text, match.start())
-    for match in keys:
-        section_end = re.compile(r"^\[", re.MULTILINE).search(text, match.end())
-        end = section_end.start() if section_end else len(text)
-        if below := quoted.search(text, match.end(), end):
-            return line_at(text, below.start())
-    return line_at(text, keys[0].start()) if keys else line_containing(text, name)

@@ -1,0 +1,76 @@
+"""Tables of TOML that map packages to what is required of them, as Poetry, uv, Pipenv and Pixi have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from cgmigrate.project.pins.lines import line_at, line_containing
+from cgmigrate.project.pins.poetry import read_constraint
+from cgmigrate.project.pins.references import read_url
+from cgmigrate.project.pins.requirement import NAME, Requirement
+
+_GIT_ORIGINS = {"tag": "a git tag", "ref": "a git reference", "rev": "a git revision", "branch": "a git branch"}
+
+
+def read_tables(text: str, tables: Iterable[Mapping[str, Any]]) -> Iterator[Requirement]:
+    """Yield the requirements on megatron-core in some tables of a text."""
+    for dependencies in tables:
+        for name, value in dependencies.items():
+            if re.fullmatch(NAME, name, re.IGNORECASE):
+                for entry in value if isinstance(value, list) else [value]:
+                    yield from _read_entry(text, name, entry)
+
+
+def _read_entry(text: str, name: str, entry: object) -> Iterator[Requirement]:
+    """Yield the requirement in one value of a table: a string, or a table of its own."""
+    if isinstance(entry, str):
+        entry = {"version": entry}
+    if not isinstance(entry, dict):
+        return
+    version, url = entry.get("version"), entry.get("url")
+    if isinstance(version, str):
+        line, written = _line_of_value(text, name, version), f'{name} = "{version}"'
+        try:
+            yield from read_constraint(line, written, version)
+        except ValueError:
+            yield Requirement(line, written, None)
+    elif isinstance(url, str):
+        yield from read_url(_line_of_value(text, name, url), f'{name} = {{url = "{url}"}}', url, is_core=True)
+    else:
+        yield from _read_source(text, name, entry)
+
+
+def _read_source(text: str, name: str, entry: dict[str, Any]) -> Iterator[Requirement]:
+    """Yield the requirement in a table that names a git repository, a folder or a member of the workspace."""
+    for key, git_origin in _GIT_ORIGINS.items():
+        if isinstance(reference := entry.get(key), str):
+            written = f'{name} = {{{key} = "{reference}"}}'
+            line = _line_of_value(text, name, reference)
+            for requirement in read_url(line, written, f"@{reference}", is_core=True):
+                yield requirement._replace(origin=git_origin if requirement.origin else "")
+            return
+    for key, origin in (("git", "a git repository"), ("path", "a local path")):
+        if isinstance(value := entry.get(key), str):
+            line, folder = _line_of_value(text, name, value), value if key == "path" else ""
+            yield Requirement(line, f"{name} = {value}", None, origin=origin, folder=folder)
+            return
+    if entry.get("workspace") is True:
+        yield Requirement(line_containing(text, name), name, None, origin="a member of the workspace")
+
+
+def _line_of_value(text: str, name: str, value: str) -> int:
+    """Return the line where the key ``name`` has ``value``: the line of the key, or one below it."""
+    quoted = re.compile(rf"[\"']{re.escape(value)}[\"']")
+    key = rf"^[ \t]*(?:\[[^\]\n]*\.)?[\"']?{re.escape(name)}[\"']?[ \t]*[\]=.].*$"
+    keys = list(re.finditer(key, text, re.MULTILINE))
+    for match in keys:
+        if quoted.search(match[0]):
+            return line_at(text, match.start())
+    for match in keys:
+        section_end = re.compile(r"^\[", re.MULTILINE).search(text, match.end())
+        end = section_end.start() if section_end else len(text)
+        if below := quoted.search(text, match.end(), end):
+            return line_at(text, below.start())
+    return line_at(text, keys[0].start()) if keys else line_containing(text, name)
