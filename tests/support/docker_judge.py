@@ -30,7 +30,7 @@ def commands(text: str) -> Iterator[list[str]]:
                 yield list(value)
             elif one.json:
                 yield from recorded(variables + shlex.join(value))
-            elif value[0].startswith("<<"):
+            elif one.heredocs and (value[0].startswith("<<") or " bash" in value[0]):
                 yield from recorded(variables + one.heredocs[0].content)
             else:
                 yield from recorded(variables + value[0])

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.embedded.arrays import CommandArray, command_array
 from cgmigrate.documents.embedded.code import Code
 from cgmigrate.documents.embedded.document import EmbeddedDocument
-from cgmigrate.documents.embedded.instructions import Instruction, Instructions, without_heredocs
+from cgmigrate.documents.embedded.instructions import Instruction, Instructions, is_quoted, without_heredocs
 from cgmigrate.documents.embedded.layout import Layout, Unread
+from cgmigrate.documents.embedded.parts import in_shell, is_shell, possibly
 from cgmigrate.documents.shell.tree import parse
 from cgmigrate.text.spans import Span
 
@@ -22,8 +23,9 @@ _FROM = re.compile(r"\s*(?:--platform=\S+\s+)?(?P<image>\S+)(?:\s+[Aa][Ss]\s+(?P
 _OPTIONS = re.compile(r"(?:\s|\\\n)*(?:--[\w-]+(?:=\S*)?(?:\s|\\\n)+)*")
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*=")
 _FORMER_ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s+(?P<value>[^\"'`$]*)")
-_SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh")
 _SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?(?P<program>[\w.]+)")
+_READS_SCRIPT = re.compile(r"(?:\S*/)?(?P<program>\w+)(?:\s+(?:-o\s+\w+|[-+][abd-z]+|-))*")
+"""A program that reads what it runs from its input."""
 _VARIABLE = re.compile(r"\$\{?(\w+)", re.ASCII)
 _TWICE = "`{name}` is set more than once, so the file does not show what a command gets"
 _EXPANDED = "line {line} expands `{name}` and is not read"
@@ -60,7 +62,7 @@ class _Stage:
 
     def script(self) -> Code:
         """Return the stage, and those that are built from it, as a part of the script."""
-        return _in_shell(Code.joined([*self.parts, *self.commands, self._of_container(), *map(_script, self.stages)]))
+        return in_shell(Code.joined([*self.parts, *self.commands, self._of_container(), *map(_script, self.stages)]))
 
     def _of_container(self) -> Code:
         """Return what containers run if `ENTRYPOINT` or `CMD` are arrays."""
@@ -69,7 +71,7 @@ class _Stage:
             return arguments
         # `docker run` may give others.
         rest = f' "${{{_OF_ENTRYPOINT}[@]}}" "$@"' if arguments else ' "$@"'
-        return _possibly(arguments) + _in_shell(self.entrypoint + Code.added(rest))
+        return possibly(arguments) + in_shell(self.entrypoint + Code.added(rest))
 
     def _arguments(self) -> Code:
         words = self.arguments
@@ -77,21 +79,11 @@ class _Stage:
             return Code()
         if self.has_entrypoint or words.texts[0].startswith("-"):
             return Code.added(f"{_OF_ENTRYPOINT}=(") + words.code + Code.added(")\n")
-        return _in_shell(words.code)
+        return in_shell(words.code)
 
 
 def _script(stage: _Stage) -> Code:
     return stage.script()
-
-
-def _in_shell(code: Code) -> Code:
-    """Return code that has a shell of its own."""
-    return Code.added("(\n") + code + Code.added("\n)\n") if code else code
-
-
-def _possibly(code: Code) -> Code:
-    """Return code that may run or not."""
-    return Code.added("if :; then\n") + code + Code.added("\nfi\n") if code else code
 
 
 class _Reader:
@@ -123,7 +115,7 @@ class _Reader:
             [span for span in spans if "\n" in self.text[span.start : span.end]],
             self._places(),
             self.blocked,
-            read.escape,
+            escape=read.escape,
         )
 
     def _places(self) -> list[tuple[Span, str]]:
@@ -139,7 +131,7 @@ class _Reader:
             case "SHELL":
                 words = self._array(arguments, instruction)
                 shell = words.texts[0] if words and words.texts else ""
-                self.stage.has_shell = _is_shell(shell)
+                self.stage.has_shell = is_shell(shell)
             case "ONBUILD":
                 self._read_on_build(instruction, arguments)
             case "ENV" | "ARG":
@@ -182,7 +174,7 @@ class _Reader:
             self._leave(instruction, "a value that is not read")
             return
         self.assigned.update(variables)
-        self.stage.parts.append(arguments + Code.added("\n") if is_certain else _possibly(arguments))
+        self.stage.parts.append(arguments + Code.added("\n") if is_certain else possibly(arguments))
 
     def _read_command(self, instruction: Instruction, name: str, arguments: Code, *, is_deferred: bool = False) -> None:
         if name == "HEALTHCHECK":
@@ -220,12 +212,8 @@ class _Reader:
 
     def _add_script(self, instruction: Instruction, name: str, arguments: Code) -> None:
         code = arguments + Code.added("\n") + instruction.ending if instruction.bodies else arguments
-        if instruction.bodies and not without_heredocs(arguments.text).strip():
-            code = Code.joined(instruction.bodies)
-            shebang = _SHEBANG.match(code.text)
-            if len(instruction.bodies) > 1 or (shebang and not _is_shell(shebang["program"])):
-                self._leave(instruction, "a here-document")
-                return
+        if instruction.bodies and (script := _script_of(instruction, arguments)) is not None:
+            code = script
         if not self.stage.has_shell:
             self._leave(instruction, "a command of another shell")
         elif reason := _unclear(code.text):
@@ -235,7 +223,7 @@ class _Reader:
 
     def _add(self, name: str, code: Code) -> None:
         # What containers run sees variables that are set below it, too.
-        (self.stage.parts if name == "RUN" else self.stage.commands).append(_in_shell(code))
+        (self.stage.parts if name == "RUN" else self.stage.commands).append(in_shell(code))
 
     def _leave(self, instruction: Instruction, what: str) -> None:
         """Note an instruction that is not read; what it expands is not known to be right with other values."""
@@ -245,8 +233,17 @@ class _Reader:
             self.blocked.setdefault(name, _EXPANDED.format(line=line, name=name))
 
 
-def _is_shell(program: str) -> bool:
-    return program.rpartition("/")[2] in _SHELLS
+def _script_of(instruction: Instruction, arguments: Code) -> Code | None:
+    """Return the here-document that an instruction runs as a script of the shell, None if it does not."""
+    (body, *others), rest = instruction.bodies, without_heredocs(arguments.text).strip()
+    shebang, program = _SHEBANG.match(body.text), _READS_SCRIPT.fullmatch(rest)
+    if others or (shebang and not is_shell(shebang["program"])):
+        return None
+    if program and is_shell(program["program"]):
+        # The shell of the instruction expands the text, unless the word that ends it is quoted.
+        is_same = is_quoted(arguments.text) or not set("$`\\") & set(body.text)
+        return body if is_same else None
+    return None if rest else body
 
 
 def _unclear(code: str) -> str:

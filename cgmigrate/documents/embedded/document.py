@@ -74,9 +74,12 @@ class EmbeddedDocument(TextDocument):
             return _UNPARSED
         if _TEMPLATE.search(self.text):
             return _IS_TEMPLATE
-        variables = self._shell.variables_of(site.index)
-        reasons = (self._layout.blocked[name] for name in variables if name in self._layout.blocked)
-        return next(reasons, site.blocked_by)
+        variables = sorted(self._shell.variables_of(site.index))
+        reasons = [self._layout.blocked[name] for name in variables if name in self._layout.blocked]
+        starts = [self._use(use).span.start for use in site.written]
+        spans = self._layout.blocked_spans
+        reasons += [why for span, why in spans if any(span.start <= start < span.end for start in starts)]
+        return next(iter(reasons), site.blocked_by)
 
     def _use(self, use: Use) -> Use:
         span = self._script.span(use.span)
@@ -180,7 +183,8 @@ class EmbeddedDocument(TextDocument):
         script = apply(self._script.text, self._shell.edits(rewrites))
         if reason := self._shell.check(script, rewrites):
             return reason
-        if again._script.text != script:
+        # A text without rewrites has other comments.
+        if again._script.text != script and (rewrites or self._shell.check(again._script.text, rewrites)):
             return "the instructions would be read differently"
         if len(again.problems) != len(self.problems) or len(again._layout.unread) != len(self._layout.unread):
             return "other instructions would be read differently"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cgmigrate.documents.embedded.code import Code
+from cgmigrate.documents.embedded.lines import Line, lines_of
 from cgmigrate.text.spans import Span
 
-_LINE = re.compile(r"(?P<code>[^\n]*?)\r?(?:\n|\Z)")
 _DIRECTIVE = re.compile(r"#[ \t]*(?P<name>\w+)[ \t]*=[ \t]*(?P<value>\S+)")
 _NAME = re.compile(r"[ \t]*(?P<name>[A-Za-z]+)(?:[ \t]+|(?=\\?$))")
 _HEREDOC = re.compile(r"(?<!\S)\d*<<(?P<tabs>-?)(?P<quote>[\"']?)(?P<name>[A-Za-z_]\w*)(?P=quote)(?=[\s;&|)<>]|$)")
@@ -31,17 +31,15 @@ class Instruction:
     """The here-documents as the shell reads them, with the lines that end them."""
 
 
+def is_quoted(arguments: str) -> bool:
+    """Return whether the first here-document of some arguments is text that no shell expands."""
+    match = _HEREDOC.search(arguments)
+    return match is not None and bool(match["quote"])
+
+
 def without_heredocs(arguments: str) -> str:
     """Return arguments without the words that begin here-documents."""
     return _HEREDOC.sub("", arguments)
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    start: int
-    end: int
-    """The end without the line break."""
-    after: int
 
 
 class Instructions:
@@ -49,9 +47,7 @@ class Instructions:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._lines = [_Line(match.start(), match.end("code"), match.end()) for match in _LINE.finditer(text)]
-        if self._lines and self._lines[-1].start == self._lines[-1].after:
-            self._lines.pop()
+        self._lines = lines_of(text)
         self.comments: list[Span] = []
         self.escape = self._escape()
         mark = re.escape(self.escape)
@@ -68,10 +64,10 @@ class Instructions:
                 return "`"
         return "\\"
 
-    def _is_comment(self, line: _Line) -> bool:
+    def _is_comment(self, line: Line) -> bool:
         return self._text[line.start : line.end].lstrip().startswith("#")
 
-    def _is_empty(self, line: _Line) -> bool:
+    def _is_empty(self, line: Line) -> bool:
         return not self._text[line.start : line.end].strip()
 
     def _read(self) -> Iterator[Instruction]:
@@ -87,7 +83,7 @@ class Instructions:
             at, instruction = self._instruction(at, match["name"].upper(), match.end())
             yield instruction
 
-    def _add_comment(self, line: _Line) -> None:
+    def _add_comment(self, line: Line) -> None:
         indent = len(self._text[line.start : line.end]) - len(self._text[line.start : line.end].lstrip())
         self.comments.append(Span(line.start + indent, line.end))
 
@@ -137,7 +133,7 @@ class Instructions:
             start = end + 1
         return start, bodies, self._code(first, start)
 
-    def _ends(self, line: _Line, name: str, tabs: bool) -> bool:
+    def _ends(self, line: Line, name: str, tabs: bool) -> bool:
         written = self._text[line.start : line.end]
         return (written.lstrip("\t") if tabs else written) == name
 

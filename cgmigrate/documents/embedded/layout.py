@@ -23,7 +23,8 @@ class Layout:
 
     ``script`` is the shell code of all of them as one script. ``words`` are the strings of JSON arrays that are words
     of it; the file has quotes and commas between them. ``joined`` are the instructions of several lines. ``places`` are
-    the parts of the file that have a name. ``blocked`` says of variables why flags in them are not rewritten.
+    the parts of the file that have a name. ``blocked`` says of variables why flags in them are not rewritten,
+    ``blocked_spans`` says it of parts of the file.
     ``escape`` is what ends a line that the next one continues.
     """
 
@@ -34,4 +35,5 @@ class Layout:
     joined: Sequence[Span] = ()
     places: Sequence[tuple[Span, str]] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
+    blocked_spans: Sequence[tuple[Span, str]] = ()
     escape: str = "\\"

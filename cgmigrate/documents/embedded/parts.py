@@ -1,0 +1,22 @@
+"""Parts of a script that a file with instructions amounts to."""
+
+from __future__ import annotations
+
+from cgmigrate.documents.embedded.code import Code
+
+_SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh")
+
+
+def is_shell(program: str) -> bool:
+    """Return whether a program is a shell whose code is read."""
+    return program.strip().rpartition("/")[2] in _SHELLS
+
+
+def in_shell(code: Code) -> Code:
+    """Return code that has a shell of its own."""
+    return Code.added("(\n") + code + Code.added("\n)\n") if code else code
+
+
+def possibly(code: Code) -> Code:
+    """Return code that may run or not."""
+    return Code.added("if :; then\n") + code + Code.added("\nfi\n") if code else code
