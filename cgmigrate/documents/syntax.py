@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Syntax:
     """One syntax.
 
-    ``suffixes`` are those of its files, in lower case; ``prefix`` begins the names of others (``Dockerfile.ci``).
+    ``suffixes`` are those of its files, in lower case; ``prefix`` begins the names of others (``Dockerfile.ci``), and
+    ``names`` are further names.
     ``document`` is the module and class that reads a file (``package.module:Class``), which gets the text, the
     path and the catalogue.
     ``is_documentation`` says that people read its files, and no program does.
@@ -30,6 +31,7 @@ class Syntax:
     PYTHON: ClassVar[Syntax]
     SHELL: ClassVar[Syntax]
     DOCKERFILE: ClassVar[Syntax]
+    MAKEFILE: ClassVar[Syntax]
     MARKDOWN: ClassVar[Syntax]
     MDX: ClassVar[Syntax]
     RESTRUCTUREDTEXT: ClassVar[Syntax]
@@ -38,17 +40,20 @@ class Syntax:
     suffixes: tuple[str, ...]
     document: str
     prefix: str = ""
+    names: tuple[str, ...] = ()
     is_documentation: bool = False
 
 
 SYNTAXES: list[Syntax] = []
 _BY_SUFFIX: dict[str, Syntax] = {}
+_BY_NAME: dict[str, Syntax] = {}
 
 
 def register(syntax: Syntax) -> Syntax:
     """Add a syntax to the registry, and return it."""
     SYNTAXES.append(syntax)
     _BY_SUFFIX.update(dict.fromkeys(syntax.suffixes, syntax))
+    _BY_NAME.update(dict.fromkeys(syntax.names, syntax))
     return syntax
 
 
@@ -59,6 +64,14 @@ Syntax.SHELL = register(
 )
 Syntax.DOCKERFILE = register(
     Syntax("Dockerfile", ("dockerfile",), "cgmigrate.documents.embedded:DockerDocument", prefix="Dockerfile")
+)
+Syntax.MAKEFILE = register(
+    Syntax(
+        "makefile",
+        ("mk",),
+        "cgmigrate.documents.embedded:MakeDocument",
+        names=("Makefile", "makefile", "GNUmakefile"),
+    )
 )
 Syntax.MARKDOWN = register(
     Syntax("Markdown", ("md", "markdown"), "cgmigrate.documents.pages:MarkdownDocument", is_documentation=True)
@@ -72,12 +85,12 @@ Syntax.RESTRUCTUREDTEXT = register(
 def syntax_of(path: str) -> Syntax | None:
     """Return the syntax of a file by its name, or None for a kind of file that is not known.
 
-    The suffix decides, in any case (``README.MD``); after it, the beginning of the name.
+    The suffix decides, in any case (``README.MD``); after it, the name and its beginning.
     """
     name = path.rpartition("/")[2]
     stem, _, suffix = name.rpartition(".")
-    by_suffix = _BY_SUFFIX.get(suffix.lower()) if stem else None
-    return by_suffix or next((syntax for syntax in SYNTAXES if syntax.prefix and name.startswith(syntax.prefix)), None)
+    known = _BY_SUFFIX.get(suffix.lower()) if stem else _BY_NAME.get(name)
+    return known or next((syntax for syntax in SYNTAXES if syntax.prefix and name.startswith(syntax.prefix)), None)
 
 
 def is_documentation(path: str) -> bool:

@@ -49,9 +49,9 @@ def test_the_hooks_get_every_file_that_is_read_and_no_other(hook: dict) -> None:
     assert suffixes
     for suffix in suffixes:
         assert passed_on(hook, f"conf/a.{suffix}") and passed_on(hook, f"conf/A.{suffix.upper()}")
-    for name in ["Dockerfile", "docker/Dockerfile.ci"]:
+    for name in ["Dockerfile", "docker/Dockerfile.ci", *(name for syntax in SYNTAXES for name in syntax.names)]:
         assert syntax_of(name) and passed_on(hook, name), name
-    for name in [".clang-format", ".yamllint", "wscript", "a.eyaml", "a.gyp", "dockerfile", "a.yaml.j2"]:
+    for name in [".clang-format", ".yamllint", "wscript", "a.eyaml", "a.gyp", "dockerfile", "MAKEFILE", "a.yaml.j2"]:
         assert syntax_of(name) is None and not passed_on(hook, name), name
 
 

@@ -132,7 +132,10 @@ class TestTriggers:
         ("yaml", None),
         (".yaml", None),
         ("conf.yaml/notes", None),
-        ("Makefile", None),
+        ("Makefile", Syntax.MAKEFILE),
+        ("a/GNUmakefile", Syntax.MAKEFILE),
+        ("rules.mk", Syntax.MAKEFILE),
+        ("Makefile.am", None),
     ],
 )
 def test_syntax_of(name: str, syntax: Syntax | None) -> None:
@@ -156,6 +159,7 @@ class TestFiles:
             Syntax.PYTHON: 0,
             Syntax.SHELL: 0,
             Syntax.DOCKERFILE: 0,
+            Syntax.MAKEFILE: 0,
             Syntax.MARKDOWN: 1,
             Syntax.MDX: 0,
             Syntax.RESTRUCTUREDTEXT: 0,
@@ -272,9 +276,8 @@ class TestNamedPaths:
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
         put("a.json")
-        reason = (
-            "not a kind of file that cgmigrate reads (YAML, Python, shell, Dockerfile, Markdown, MDX, reStructuredText)"
-        )
+        kinds = "YAML, Python, shell, Dockerfile, makefile, Markdown, MDX, reStructuredText"
+        reason = f"not a kind of file that cgmigrate reads ({kinds})"
         assert inputs("a.json") == [InputError("a.json", reason, missing=False)]
 
     def test_a_missing_path_does_not_stop_the_others(self) -> None:
