@@ -36,6 +36,7 @@ from cgmigrate.linking.name_reads import (
 )
 from cgmigrate.linking.name_spellings import MAKES_CAPITALS, capitals, may_respell, names_respelled, spellings
 from cgmigrate.linking.name_texts import names_in_texts, written_key
+from cgmigrate.linking.new_name_writes import new_names_set
 from cgmigrate.linking.new_names import new_names, new_names_read
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -118,6 +119,16 @@ class ProjectCode:
                 for name, line in new_names_read(self._text(path), self.catalogue):
                     readers.setdefault(name, KeyReader(f"{path}:{line}"))
         return readers
+
+    @cached_property
+    def new_setters(self) -> dict[str, KeyReader]:
+        """Return new name → the code, other than a test, that gives it a value of its own."""
+        setters: dict[str, KeyReader] = {}
+        for path in self._paths_with(sorted(new_names(self.catalogue))):
+            if "test" not in os.path.relpath(path):
+                for name, line in new_names_set(self._text(path), self.catalogue):
+                    setters.setdefault(name, KeyReader(f"{path}:{line}"))
+        return setters
 
     def _text(self, path: str) -> str:
         """Return the text of a file, empty if it cannot be read."""
@@ -270,7 +281,7 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
 
 def _sets(path: str, nodes: Iterable[ast.AST], source: Source) -> list[tuple[str, KeyReader]]:
     """Return what code sets in objects and mappings, and in text that it writes."""
-    in_texts = (named for node in nodes for named in names_in_texts(node, source))
+    in_texts = (named for node in nodes for named in names_in_texts(node, source, source.catalogue.deprecated))
     texts = [(name, KeyReader(f"{path}:{line}")) for name, line in in_texts]
     return [*_places(path, nodes, source, name_set), *_places(path, nodes, source, name_in_object), *texts]
 

@@ -70,7 +70,7 @@ def _writes(source: Source, classes: Collection[str]) -> Iterator[tuple[bool, in
             continue
         if _item_set(node, names) in names or name_set(node, source) in names:
             yield True, getattr(node, "lineno", 0)
-        elif in_text := next(names_in_texts(node, source), None):
+        elif in_text := next(names_in_texts(node, source, names), None):
             yield True, in_text[1]
         elif isinstance(node, ast.Dict):
             if any(isinstance(key, ast.Constant) and key.value in names for key in node.keys):

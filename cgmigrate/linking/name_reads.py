@@ -53,7 +53,7 @@ def name_in_object(node: ast.AST, source: Source) -> str:
     """
     match node, source.parent(node):
         case ast.keyword(arg=str() as name, value=value), above:
-            return "" if _is_off(value) or _is_read_at_once(above, name, source) else name
+            return "" if _is_off(value) or is_read_at_once(above, name, source) else name
         case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) if node in keys:
             return "" if _is_off(values[keys.index(node)]) else name
         case ast.Constant(value=str() as name), ast.Tuple(elts=[first, _]) | ast.List(elts=[first, _]):
@@ -68,7 +68,7 @@ def name_turned_on(node: ast.AST, source: Source) -> str:
     """
     match node, source.parent(node):
         case ast.keyword(arg=str() as name, value=ast.Constant(value=True)), above:
-            return "" if _is_read_at_once(above, name, source) else name
+            return "" if is_read_at_once(above, name, source) else name
         case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values):
             value = next((value for key, value in zip(keys, values, strict=True) if key is node), None)
             return name if _is_true(value) else ""
@@ -87,7 +87,7 @@ def _is_off(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value in (False, None)
 
 
-def _is_read_at_once(call: ast.AST | None, name: str, source: Source) -> bool:
+def is_read_at_once(call: ast.AST | None, name: str, source: Source) -> bool:
     """Return whether a call makes the object that has a setting, of the class that megatron-core defines."""
     setting = source.catalogue.get(name)
     if setting is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import Source
@@ -25,14 +25,14 @@ def written_key(catalogue: Catalogue) -> str:
 @lru_cache(maxsize=8)
 def _key(catalogue: Catalogue) -> re.Pattern[str]:
     start = r"(?:^|[{,])[ \t]*(?:-[ \t]+)?[\"']?(?:[A-Za-z_0-9]+[.])*"
-    return re.compile(rf"{start}({catalogue.alternatives(deprecated=True)}){_VALUE}", re.MULTILINE)
+    return re.compile(rf"{start}({catalogue.alternatives()}){_VALUE}", re.MULTILINE)
 
 
-def names_in_texts(node: ast.AST, source: Source) -> Iterator[tuple[str, int]]:
-    """Yield the deprecated settings that a string of code sets as keys, each with the line."""
+def names_in_texts(node: ast.AST, source: Source, among: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Yield the settings, of some, that a string of code sets as keys, each with the line."""
     match node:
         case ast.Constant(value=str() as text) if ":" in text and source.catalogue.is_in(text):
-            names = [match.group(1) for match in _key(source.catalogue).finditer(text)]
+            names = [name for match in _key(source.catalogue).finditer(text) if (name := match.group(1)) in among]
             if names and not is_for_people(source.ancestors(node)):
                 span = source.span(node)
                 for name in dict.fromkeys(names):

@@ -103,6 +103,7 @@ class RelatedFiles:
             key_readers={**code.readers, **own},
             interpolations=own,
             new_readers=code.new_readers if has_deprecated else {},
+            new_setters=code.new_setters if has_deprecated else {},
             turned_on=code.turned_on if has_deprecated else {},
             overrides=tuple(self._overrides_of(path, catalogue)),
             overridden_key=self._override_of_keys(path, followed) if followed.keys else "",

@@ -142,7 +142,6 @@ OTHERS = {
     "an argument of a command line": 'ARGS = ["--external-cuda-graph"]\n',
     "a message": 'print("the external_cuda_graph of the model")\n',
     "a docstring": '"""Reads config["cuda_graph_scope"]."""\n',
-    "a new name that is set": 'config["cuda_graph_modules"] = ["attn"]\n',
     "a new name of a built configuration": 'scope = getattr(config, "cuda_graph_modules")\n',
     "another key": 'scope = config["my_cuda_graph_scope"]\n',
 }
@@ -182,6 +181,53 @@ def test_a_key_that_no_code_reads_beside_its_new_name_is_no_safe_fix(project: Pa
     # Code that passes each key on reads the old one, too.
     write(project / "src/build.py", 'for name in ("external_cuda_graph", "cuda_graph_scope"):\n    read(name)\n')
     assert "may be ignored" not in cgmigrate("fix", ".").stdout
+
+
+OWN_VALUES = {
+    "merged over the file": 'def f(c, m):\n    vars(m).update(c["model"] | {"cuda_graph_impl": "none"})\n',
+    "keyword beside the keys": 'def f(c):\n    return Provider(cuda_graph_impl="none", **c["model"])\n',
+    "Megatron's own class": (
+        "from megatron.core.transformer import TransformerConfig\n"
+        'f = lambda c: TransformerConfig(cuda_graph_impl="none", **c["model"])\n'
+    ),
+    "attribute": 'def f(c, m):\n    vars(m).update(c["model"])\n    m.cuda_graph_impl = "none"\n',
+    "setattr": 'def f(c, m):\n    vars(m).update(c["model"])\n    setattr(m, "cuda_graph_impl", "none")\n',
+    "item": 'def f(c):\n    c["model"]["cuda_graph_impl"] = "none"\n',
+    "pair": 'PAIRS = [("cuda_graph_impl", "none")]\n',
+    "text": 'import yaml\nON = "none"\nBASE = yaml.safe_load(f"  cuda_graph_impl: {ON}")\n',
+    "not valid": "x = (\ncuda_graph_impl\n",
+}
+NO_OWN_VALUES = {
+    "copy": 'def f(c, m):\n    m.cuda_graph_impl = c["model"].get("cuda_graph_impl", "none")\n',
+    "parameter": "def f(m, cuda_graph_impl):\n    return m(cuda_graph_impl=cuda_graph_impl)\n",
+    "object of its own": (
+        "from megatron.core.transformer import TransformerConfig\n"
+        'one = TransformerConfig(num_layers=1, cuda_graph_impl="local")\n'
+    ),
+    "class of settings": (
+        'class Config:\n    cuda_graph_impl: str = "none"\n\n'
+        '    def check(self):\n        self.cuda_graph_impl = "local"\n'
+    ),
+    "names": 'NAMES = ("cuda_graph_impl", "cuda_graph_modules")\n',
+}
+
+
+@pytest.mark.parametrize("code", OWN_VALUES.values(), ids=OWN_VALUES)
+def test_a_name_that_code_gives_a_value_of_its_own_is_not_written(project: Path, cgmigrate, code: str) -> None:
+    path = write(project / "configs/a.yaml", LEGACY)
+    write(project / "src/setup.py", code)
+    checkout(project)
+    result = cgmigrate("fix", "configs/a.yaml")
+    assert (result.exit_code, path.read_text()) == (1, LEGACY)
+    assert re.search(r"code sets `cuda_graph_impl` \(src/setup.py:[1-3]\), which may replace", result.stdout)
+
+
+@pytest.mark.parametrize("code", NO_OWN_VALUES.values(), ids=NO_OWN_VALUES)
+def test_code_that_gives_a_name_no_value_of_its_own_is_no_obstacle(project: Path, cgmigrate, code: str) -> None:
+    write(project / "configs/a.yaml", LEGACY)
+    write(project / "src/setup.py", code)
+    checkout(project)
+    assert "code sets" not in cgmigrate("fix", "configs/a.yaml").stdout
 
 
 @pytest.mark.parametrize("code", OTHER_LINES.values(), ids=OTHER_LINES)
