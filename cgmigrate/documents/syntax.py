@@ -7,6 +7,7 @@ suppression comments and fixes need no change.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -91,6 +92,21 @@ def syntax_of(path: str) -> Syntax | None:
     stem, _, suffix = name.rpartition(".")
     known = _BY_SUFFIX.get(suffix.lower()) if stem else _BY_NAME.get(name)
     return known or next((syntax for syntax in SYNTAXES if syntax.prefix and name.startswith(syntax.prefix)), None)
+
+
+_SHEBANG = rb"#![ \t]*(?:/\S*/)?(?:env[ \t]+(?:-S[ \t]*)?(?:/\S*/)?)?(?:ba|da|a|k|z)?sh\d*(?=\s|\Z)"
+SHEBANG_BYTES = 128
+"""The bytes of a file that show whether it is a shell script."""
+
+
+def may_be_script(path: str) -> bool:
+    """Return whether the first line of a file decides what it is: its name has no suffix."""
+    return "." not in path.rpartition("/")[2]
+
+
+def syntax_of_file(path: str, start: bytes) -> Syntax | None:
+    """Return the syntax of a file by its name, or by its first bytes if the name has no suffix."""
+    return syntax_of(path) or (Syntax.SHELL if may_be_script(path) and re.match(_SHEBANG, start) else None)
 
 
 def is_documentation(path: str) -> bool:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.syntax import syntax_of
 from cgmigrate.project.discovery import Counters, is_examined
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
@@ -30,7 +29,7 @@ class Buffer(Counters):
         path = openable_path(self.path, os.getcwd())
         if Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path)):
             return []
-        syntax = syntax_of_named(path)
+        syntax = syntax_of_named(path, self.data)
         return [syntax if isinstance(syntax, InputError) else path]
 
     def __iter__(self) -> Iterator[Input]:
@@ -45,8 +44,8 @@ class Buffer(Counters):
                 yield item
 
     def _search(self, path: str) -> Input | None:
-        syntax = syntax_of(path)
-        assert syntax is not None
+        syntax = syntax_of_named(path, self.data)
+        assert not isinstance(syntax, InputError)
         large = len(self.data) > MAX_BYTES
         seeds = self.seeds(path)
         if not (seeds.in_file(self.data) if large else is_examined(self.data, seeds)):

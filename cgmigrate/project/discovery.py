@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.syntax import SYNTAXES, Syntax
 from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
-from cgmigrate.project.listing import ListedFile, Listing
+from cgmigrate.project.listing import READ, ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
 from cgmigrate.project.seeds import SUPPRESSION_MARK, Seeds, SeedsOf, seeds_of
 
-# Does not wait: a name may have become a FIFO since it was listed.
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _PIECE = 1024 * 1024
 
 
@@ -79,7 +77,7 @@ class Discovery(Counters):
     def _read(self, file: ListedFile) -> Input | None:
         path = file.path
         try:
-            descriptor = os.open(path, _READ)
+            descriptor = os.open(path, READ)
             try:
                 return self._search(path, file.syntax, descriptor)
             finally:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from cgmigrate.documents.syntax import SYNTAXES, Syntax, syntax_of
+from cgmigrate.documents.syntax import SHEBANG_BYTES, SYNTAXES, Syntax, may_be_script, syntax_of, syntax_of_file
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.git import run_git
 from cgmigrate.project.ignore_files import IgnoreFile, Patterns, is_ignored, read_ignore_files
@@ -42,11 +42,30 @@ SKIPPED = (
 """Folders of tools and of other projects: entered if git tracks files in them or the user names them."""
 
 
-def syntax_of_named(path: str) -> Syntax | InputError:
-    """Return the syntax of a file that the user named, or why it is not examined."""
+# Does not wait: a name may have become a FIFO since it was listed.
+READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def syntax_of_named(path: str, data: bytes | None = None) -> Syntax | InputError:
+    """Return the syntax of a file that the user named, or why it is not examined; ``data`` is its text if given."""
     kinds = ", ".join(other.name for other in SYNTAXES)
     reason = f"not a kind of file that cgmigrate reads ({kinds})"
-    return syntax_of(path) or InputError(path, reason, missing=False)
+    syntax = _syntax(path) if data is None else syntax_of_file(path, data[:SHEBANG_BYTES])
+    return syntax or InputError(path, reason, missing=False)
+
+
+def _syntax(path: str) -> Syntax | None:
+    """Return the syntax of a file; it is opened if its name has no suffix, and only then."""
+    if (syntax := syntax_of(path)) is not None or not may_be_script(path):
+        return syntax
+    try:
+        descriptor = os.open(path, READ)
+        try:
+            return syntax_of_file(path, os.read(descriptor, SHEBANG_BYTES))
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return None
 
 
 class ListedFile(NamedTuple):
@@ -156,9 +175,13 @@ class Listing:
                 self.submodules.add(path)
             elif not self._is_excluded(path + "/"):
                 self._add_nested_checkout(path)
-            return
+        else:
+            self._add_file(path, status)
+
+    def _add_file(self, path: str, status: os.stat_result) -> None:
+        """Add a file of a syntax that is read, if it is not excluded."""
         syntax = syntax_of(path)
-        if syntax is None or self._is_excluded(path):
+        if (syntax is None and not may_be_script(path)) or self._is_excluded(path):
             return
         names = self._files
         if stat.S_ISLNK(status.st_mode):
@@ -166,9 +189,10 @@ class Listing:
             try:
                 status = os.stat(path)
             except OSError as error:
-                self._add_error(path, why_unreachable(path, error), missing=False)
+                if syntax is not None:
+                    self._add_error(path, why_unreachable(path, error), missing=False)
                 return
-        if stat.S_ISREG(status.st_mode):
+        if stat.S_ISREG(status.st_mode) and (syntax := syntax or _syntax(path)) is not None:
             names[path] = ListedFile(path, syntax, (status.st_dev, status.st_ino))
 
     def _walk(self, root: str) -> None:
@@ -188,7 +212,7 @@ class Listing:
                     name = path + "/"
                     if entry.name not in SKIPPED and not is_ignored(name, ignores) and not self._is_excluded(name):
                         pending.append((path, ignores))
-                elif syntax_of(entry.name) is not None and not is_ignored(path, ignores):
+                elif (syntax_of(entry.name) or may_be_script(entry.name)) and not is_ignored(path, ignores):
                     self._add_entry(path)
 
     def _scan(self, folder: str) -> list[os.DirEntry[str]]:

@@ -218,11 +218,11 @@ def _cases_of_file(checked: FileResult, run: Run, after_file: str) -> Iterator[t
 
 def _texts(checked: FileResult, after_file: str, catalogue: Catalogue) -> _Texts | None:
     """Read both texts; return None if the syntax is not read."""
-    from cgmigrate.documents.syntax import document_of, syntax_of
+    from cgmigrate.documents.syntax import SHEBANG_BYTES, document_of, syntax_of_file
     from cgmigrate.text.diff import unified_diff
     from cgmigrate.text.encoding import decode
 
-    if (syntax := syntax_of(checked.path)) is None:
+    if (syntax := syntax_of_file(checked.path, checked.text[:SHEBANG_BYTES].encode())) is None:
         return None
     if after_file:
         after, _ = decode(read_bytes(after_file))

@@ -260,6 +260,19 @@ def test_a_file_of_arguments(project: Path, cgmigrate: Run) -> None:
     assert path.read_text() == ("# all\n--te-rng-tracker\n--cuda-graph-impl local\n--cuda-graph-modules attn\n--bf16\n")
 
 
+def test_a_script_without_a_suffix(project: Path, cgmigrate: Run) -> None:
+    path = project / "launch"
+    text = f"#!/usr/bin/env bash\ntorchrun pretrain_gpt.py {LOCAL} --cuda-graph-scope attn\n"
+    path.write_text(text)
+    path.chmod(0o755)
+    assert cgmigrate("check", ".").exit_code == cgmigrate("check", "launch").exit_code == 1
+    assert "launch:2" in cgmigrate("explain", "launch:2").output
+    assert cgmigrate("fix", ".").exit_code == 0
+    assert path.read_text() == text.replace("scope", "modules") and path.stat().st_mode & 0o777 == 0o755
+    assert cgmigrate("undo").exit_code == 0
+    assert path.read_text() == text
+
+
 @pytest.mark.parametrize("text", ["if [ x ]; then\n--cuda-graph-scope attn", "\0 --cuda-graph-scope", "((", "'" * 9])
 def test_text_that_is_no_shell_code_is_reported_and_stays(project: Path, cgmigrate: Run, text: str) -> None:
     path = project / "a.sh"

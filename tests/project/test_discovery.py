@@ -12,6 +12,7 @@ import pytest
 from cgmigrate.documents.syntax import Syntax, syntax_of
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.project import discovery
+from cgmigrate.project.buffer import Buffer
 from cgmigrate.project.discovery import Discovery
 from cgmigrate.project.inputs import MAX_BYTES, InputError, Source, TooLarge
 from cgmigrate.project.seeds import seeds_of
@@ -140,6 +141,65 @@ class TestTriggers:
 )
 def test_syntax_of(name: str, syntax: Syntax | None) -> None:
     assert syntax_of(name) is syntax
+
+
+SCRIPTS = {
+    "sh": b"#!/bin/sh\n",
+    "bash": b"#!/usr/bin/bash -e\n",
+    "env": b"#!/usr/bin/env bash\n",
+    "env with arguments": b"#! /usr/bin/env -S bash -eu\r\n",
+    "dash": b"#!/bin/dash",
+    "ksh": b"#!/usr/local/bin/ksh93 -x\n",
+    "zsh": b"#!/bin/zsh\n",
+}
+OTHERS = {
+    "python": b"#!/usr/bin/env python3\n",
+    "make": b"#!/usr/bin/make -f\n",
+    "a program that ends like a shell": b"#!/usr/bin/fish\n",
+    "no first line": b"\n#!/bin/sh\n",
+    "text": b"cuda_graph_scope\n",
+    "nothing": b"",
+}
+
+
+class TestScriptsWithoutSuffix:
+    @pytest.mark.parametrize("first", SCRIPTS.values(), ids=SCRIPTS)
+    def test_the_first_line_shows_a_script(self, first: bytes) -> None:
+        data = first + b"\ntorchrun pretrain_gpt.py --enable-cuda-graph\n"
+        put("bin/launch", data)
+        assert inputs(".") == [Source("bin/launch", Syntax.SHELL, data)]
+        assert inputs("bin/launch") == [Source("bin/launch", Syntax.SHELL, data)]
+        buffer = Buffer("launch", data)
+        assert list(buffer) == [Source("launch", Syntax.SHELL, data)]
+
+    @pytest.mark.parametrize("first", OTHERS.values(), ids=OTHERS)
+    def test_others_are_not_read(self, first: bytes) -> None:
+        data = first + HIT
+        put("bin/launch", data)
+        discovered = Discovery(["."])
+        assert list(discovered) == [] and discovered.files_listed == discovered.files_seen == 0
+        assert isinstance(inputs("bin/launch")[0], InputError)
+        assert isinstance(next(iter(Buffer("launch", data))), InputError)
+
+    def test_a_script_without_a_setting_is_listed_and_dropped(self) -> None:
+        put("launch", b"#!/bin/sh\ntrue\n")
+        discovered = Discovery(["."])
+        assert list(discovered) == [] and discovered.files_seen == 1
+
+    def test_a_name_with_a_dot_is_not_opened(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        opened = []
+        real = os.open
+        put("a.txt", b"#!/bin/sh\n" + HIT)
+        put(".profile", b"#!/bin/sh\n" + HIT)
+        monkeypatch.setattr(os, "open", lambda path, *rest, **more: (opened.append(path), real(path, *rest, **more))[1])
+        assert inputs(".") == [] and opened == []
+
+    def test_links_to_folders_and_to_nothing_are_passed_over(self) -> None:
+        put("bin/launch", b"#!/bin/sh\n" + HIT)
+        Path("here").symlink_to("bin")
+        Path("latest").symlink_to("gone")
+        Path("run").symlink_to("bin/launch")
+        assert [item.path for item in inputs(".")] == ["bin/launch"]
 
 
 class TestFiles:
