@@ -136,6 +136,7 @@ SILENT = {
 }
 REPORTED = {
     "an array with escapes": 'CMD ["bash", "-c", "torchrun pretrain_gpt.py --enable-cuda-graph --name \\"a b\\""]\n',
+    "a word in quotes": f'ENV A="--enable-cuda-graph"\nCMD {TRAIN} "$A"\n',
     "a file": "COPY <<EOF /run.sh\ntorchrun pretrain_gpt.py --enable-cuda-graph\nEOF\n",
     "a label": 'LABEL flags="--cuda-graph-scope attn"\n',
     "a script in Python": "RUN <<EOF\n#!/usr/bin/env python3\nrun('--enable-cuda-graph')\nEOF\n",
@@ -146,6 +147,7 @@ REPORTED = {
     "two here-documents": f"RUN <<A <<B\n{TRAIN} --enable-cuda-graph\nA\ntrue\nB\n",
     "the input of Python": "RUN python3 - <<EOF\nrun('--enable-cuda-graph')\nEOF\n",
     "another shell": f'SHELL ["powershell", "-command"]\nRUN {TRAIN} --enable-cuda-graph\n',
+    "a shell that does not divide values into words": f'SHELL ["/bin/zsh", "-c"]\nRUN {TRAIN} --enable-cuda-graph\n',
     "a command that is not complete": f"RUN if {TRAIN} --enable-cuda-graph; then true\n",
     "a comment that a backslash continues": f"RUN {TRAIN} \\\n  # a\n  --lr 1 # b \\\n  --enable-cuda-graph\n",
     "a flag that a command computes": f"RUN {TRAIN} $(test $X && echo --enable-cuda-graph)\n",

@@ -114,6 +114,7 @@ REPORTED = {
     "a variable of two variables": (
         f"A = --enable-cuda-graph\nB = $(A)\nC = $(A)\nall:\n\t{TRAIN} $(B)\n\t{TRAIN} $(C)\n"
     ),
+    "a word in quotes": f'A = --enable-cuda-graph\nall:\n\t{TRAIN} "$(A)"\n',
     "a function": f"all:\n\t{TRAIN} $(if $(X),--enable-cuda-graph)\n",
     "a value from a variable": f"S = full\nall:\n\t{TRAIN} {LOCAL} --cuda-graph-scope $(S)\n",
     "a value from elsewhere": f"include a.mk\nall:\n\t{TRAIN} {LOCAL} --cuda-graph-scope $(S)\n",

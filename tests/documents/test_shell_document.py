@@ -181,6 +181,11 @@ STAY = {
     "a here-document": "sbatch <<EOF\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\nEOF\n",
     "a line after a comment": "torchrun pretrain_gpt.py \\\n  # --bf16 \\\n  --external-cuda-graph\n",
     "flags that a command prints": "torchrun pretrain_gpt.py $(test $X && echo --enable-cuda-graph)\n",
+    "a word in quotes": 'A="--enable-cuda-graph"\ntorchrun pretrain_gpt.py "$A" --bf16\n',
+    "a word in quotes that would be empty": (
+        'A=--cuda-graph-scope=full\ntorchrun pretrain_gpt.py --cuda-graph-impl local "${A}"\n'
+    ),
+    "a word in quotes in an array": 'A=--enable-cuda-graph\nB=("$A" --bf16)\ntorchrun pretrain_gpt.py "${B[@]}"\n',
     "a message": 'echo "use --cuda-graph-scope attn"\n',
     "an override": "python train.py model.cuda_graph_scope=[attn]\n",
     "an option of the script": 'case "$1" in\n  --cuda-graph-scope) SCOPE="$2" ;;\nesac\n',
@@ -271,6 +276,14 @@ def test_a_script_without_a_suffix(project: Path, cgmigrate: Run) -> None:
     assert path.read_text() == text.replace("scope", "modules") and path.stat().st_mode & 0o777 == 0o755
     assert cgmigrate("undo").exit_code == 0
     assert path.read_text() == text
+
+
+def test_zsh_does_not_divide_values_into_words(project: Path, cgmigrate: Run) -> None:
+    path = project / "train.sh"
+    text = "#!/usr/bin/env zsh\nA=--enable-cuda-graph\ntorchrun pretrain_gpt.py $A\n"
+    path.write_text(text)
+    cgmigrate("fix", ".")
+    assert path.read_text() == text and cgmigrate("check", ".").exit_code == 1
 
 
 @pytest.mark.parametrize("text", ["if [ x ]; then\n--cuda-graph-scope attn", "\0 --cuda-graph-scope", "((", "'" * 9])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cgmigrate.documents.embedded.code import Code
 
-_SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh")
+_SHELLS = ("sh", "bash", "dash", "ash", "ksh")
 
 
 def is_shell(program: str) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
-from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Fragment, FragmentReader
+from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.tree import ShellTree, parse
@@ -39,6 +39,9 @@ _IMPLEMENTATIONS = frozenset((IMPL, ENABLE, EXTERNAL))
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
+_ONE_WORD = "a command expands `{variable}` as one word"
+_ZSH = re.compile(r"#![^\n]*\bzsh\b")
+"""The first line of a script whose shell does not divide the values of variables into words."""
 _PLACES = {
     "heredoc_body": "a here-document",
     "raw_string": "a string that is not a word of a command line",
@@ -121,11 +124,24 @@ class ShellDocument(TextDocument):
     def _blocked_by(self, line: CommandLine, written: Sequence[Use]) -> str:
         if self._tree.errors and not self._is_arguments:
             return _UNPARSED.format(line=self._tree.errors[0].start_point.row + 1)
+        if variable := next((one.variable for one in line.fragments if self._is_one_word(one)), ""):
+            return _ONE_WORD.format(variable=variable)
         if reason := line.blocked_by or next((one.blocked_by for one in line.fragments if one.blocked_by), ""):
             return reason
         counts = Counter(use.setting for use in written)
         twice = next((use.key for use in written if counts[use.setting] > 1), "")
         return f"`{twice}` is written twice; the last one counts" if twice else ""
+
+    def _is_one_word(self, fragment: Fragment) -> bool:
+        """Whether a string is one word and stays one: a command expands its variable in quotes."""
+        is_word = fragment.form is Form.STRING and len(fragment.words) == 1
+        return is_word and (fragment.variable in self._quoted or _ZSH.match(self.text) is not None)
+
+    @cached_property
+    def _quoted(self) -> frozenset[str]:
+        """The variables that a command expands in quotes."""
+        words = (word for one in self._fragments for word in one.words if word.variable)
+        return frozenset(word.variable for word in words if self.text[word.span.start] == '"')
 
     def _read_other(self, appearance: Appearance) -> None:
         """Note an appearance that is no flag of a site: a problem, or a name that belongs to something else."""
