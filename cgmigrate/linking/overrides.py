@@ -15,8 +15,9 @@ from cgmigrate.megatron.settings import Undecided
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.files import read_bytes
 
-SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".sub", ".py", ".yaml", ".yml", ".txt")
-"""The files that are searched."""
+_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".sub", ".py", ".yaml", ".yml", ".txt", ".mk", ".dockerfile")
+PATTERNS = (*(f"*{suffix}" for suffix in _SUFFIXES), "*Dockerfile*", "*Makefile", "*makefile")
+"""Names of the files that are searched. Scripts without a suffix are searched if they are files of the run."""
 _MOST_BYTES = 1024 * 1024
 _RECIPE = re.compile(r"(?<![\w.-])([\w.-]+)\.ya?ml\b|config[-_]name[\"']?[= ,]+[\"']?([\w./-]+)")
 
@@ -59,6 +60,12 @@ class Overrides:
             self._read = [one for path in sorted(set(self.paths)) for one in _overrides_in(path, self.catalogue)]
         known = frozenset(names)
         return [one for one in self._read if not one.recipes or one.recipes & known]
+
+
+def is_searched(path: str) -> bool:
+    """Return whether a file of the run is searched."""
+    name = os.path.basename(path)
+    return "." not in name or name.endswith(_SUFFIXES) or name.startswith("Dockerfile")
 
 
 def first_override(keys: Collection[str], paths: Iterable[str]) -> str:

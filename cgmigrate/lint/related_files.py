@@ -115,27 +115,25 @@ class RelatedFiles:
 
     def _override_of_keys(self, path: str, followed: FollowedValues) -> str:
         """Return a command line that overrides a key whose value a setting has, empty if there is none."""
-        from cgmigrate.linking.overrides import SUFFIXES, first_override
+        from cgmigrate.linking.overrides import PATTERNS, first_override, is_searched
         from cgmigrate.project.checkout import tracked_files
 
         top = self._project_of(path)
-        tracked = tracked_files(top, sorted(followed.keys), *(f"*{suffix}" for suffix in SUFFIXES)) if top else []
-        sources = (item.path for item in self.sources if item.path.endswith(SUFFIXES))
+        tracked = tracked_files(top, sorted(followed.keys), *PATTERNS) if top else []
+        sources = (item.path for item in self.sources if is_searched(item.path))
         return first_override(followed.keys, {*map(os.path.realpath, sources), *map(os.path.realpath, tracked)})
 
     def _overrides_of(self, path: str, catalogue: Catalogue) -> list[Override]:
         """Return the overrides on command lines that may start a recipe with a file."""
-        from cgmigrate.linking.overrides import SUFFIXES, Overrides
+        from cgmigrate.linking.overrides import PATTERNS, Overrides, is_searched
         from cgmigrate.project.checkout import tracked_files
 
         real, top = os.path.realpath(path), self._project_of(path)
         if (top, catalogue) not in self._overrides:
             # The names of the settings are seed words: no other file of the run has an override.
-            paths = {os.path.realpath(item.path) for item in self.sources if item.path.endswith(SUFFIXES)}
+            paths = {os.path.realpath(item.path) for item in self.sources if is_searched(item.path)}
             below = {one for one in paths if top is None or one.startswith(top + os.sep)}
-            tracked = (
-                tracked_files(top, sorted(catalogue.captures), *(f"*{suffix}" for suffix in SUFFIXES)) if top else []
-            )
+            tracked = tracked_files(top, sorted(catalogue.captures), *PATTERNS) if top else []
             self._overrides[top, catalogue] = Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
         users = [real, *self.merged.files.builders_of(real)]
         return self._overrides[top, catalogue].concerning(os.path.basename(one).rpartition(".")[0] for one in users)
