@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cgmigrate.documents.embedded.arrays import CommandArray, command_array
 from cgmigrate.documents.embedded.code import Code
@@ -246,6 +247,7 @@ def _script_of(instruction: Instruction, arguments: Code) -> Code | None:
     return None if rest else body
 
 
+@lru_cache(maxsize=4096)
 def _unclear(code: str) -> str:
     """Return what the shell code of an instruction is if it is not read, empty if it is."""
     tree = parse(code)
@@ -257,11 +259,12 @@ def _unclear(code: str) -> str:
     return ""
 
 
-def _assigned(code: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _assigned(code: str) -> Sequence[str]:
     """Return the variables that code sets, none if it does anything else."""
     if "`" in code or "$(" in code:
-        return []
+        return ()
     tree = parse(code)
     if tree.errors or any(not node.type.startswith("variable_assignment") for node in tree.root.named_children):
-        return []
+        return ()
     return [tree.written(node).partition("=")[0].rstrip("+") for node in tree.assignments]

@@ -7,8 +7,9 @@ mapped to those of the file. What is no shell code is not rewritten; a deprecate
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
 from cgmigrate.documents.comments import Comment, CommentForm
@@ -41,7 +42,7 @@ class EmbeddedDocument(TextDocument):
         self.builds_on = ""
         self._again: EmbeddedDocument | None = None
         names = [one for one in appearances_in(text, self.catalogue) if one.setting in self.catalogue.name_set]
-        self._layout = type(self).layout_of(text, [one.span.start for one in names])
+        self._layout = _layout(type(self).layout_of, text, tuple(one.span.start for one in names))
         self._script = self._layout.script
         self._word_starts = frozenset(word.start for word in self._layout.words)
         self._shell = ShellDocument(self._script.text, "", self.catalogue)
@@ -194,3 +195,9 @@ class EmbeddedDocument(TextDocument):
     def edited(self) -> EmbeddedDocument | None:
         """The document of the text that was checked last; see ``sites.Document``."""
         return self._again
+
+
+@lru_cache(maxsize=16)
+def _layout(layout_of: Callable[[str, Collection[int]], Layout], text: str, names: tuple[int, ...]) -> Layout:
+    """Return the layout of a text, which is read several times: before a fix, and for each check of one."""
+    return layout_of(text, names)

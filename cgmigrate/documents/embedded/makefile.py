@@ -15,9 +15,8 @@ from cgmigrate.documents.embedded.code import Code
 from cgmigrate.documents.embedded.document import EmbeddedDocument
 from cgmigrate.documents.embedded.layout import Layout, Unread
 from cgmigrate.documents.embedded.make_references import names_in, shell_code
-from cgmigrate.documents.embedded.parts import in_shell, is_shell, possibly
+from cgmigrate.documents.embedded.parts import in_shell, is_broken, is_shell, possibly
 from cgmigrate.documents.embedded.statements import Assignment, Definition, Statements, command_lines, statements_of
-from cgmigrate.documents.shell.tree import parse
 from cgmigrate.text.spans import Span
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -164,7 +163,7 @@ class _Makefile:
         for one in self._by_name[name]:
             code = Code.added(f'{name}+=" ' if one.operator == "+=" else f'{name}="') + self._quoted(one.value)
             code += Code.added('"\n')
-            if parse(code.text).errors:
+            if is_broken(code.text):
                 self._leave(one.span, "a value that is not read")
             else:
                 yield code if one.is_certain else possibly(code)
@@ -183,7 +182,7 @@ class _Makefile:
         rules: dict[int, list[Code]] = {}
         for number, command in enumerate(self.statements.commands):
             code = shell_code(command.code, self._by_name)
-            if not is_one_shell and parse(code.text).errors:
+            if not is_one_shell and is_broken(code.text):
                 self._leave(command.span, "a command that the grammar of the shell does not cover")
             else:
                 rules.setdefault(command.rule if is_one_shell else number, []).append(code + Code.added("\n"))
@@ -194,7 +193,7 @@ class _Makefile:
         for one in self.statements.definitions:
             lines = [shell_code(line, self._by_name) for line in command_lines(one)]
             is_flags = any(line.text.lstrip().startswith("-") for line in one.lines)
-            if is_flags or _LOADED.search(self.text) or any(parse(line.text).errors for line in lines):
+            if is_flags or _LOADED.search(self.text) or any(is_broken(line.text) for line in lines):
                 self._leave(one.span, "a `define`")
                 continue
             if not self._is_used_alone(one):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cgmigrate.documents.embedded.code import Code
+from cgmigrate.documents.shell.tree import parse
 
 _SHELLS = ("sh", "bash", "dash", "ash", "ksh")
 
@@ -10,6 +13,12 @@ _SHELLS = ("sh", "bash", "dash", "ash", "ksh")
 def is_shell(program: str) -> bool:
     """Return whether a program is a shell whose code is read."""
     return program.strip().rpartition("/")[2] in _SHELLS
+
+
+@lru_cache(maxsize=4096)
+def is_broken(code: str) -> bool:
+    """Return whether the grammar of the shell does not cover a part; an edited file has most parts of the original."""
+    return bool(parse(code).errors)
 
 
 def in_shell(code: Code) -> Code:
