@@ -94,9 +94,13 @@ def syntax_of(path: str) -> Syntax | None:
     return known or next((syntax for syntax in SYNTAXES if syntax.prefix and name.startswith(syntax.prefix)), None)
 
 
-_SHEBANG = rb"#![ \t]*(?:/\S*/)?(?:env[ \t]+(?:-S[ \t]*)?(?:/\S*/)?)?(?:ba|da|a|k|z)?sh\d*(?=\s|\Z)"
+_INTERPRETER = rb"#![ \t]*(?:/\S*/)?(?:env[ \t]+(?:-S[ \t]*)?(?:/\S*/)?)?"
+_SHEBANGS = (
+    (Syntax.SHELL, _INTERPRETER + rb"(?:ba|da|a|k|z)?sh\d*(?=\s|\Z)"),
+    (Syntax.PYTHON, _INTERPRETER + rb"python[\d.]*(?=\s|\Z)"),
+)
 SHEBANG_BYTES = 128
-"""The bytes of a file that show whether it is a shell script."""
+"""The bytes of a file that show whether it is a script, and in which language."""
 
 
 def may_be_script(path: str) -> bool:
@@ -106,7 +110,9 @@ def may_be_script(path: str) -> bool:
 
 def syntax_of_file(path: str, start: bytes) -> Syntax | None:
     """Return the syntax of a file by its name, or by its first bytes if the name has no suffix."""
-    return syntax_of(path) or (Syntax.SHELL if may_be_script(path) and re.match(_SHEBANG, start) else None)
+    if (syntax := syntax_of(path)) is not None or not may_be_script(path):
+        return syntax
+    return next((syntax for syntax, first_line in _SHEBANGS if re.match(first_line, start)), None)
 
 
 def is_documentation(path: str) -> bool:

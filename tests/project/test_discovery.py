@@ -153,7 +153,7 @@ SCRIPTS = {
     "zsh": b"#!/bin/zsh\n",
 }
 OTHERS = {
-    "python": b"#!/usr/bin/env python3\n",
+    "a program that begins like Python": b"#!/usr/bin/env pythonista\n",
     "make": b"#!/usr/bin/make -f\n",
     "a program that ends like a shell": b"#!/usr/bin/fish\n",
     "no first line": b"\n#!/bin/sh\n",
@@ -171,6 +171,12 @@ class TestScriptsWithoutSuffix:
         assert inputs("bin/launch") == [Source("bin/launch", Syntax.SHELL, data)]
         buffer = Buffer("launch", data)
         assert list(buffer) == [Source("launch", Syntax.SHELL, data)]
+
+    @pytest.mark.parametrize("first", [b"#!/usr/bin/env python3\n", b"#! /usr/bin/python3.12 -u\r\n"])
+    def test_the_first_line_shows_python(self, first: bytes) -> None:
+        data = first + b"import os\nos.environ['enable_cuda_graph']\n"
+        put("bin/launch", data)
+        assert inputs(".") == [Source("bin/launch", Syntax.PYTHON, data)]
 
     @pytest.mark.parametrize("first", OTHERS.values(), ids=OTHERS)
     def test_others_are_not_read(self, first: bytes) -> None:
