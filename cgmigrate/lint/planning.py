@@ -180,13 +180,20 @@ class Planner:
     # --- objects of code --------------------------------------------------------------------------
 
     def _plan_code(self, file: OpenedFile, examined: ExaminedFile) -> Planned:
-        """Return the plan of a file of code, and of those whose fixes are proved only together with its own."""
+        """Return the plan of a file of code, and of those whose fixes are proved only together with its own.
+
+        A proof makes fixes safe only in preview: Python's names do not show all that may have an object. What shows
+        that there is none counts always.
+        """
         proved = self._proved(file, examined)
         if proved is None:
             return self._plan([file], [examined])
         from cgmigrate.linking.merged_files import MergedSites
 
         real = os.path.realpath(file.path)
+        if not self.contexts.options_of(file.path).options.preview:
+            relations = replace(examined.relations, not_proved=proved[real].reasons)
+            return self._plan([file], [replace(examined, relations=relations)])
         pairs = [(file, examined) if path == real else self._code[path] for path in proved[real].files]
         every = [
             replace(

@@ -1,4 +1,4 @@
-"""Fixes of objects that several functions and files set: each fixture runs before and after a plain ``fix``."""
+"""Fixes of objects that several functions and files set: each fixture runs before and after ``fix``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def _changed(before: Path, after: Path) -> list[str]:
     return [path.stem for path, old in pairs if path.read_bytes() != old.read_bytes()]
 
 
-def test_what_is_written_runs_as_before(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("options", [(), ("--preview",)], ids=["plain", "preview"])
+def test_what_is_written_runs_as_before(
+    tmp_path: Path, cgmigrate: Callable[..., Any], options: tuple[str, ...]
+) -> None:
     if not RULES.exists():
         pytest.skip("megatron-bridge 0.6.2 is not in .corpus (.ci/run fetches it)")
     trees = []
@@ -51,7 +54,7 @@ def test_what_is_written_runs_as_before(tmp_path: Path, cgmigrate: Callable[...,
     for case in CASES:
         before = _project(case, tmp_path / case.name / "before")
         after = _project(case, tmp_path / case.name / "after")
-        cgmigrate("fix", "--from", "0.17", "--to", str(NEWEST), str(after))
+        cgmigrate("fix", *options, "--from", "0.17", "--to", str(NEWEST), str(after))
         changed[case.name] = _changed(before, after)
         trees += [before, after]
     results = results_of(*trees)
@@ -65,5 +68,8 @@ def test_what_is_written_runs_as_before(tmp_path: Path, cgmigrate: Callable[...,
     expected = {case.name: (case / "expected.txt").read_text().removeprefix("changed:").split() for case in CASES}
 
     assert not wrong, wrong
-    assert changed == expected
+    # What only a proof makes safe is written in preview.
+    if options:
+        assert changed == expected
+    assert all(set(changed[name]) <= set(expected[name]) for name in changed)
     assert executed == len(CASES)
