@@ -421,7 +421,7 @@ def test_an_error_in_a_block_of_a_lock_file_names_the_line_of_the_file() -> None
 
 
 def test_the_lines_of_requirements_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate.project.pins import pyproject, setup_cfg
+    from cgmigrate.project.pins import pyproject, setup_cfg, table_entries
 
     compared: list[int] = []
     says = setup_cfg._line_has
@@ -430,7 +430,7 @@ def test_the_lines_of_requirements_are_looked_up_once(monkeypatch: pytest.Monkey
     setup = "[options]\ninstall_requires =\n" + "".join(f"    {item}\n" for item in items)
     assert [mention.line for mention in read_pins(setup_cfg.read_setup_cfg, setup)] == list(range(3, 43))
     assert len(compared) < 3 * len(items)
-    monkeypatch.setattr(pyproject, "line_containing", None)
+    monkeypatch.setattr(table_entries, "line_containing", None)
     project = "[project]\ndependencies = [\n" + "".join(f"    '{item}',\n" for item in items) + "]\n"
     assert [mention.line for mention in read_pins(pyproject.read_pyproject, project)] == list(range(3, 43))
 
