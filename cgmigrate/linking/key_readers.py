@@ -113,22 +113,26 @@ class ProjectCode:
     @cached_property
     def new_readers(self) -> dict[str, KeyReader]:
         """Return new name → the code, other than a test, that reads it as a key of a mapping or copies it."""
-        readers: dict[str, KeyReader] = {}
-        for path in self._paths_with(sorted(new_names(self.catalogue))):
-            if "test" not in os.path.relpath(path):
-                for name, line in new_names_read(self._text(path), self.catalogue):
-                    readers.setdefault(name, KeyReader(f"{path}:{line}"))
-        return readers
+        return self._first_places(new_names_read)
 
     @cached_property
     def new_setters(self) -> dict[str, KeyReader]:
         """Return new name → the code, other than a test, that gives it a value of its own."""
-        setters: dict[str, KeyReader] = {}
-        for path in self._paths_with(sorted(new_names(self.catalogue))):
-            if "test" not in os.path.relpath(path):
-                for name, line in new_names_set(self._text(path), self.catalogue):
-                    setters.setdefault(name, KeyReader(f"{path}:{line}"))
-        return setters
+        return self._first_places(new_names_set)
+
+    @cached_property
+    def _texts_with_new_names(self) -> list[tuple[str, str]]:
+        """The files with new names, other than tests, each with its text."""
+        paths = self._paths_with(sorted(new_names(self.catalogue)))
+        return [(path, self._text(path)) for path in paths if "test" not in os.path.relpath(path)]
+
+    def _first_places(self, names_in: Callable[[str, Catalogue], Iterable[tuple[str, int]]]) -> dict[str, KeyReader]:
+        """Return new name → the first place at which a function sees it."""
+        places: dict[str, KeyReader] = {}
+        for path, text in self._texts_with_new_names:
+            for name, line in names_in(text, self.catalogue):
+                places.setdefault(name, KeyReader(f"{path}:{line}"))
+        return places
 
     def _text(self, path: str) -> str:
         """Return the text of a file, empty if it cannot be read."""

@@ -129,7 +129,8 @@ class PageDocument(TextDocument):
         output = [name for name in names if read.snippet.inner_offset(name.span.start) is None]
         for name in output:
             self._read_mention(name, "it is output of a command")
-        part = _Part(number, read := replace(read, output_has_names=bool(output)), len(self.sites))
+        read = replace(read, output_has_names=bool(output))
+        part = _Part(number, read, len(self.sites))
         self._parts.append(part)
         self.sites += [self._site(site, part) for site in read.document.sites]
         self.problems += [self._problem(problem, read) for problem in read.document.problems]
