@@ -6,7 +6,7 @@ Such code is written for several releases, so a fix of one branch is withheld.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import Source
@@ -82,7 +82,7 @@ def release_check_around(node: ast.AST, source: Source) -> str:
     for above in source.ancestors(node):
         why = ""
         if isinstance(above, (ast.If, ast.IfExp, ast.While)):
-            why = release_check_in(above.test, catalogue)
+            why = release_check_in(above.test, catalogue) or release_check_called_in(above.test, source)
         elif isinstance(above, ast.BoolOp):
             earlier = [value for value in above.values if value is not node]
             why = next(filter(None, (release_check_in(value, catalogue) for value in earlier)), "")
@@ -92,6 +92,30 @@ def release_check_around(node: ast.AST, source: Source) -> str:
             return why
         node = above
     return ""
+
+
+def release_check_called_in(test: ast.expr, source: Source) -> str:
+    """Return why a condition calls a function of the file that checks the release, empty when it does not."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in _checking_functions(source.tree, source.catalogue):
+                return f"the code is guarded by `{_shown(node)}`, so it is written for several releases"
+    return ""
+
+
+@lru_cache(maxsize=64)
+def _checking_functions(tree: ast.Module, catalogue: Catalogue) -> frozenset[str]:
+    """Return the functions of a file that return whether the release has a setting."""
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return frozenset(
+        one.name for one in functions if any(release_check_in(value, catalogue) for value in _returned(one))
+    )
+
+
+def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
 
 
 def _shown(node: ast.expr) -> str:
