@@ -19,6 +19,7 @@ from cgmigrate.documents.python.read_messages import (
     result_around,
 )
 from cgmigrate.documents.python.release_checks import release_check_around
+from cgmigrate.documents.python.scope_comparisons import comparison, read_value
 from cgmigrate.documents.python.scope_tests import ScopeTests
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import OWN, UseOwners
@@ -69,6 +70,11 @@ class _UseProblems:
                 attr == SCOPE and enum_class(getattr(left, "value", left), self.names) == SCOPE_CLASS
             ):
                 self.tests.add(node)
+            case ast.Compare(left=ast.Attribute(attr=attr) as left) if attr == SCOPE and (
+                replacement := self._comparison(node, left)
+            ):
+                text = meaning(SCOPE, kind_of(left.value))
+                self.report.add(node, Message(ProblemKind.READ, text, replacement))
             case ast.Attribute(attr=attr) if attr in self.catalogue.deprecated:
                 self._attribute(node)
                 return False
@@ -114,9 +120,14 @@ class _UseProblems:
             replacement = Replacement(f"{self.source.of(node.value)}.cuda_graph_modules", risk=_RISK_OF_EMPTY)
             self.report.add(node, Message(ProblemKind.READ, text, replacement))
             return
-        self.report.add(
-            node, Message(ProblemKind.READ, text, advice=advice(name) if setting.captures else replacement_of(setting))
-        )
+        follows = read_value(node, self.source) if name == SCOPE and kind is Kind.RECIPE else None
+        by_hand = advice(name) if setting.captures else replacement_of(setting)
+        self.report.add(node, Message(ProblemKind.READ, text, follows, advice="" if follows else by_hand))
+
+    def _comparison(self, node: ast.Compare, read: ast.Attribute) -> Replacement | None:
+        """Return what follows the new settings instead of a comparison of the scope that a recipe sets."""
+        is_recipe = kind_of(read.value) is Kind.RECIPE and self.owners.is_config(read.value)
+        return comparison(node, self.source) if is_recipe else None
 
     def _is_test_for_empty(self, node: ast.expr) -> bool:
         """Whether code uses an expression only as a condition."""
