@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.python.assignments import Assignments
 from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in
+from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.fix_risks import FixRisks
@@ -133,6 +134,7 @@ class PythonDocument(TextDocument):
         built = BuiltModels(self._source)
         for place in places:
             place.of_built_model = place.form is Form.ASSIGNMENTS and built.owns(place)
+            place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)
         self._places = sorted(places, key=position_of)
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
@@ -75,7 +76,7 @@ class UseReport:
             self.skip(node, SCOPE, self.owners.of_unrelated_name())
             return
         span, replacement, advice = self._span(node), message.replacement, message.advice
-        guard = release_check_around(node, self.source)
+        guard = release_check_around(node, self.source) or deprecation_test_around(node, self.source)
         if guard and replacement:
             advice = advice or f"for megatron-core 0.18 and later write `{replacement.text}`"
             replacement = None

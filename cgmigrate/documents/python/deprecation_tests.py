@@ -1,0 +1,37 @@
+"""Tests of the deprecation itself: what they give a deprecated setting is what they test, so it stays."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+
+from cgmigrate.documents.python.source import Source, dotted
+
+_ABOUT_OLD = re.compile(r"deprecat|legacy|backwards?[ _-]?compat|compatibility", re.IGNORECASE)
+_WARNS = ("pytest.warns", "pytest.deprecated_call")
+
+
+def deprecation_test_around(node: ast.AST, source: Source) -> str:
+    """Return why the test around a node is about deprecated settings, empty if there is no such test."""
+    for above in source.ancestors(node):
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and above.name.startswith("test"):
+            reason = _reason(above)
+            return f"`{above.name}` tests deprecated settings: {reason}" if reason else ""
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _reason(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """Return how a test shows that it is about deprecated settings, empty if it does not."""
+    if _ABOUT_OLD.search(function.name):
+        return "its name says so"
+    if _ABOUT_OLD.search(ast.get_docstring(function) or ""):
+        return "its text says so"
+    for part in ast.walk(function):
+        match part:
+            case ast.Call(func=called) if dotted(called) in _WARNS:
+                return f"it expects a warning (line {part.lineno})"
+            case ast.keyword(arg="match", value=ast.Constant(value=str() as text)) if _ABOUT_OLD.search(text):
+                return f"it expects that message (line {part.lineno})"
+    return ""
