@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from cgmigrate.documents.embedded.code import Code
+from cgmigrate.documents.code import Code
 from cgmigrate.text.spans import Span
 
 _STRING = re.compile(r'"(?P<content>(?:[^"\\]|\\.)*)"')

@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cgmigrate.documents.code import Code
 from cgmigrate.documents.embedded.arrays import CommandArray, command_array
-from cgmigrate.documents.embedded.code import Code
 from cgmigrate.documents.embedded.document import EmbeddedDocument
 from cgmigrate.documents.embedded.instructions import Instruction, Instructions, is_quoted, without_heredocs
 from cgmigrate.documents.embedded.layout import Layout, Unread

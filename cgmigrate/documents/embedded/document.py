@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from cgmigrate.documents.code import CannotMapError
 from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
 from cgmigrate.documents.comments import Comment, CommentForm
-from cgmigrate.documents.embedded.code import CannotMapError
 from cgmigrate.documents.embedded.layout import Layout
 from cgmigrate.documents.shell.document import HARNESS, OWN_OPTION, SEARCHED, ShellDocument
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use

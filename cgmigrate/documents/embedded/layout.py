@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.embedded.code import Code
+from cgmigrate.documents.code import Code
 from cgmigrate.text.spans import Span
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from cgmigrate.documents.embedded.code import Code
+from cgmigrate.documents.code import Code
 
 _NAME = re.compile(r"\$(?:\((?P<round>[A-Za-z_]\w*)\)|\{(?P<curly>[A-Za-z_]\w*)\})", re.ASCII)
 _CLOSING = {"(": ")", "{": "}"}

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from cgmigrate.documents.embedded.code import Code
+from cgmigrate.documents.code import Code
 from cgmigrate.documents.embedded.document import EmbeddedDocument
 from cgmigrate.documents.embedded.layout import Layout, Unread
 from cgmigrate.documents.embedded.make_references import names_in, shell_code

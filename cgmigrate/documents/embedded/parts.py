@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from cgmigrate.documents.embedded.code import Code
+from cgmigrate.documents.code import Code
 from cgmigrate.documents.shell.tree import parse
 
 _SHELLS = ("sh", "bash", "dash", "ash", "ksh")

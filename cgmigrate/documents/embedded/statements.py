@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.embedded.code import Code
+from cgmigrate.documents.code import Code
 from cgmigrate.documents.embedded.lines import Line, lines_of
 from cgmigrate.text.spans import Span
 
