@@ -106,6 +106,18 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """The part of a file, in a syntax of its own, that a site is in; ``within`` is the part of that one.
+
+    ``number`` is that of the part in the file, ``top_level`` are the names at its top.
+    """
+
+    number: int
+    top_level: tuple[str, ...]
+    within: Inside | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """The settings that configure one model at one place.
 
@@ -143,6 +155,8 @@ class Site:
     """The scripts and commands that get the flags of a command line, as far as they are known; None elsewhere."""
     example: Example | None = None
     """The code block of a page that it is in, None for a file that is read as a whole."""
+    inside: Inside | None = None
+    """The part of the file that it is in, such as a here-document, None for the file itself."""
 
     @property
     def own(self) -> dict[str, object]:

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from cgmigrate.documents.comments import UnreadText
+    from cgmigrate.documents.nesting import Part
     from cgmigrate.documents.sites import Document
     from cgmigrate.megatron.catalogue import Catalogue
 
@@ -25,6 +28,9 @@ class Syntax:
     ``names`` are further names.
     ``document`` is the module and class that reads a file (``package.module:Class``), which gets the text, the
     path and the catalogue.
+    ``parts`` is the module and function that finds the parts of a file in other syntaxes
+    (``package.module:function``). It gets the document, and the numbers of the parts to return; without those, it
+    returns the parts with names of settings.
     ``is_documentation`` says that people read its files, and no program does.
     """
 
@@ -43,6 +49,7 @@ class Syntax:
     prefix: str = ""
     names: tuple[str, ...] = ()
     is_documentation: bool = False
+    parts: str = ""
 
 
 SYNTAXES: list[Syntax] = []
@@ -61,7 +68,11 @@ def register(syntax: Syntax) -> Syntax:
 Syntax.YAML = register(Syntax("YAML", ("yaml", "yml"), "cgmigrate.documents.yaml:YamlDocument"))
 Syntax.PYTHON = register(Syntax("Python", ("py", "pyi"), "cgmigrate.documents.python:PythonDocument"))
 Syntax.SHELL = register(
-    Syntax("shell", ("sh", "bash", "sbatch", "slurm", "sub", "args"), "cgmigrate.documents.shell:ShellDocument")
+    Syntax(
+        "shell",
+        ("sh", "bash", "sbatch", "slurm", "sub", "args"),
+        "cgmigrate.documents.shell:ShellDocument",
+    )
 )
 Syntax.DOCKERFILE = register(
     Syntax("Dockerfile", ("dockerfile",), "cgmigrate.documents.embedded:DockerDocument", prefix="Dockerfile")
@@ -123,19 +134,39 @@ def is_documentation(path: str) -> bool:
 
 def document_of(path: str, text: str, syntax: Syntax, catalogue: Catalogue) -> Document:
     """Return the document that reads the settings of a catalogue in a text."""
-    document: Document = _class_of(syntax)(text, os.path.abspath(path), catalogue)
-    return document
+    return _read(os.path.abspath(path), text, syntax, catalogue, None)
+
+
+def _read(path: str, text: str, syntax: Syntax, catalogue: Catalogue, numbers: Collection[int] | None) -> Document:
+    """Return the document of a text, with those of its parts that have some numbers."""
+    document: Document = _named(syntax.document)(text, path, catalogue)
+    parts = _named(syntax.parts)(document, numbers) if syntax.parts else ()
+    if not parts:
+        return document
+    from cgmigrate.documents.nesting import NestingDocument
+
+    inner = [(part, _part(part, catalogue)) for part in parts]
+    return NestingDocument(document, inner, lambda edited, numbers: _read(path, edited, syntax, catalogue, numbers))
+
+
+def _part(part: Part, catalogue: Catalogue) -> Document:
+    """Return the document of a part, whose name says its syntax."""
+    syntax = syntax_of_file(part.name, part.code.text[:SHEBANG_BYTES].encode())
+    assert syntax is not None, "it has been found by its name"
+    # Without a folder: what a script writes is no file of the project.
+    return _read(part.name, part.code.text, syntax, catalogue, None)
 
 
 def unread_text(text: str, syntax: Syntax) -> UnreadText:
     """Return a text without a document, such as one that is not UTF-8, with the comments that it surely has."""
     from cgmigrate.documents.comments import UnreadText
 
-    return UnreadText(text, _class_of(syntax).comment_form)
+    return UnreadText(text, _named(syntax.document).comment_form)
 
 
-def _class_of(syntax: Syntax) -> Any:
+def _named(path: str) -> Any:
+    """Return the class or function of a module (``package.module:name``)."""
     from importlib import import_module
 
-    module, _, name = syntax.document.partition(":")
+    module, _, name = path.partition(":")
     return getattr(import_module(module), name)

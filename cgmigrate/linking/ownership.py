@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cgmigrate.documents.sites import Site
+from cgmigrate.documents.sites import Inside, Site
 from cgmigrate.linking.ecosystems import Ecosystem
 from cgmigrate.linking.inheritance import effective
 from cgmigrate.linking.owner_conditions import TESTS_OF_PATH, Condition, Surroundings, passes_at, passes_beside_paths
@@ -43,12 +43,12 @@ def owned_sites(
 
 def _with_parents(sites: Sequence[Site], owners: Sequence[Owner]) -> list[Site]:
     """Return the sites; those that override the mapping around them inherit from its site, if the file has it."""
-    by_path = {(site.example, site.path): site.index for site in sites}
+    by_path = {(site.example, site.inside, site.path): site.index for site in sites}
     result = list(sites)
     for site, owner in zip(sites, owners, strict=True):
         if owner.ecosystem is None or not owner.ecosystem.overrides_parent or not site.path:
             continue
-        parent = by_path.get((site.example, site.path[:-1]))
+        parent = by_path.get((site.example, site.inside, site.path[:-1]))
         inherits = site.inherits if parent is None else (*site.inherits, parent)
         result[site.index] = replace(site, inherits=inherits, overrides_around=True)
     return result
@@ -74,7 +74,8 @@ class Owners:
         """
         if any(_is_prose(written.setting, written.value) for written in site.written):
             return Owner(PROSE)
-        top_level = self._top_level if site.example is None else frozenset(site.example.top_level)
+        part = _innermost(site.inside) or site.example
+        top_level = self._top_level if part is None else frozenset(part.top_level)
         at = self._owner_at_path(Surroundings(site, names, top_level))
         owner = at[site.path]
         for path, other in [(path, at[path]) for path in site.alias_paths]:
@@ -122,6 +123,12 @@ class _OwnerAtPath(dict[tuple[str, ...], "Ecosystem | None"]):
         owners = (ecosystem for ecosystem, condition in self._conditions if passes_at(condition, path))
         self[path] = next(owners, None)
         return self[path]
+
+
+def _innermost(inside: Inside | None) -> Inside | None:
+    while inside is not None and inside.within is not None:
+        inside = inside.within
+    return inside
 
 
 def _is_prose(name: str, value: object) -> bool:

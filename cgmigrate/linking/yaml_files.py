@@ -60,6 +60,8 @@ class YamlFiles:
 
     sources: Sources
     _documents: dict[str, YamlDocument | None] = field(default_factory=dict)
+    """The documents of files without their parts in other syntaxes."""
+    _whole: dict[str, Document] = field(default_factory=dict)
     _references: dict[str, FileReferences] = field(default_factory=dict)
     _has_settings: dict[str, bool] = field(default_factory=dict)
     _in_folder: dict[str, list[str]] = field(default_factory=dict)
@@ -70,27 +72,33 @@ class YamlFiles:
     def document(self, path: str) -> YamlDocument | None:
         """Return the document of a file, None if it cannot be read."""
         if path not in self._documents:
+            from cgmigrate.documents.nesting import outer_of
             from cgmigrate.documents.syntax import Syntax, document_of
             from cgmigrate.documents.yaml import YamlDocument
 
             try:
                 text = decode(self._data(path))[0]
                 document = document_of(path, text, Syntax.YAML, self.sources.catalogue_of(path))
-                self._documents[path] = document if isinstance(document, YamlDocument) else None
+                outer = outer_of(document)
+                self._whole[path] = document
+                self._documents[path] = outer if isinstance(outer, YamlDocument) else None
             except (OSError, UnicodeDecodeError, RecursionError, MemoryError):
                 self._documents[path] = None
         return self._documents[path]
 
     def add(self, path: str, document: Document) -> None:
         """Add the document of a file that is parsed already."""
+        from cgmigrate.documents.nesting import outer_of
         from cgmigrate.documents.yaml import YamlDocument
 
-        if isinstance(document, YamlDocument):
-            self._documents[path] = document
+        outer = outer_of(document)
+        if isinstance(outer, YamlDocument):
+            self._documents[path] = outer
+            self._whole[path] = document
 
-    def known_document(self, path: str) -> YamlDocument | None:
-        """Return the document of a file if it is parsed already."""
-        return self._documents.get(path)
+    def known_document(self, path: str) -> Document | None:
+        """Return the document of a file, with its parts in other syntaxes, if it is parsed already."""
+        return self._whole.get(path)
 
     def references(self, path: str) -> FileReferences:
         """Return what a file says about the files that it builds on."""

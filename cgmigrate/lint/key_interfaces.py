@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.key_copies import KeyCopier
 from cgmigrate.documents.python.key_copy_edits import KeyCopyText
@@ -74,7 +75,7 @@ def _fillers(group: Group, interface: KeyInterface) -> set[Place]:
     return {
         (number, site.index)
         for number, file in enumerate(group.files)
-        if isinstance(file.document, YamlDocument)
+        if isinstance(outer_of(file.document), YamlDocument)
         for site in file.document.sites
         if file.document.catalogue.deprecated & site.own.keys() <= interface.followed
         and any(fills(site, copier) for copier in copiers)

@@ -99,11 +99,11 @@ class Planner:
         """Return the plan of a file and of those that are merged with it."""
         examined = self._examined(file, self.related.followed(file.path, file.document))
         if file.source.syntax.is_documentation:
-            return self._plan([file], [self._page(file, examined)])
+            return self._plan([file], [self._with_key_readers(file, examined)])
         if (planned := self._with_interface(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
-            return self._plan_code(file, self._without_accepted(file, examined))
+            return self._plan_code(file, self._with_key_readers(file, self._without_accepted(file, examined)))
         if self._may_be_merged(file, examined) and (group := self._merged(file, examined)) is not None:
             return group
         if has_proposals(examined) or (file.document.builds_on and examined.has_fixes):
@@ -170,8 +170,8 @@ class Planner:
             self._by_real_path.update({os.path.realpath(item.path): item for item in self.related.sources})
         return self._by_real_path
 
-    def _page(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
-        """Return a page with the code that reads the keys of its examples, which has to change before them."""
+    def _with_key_readers(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
+        """Return a page or script with the code that reads the keys of the YAML in it, which has to change before."""
         is_data = any(site.origin is None and site.programs is None for site in file.document.sites)
         if not is_data or not has_proposals(examined):
             return examined
@@ -352,9 +352,10 @@ class Planner:
 
     def _related(self, file: ExaminedFile, is_alone: bool) -> ExaminedFile:
         """Return a file of an interface with its other relations."""
+        from cgmigrate.documents.nesting import outer_of
         from cgmigrate.documents.yaml import YamlDocument
 
-        if not isinstance(file.document, YamlDocument):
+        if not isinstance(outer_of(file.document), YamlDocument):
             return file
         relations = self.related.of(file.path, file.document) if is_alone else self.related.readers(file.path)
         return replace(file, relations=relations)
