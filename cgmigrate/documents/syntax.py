@@ -72,6 +72,7 @@ Syntax.SHELL = register(
         "shell",
         ("sh", "bash", "sbatch", "slurm", "sub", "args"),
         "cgmigrate.documents.shell:ShellDocument",
+        parts="cgmigrate.documents.shell:parts_of",
     )
 )
 Syntax.DOCKERFILE = register(

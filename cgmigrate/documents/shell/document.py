@@ -17,6 +17,7 @@ from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader
+from cgmigrate.documents.shell.heredocs import Heredoc, heredocs
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.tree import ShellTree, parse
@@ -30,10 +31,12 @@ from cgmigrate.text.spans import Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from cgmigrate.documents.nesting import Part
     from cgmigrate.documents.uses import Appearance
 
 HARNESS = "a program with options of its own, spelled with underscores"
 """Owner of ``--cuda_graph_scope``, such as Megatron-Bridge's performance scripts."""
+NOT_READ = "a text that is not read as a command line"
 OWN_OPTION = "the script's own option or variable"
 _IMPLEMENTATIONS = frozenset((IMPL, ENABLE, EXTERNAL))
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
@@ -152,8 +155,7 @@ class ShellDocument(TextDocument):
         if "comment" in kinds or self._is_disabled(start):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         elif match is None or not match.start() <= start < match.end():
-            owner = HARNESS if appearance.key.startswith("--") else OWN_OPTION
-            self.skipped.append((appearance.use(Role.WRITE), owner))
+            self._read_name(appearance, is_in_text="heredoc_body" in kinds)
         elif "case_item" in kinds[:2]:
             self.skipped.append((appearance.use(Role.DEFINE), OWN_OPTION))
         elif "test_command" in kinds or self._is_argument_of(node, SEARCHERS) or self._is_searched(node):
@@ -162,7 +164,28 @@ class ShellDocument(TextDocument):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         else:
             what = next((_PLACES[kind] for kind in kinds if kind in _PLACES), "a word that is not a flag of a command")
-            self._problem(match, ProblemKind.COMMAND_LINE_IN_VALUE, f"is part of {what}, which is not rewritten")
+            why = self._why_not_read(start) if "heredoc_body" in kinds else ""
+            self._problem(match, ProblemKind.COMMAND_LINE_IN_VALUE, f"is part of {what}, which is not rewritten{why}")
+
+    def _read_name(self, appearance: Appearance, *, is_in_text: bool) -> None:
+        """Note a name that is no deprecated flag; ``is_in_text`` says that it is in a here-document."""
+        key, name = appearance.key, appearance.setting
+        if key.startswith("--") and "_" in key:
+            owner = HARNESS
+        elif is_in_text and name in self.catalogue.deprecated and name != ENABLE:
+            message = f"`{key}` is part of a here-document, which is not rewritten"
+            message += self._why_not_read(appearance.span.start)
+            self.problems.append(Problem(ProblemKind.COMMAND_LINE_IN_VALUE, appearance.span, message))
+            return
+        else:
+            owner = NOT_READ if is_in_text or key.startswith("--") else OWN_OPTION
+        self.skipped.append((appearance.use(Role.WRITE), owner))
+
+    def _why_not_read(self, start: int) -> str:
+        """Return why the here-document with an offset is not read."""
+        reasons = (one.reason for one in self.heredocs if one.span.start <= start < one.span.end)
+        reason = next(reasons, "")
+        return f": {reason}" if reason else ""
 
     def _override_start(self, start: int) -> int:
         """Return where the word of an override begins, such as ``++model.cuda_graph_scope=[]``."""
@@ -199,6 +222,10 @@ class ShellDocument(TextDocument):
     def is_broken(self) -> bool:
         """Whether the grammar of the shell does not cover a part of the script."""
         return bool(self._tree.errors)
+
+    def has_setting(self, span: Span) -> bool:
+        """Whether a part of the text has the name of a setting."""
+        return any(span.start <= name.span.start < span.end for name in self._names)
 
     def variables_of(self, index: int) -> frozenset[str]:
         """Return the variables that have flags of a site."""
@@ -243,6 +270,27 @@ class ShellDocument(TextDocument):
         if keys[-1] in line.options:
             return line.options[keys[-1]]
         return Missing.UNKNOWN if line.is_open or line.linked or keys[-1] in line.possible else Missing.ABSENT
+
+    @cached_property
+    def heredocs(self) -> Sequence[Heredoc]:
+        """The here-documents, in the order of the text."""
+        if self._is_arguments or "<<" not in self.text:
+            return ()
+        starts = [name.span.start for name in self._names]
+        return heredocs(self._tree, starts, self._variables_with_flags)
+
+    @property
+    def _variables_with_flags(self) -> frozenset[str]:
+        """The variables that contain flags of settings, also those of other variables."""
+        assigned = [one for one in self._fragments if one.variable]
+        names = {one.variable for one in assigned if one.flags}
+        while new := {
+            one.variable
+            for one in assigned
+            if one.variable not in names and any(word.variable in names for word in one.words)
+        }:
+            names |= new
+        return frozenset(names)
 
     # --- writing --------------------------------------------------------------------------------------
 
@@ -305,6 +353,14 @@ class ShellDocument(TextDocument):
 def _default_flags(catalogue: Catalogue) -> re.Pattern[str]:
     flags = catalogue.alternatives(deprecated=True, flags=True)
     return re.compile(rf"\$\{{\w+:?[-+=](?P<flag>{flags})(?![\w-])")
+
+
+def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[Part]:
+    """Return the here-documents of a script that are read: those with some numbers, or those with settings."""
+    if document.is_broken:
+        return []
+    parts = [one.part(number) for number, one in enumerate(document.heredocs) if not one.reason]
+    return [one for one in parts if (document.has_setting(one.span) if numbers is None else one.number in numbers)]
 
 
 def _kinds_around(node: Node | None) -> list[str]:

@@ -1,0 +1,161 @@
+"""The text of a here-document, as the shell passes it on, with the way back to the script."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.code import Code
+from cgmigrate.text.spans import Span
+
+_ESCAPE = re.compile(r"\\[\\$`\n]")
+_SPECIAL = re.compile(r"\\[\\$`\n]|[$`]")
+_EXPANSION = re.compile(
+    r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?:\[[@*\w]+\])?(?::?[-=+][\w./:, -]*)?\}|[@*#?$!-]|"
+    r"\(\([\w$ +*/%<>()-]*\)\)|\([\w./:=, |$-]*\))",
+    re.ASCII,
+)
+"""An expansion whose end is certain: a variable, a sum, or the output of a command without quotes."""
+_EXPANDED = re.compile(r"\$\{?(\w+)", re.ASCII)
+_NOTHING = re.compile(r"\$(?=[\s\"',.;:)\]}/%=]|\Z)")
+"""A sign that expands nothing."""
+_SETS = (
+    r"(?:\b{name}(?:\[[^\]\n]*\])?\+?=|\bfor[ \t]+{name}\b"
+    r"|(?:^|[;&|(){{]|\b(?:do|then|else|while|if)\b)[ \t]*"
+    r"(?:read|local|declare|typeset|export|readarray|mapfile)\b[^\n;]*\b{name}\b)"
+)
+"""Matches code that sets a variable."""
+
+_CODE_IN_TEXT = "the shell expands `{what}` in it"
+_SETS_FLAGS = "`${name}`, which has flags of settings in the script around it, is expanded in it"
+_SETS_TOO = "the shell expands `${name}` in it, which its own code sets, too"
+_QUOTED = "the shell expands `{what}` between its quotes"
+_JOINED = "a backslash joins lines of it, one of which may have a comment or single quotes"
+
+
+class UncertainTextError(ValueError):
+    """It is not certain what a here-document contains; the message says why."""
+
+
+def escaped(text: str) -> str:
+    """Return new code as a here-document writes it that the shell expands. A backslash that joins lines stays."""
+    return re.sub(r"\\(?!\n)|[$`]", r"\\\g<0>", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a here-document is written: whether tabs in front of lines do not count (``<<-``), and what it is."""
+
+    has_tabs: bool
+    is_expanded: bool
+    """Whether the shell expands it, since the delimiter has no quotes."""
+    is_script: bool
+    """Whether it is shell code."""
+
+
+def code_of(text: str, span: Span, form: Form, names: Sequence[int], variables: Collection[str]) -> Code:
+    """Return the text of the here-document at a span. Raises UncertainTextError.
+
+    ``names`` is where names of settings begin, ``variables`` are those of the script that contain flags of settings.
+    """
+    if form.is_expanded:
+        inside = [at - span.start for at in names if span.start <= at < span.end]
+        _check(text[span.start : span.end], inside, variables, form.is_script)
+    code = Code.joined(list(_pieces(text, span, form)))
+    for name in _EXPANDED.findall(code.text) if form.is_script else ():
+        if name in variables and not _is_set(name, code.text):
+            raise UncertainTextError(_SETS_FLAGS.format(name=name))
+    return code
+
+
+def _is_set(name: str, code: str) -> bool:
+    return re.search(_SETS.format(name=re.escape(name)), code, re.MULTILINE) is not None
+
+
+def _pieces(text: str, span: Span, form: Form) -> Iterator[Code]:
+    """Yield the lines of a here-document; a line break has the tabs that follow it."""
+    at = span.start
+    if form.has_tabs:
+        at = _behind_tabs(text, at)
+    while at < span.end:
+        end = text.index("\n", at)
+        after = end + 1
+        is_joined = form.is_expanded and _ends_in_backslash(text, at, end)
+        if form.has_tabs and not is_joined and after < span.end:
+            after = _behind_tabs(text, after)
+        yield from _characters(text, at, end - is_joined) if form.is_expanded else [Code.of(text, at, end)]
+        if is_joined:
+            yield Code.of(text, end - 1, end)
+        yield Code.written_as("\n", end, after)
+        at = after
+
+
+def _behind_tabs(text: str, at: int) -> int:
+    while text[at] == "\t":
+        at += 1
+    return at
+
+
+def _ends_in_backslash(text: str, start: int, end: int) -> bool:
+    line = text[start:end]
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _characters(text: str, start: int, end: int) -> Iterator[Code]:
+    """Yield a line without the backslashes that the shell takes away."""
+    for match in _ESCAPE.finditer(text, start, end):
+        yield Code.of(text, start, match.start())
+        yield Code.written_as(match.group()[1], *match.span())
+        start = match.end()
+    yield Code.of(text, start, end)
+
+
+# --- what the shell expands ------------------------------------------------------------------------------
+
+
+def _check(body: str, names: Sequence[int], variables: Collection[str], is_script: bool) -> None:
+    """Raise UncertainTextError if the expansion of a text may change more than words of it."""
+    at = 0
+    while match := _SPECIAL.search(body, at):
+        if match.group() == "\\\n":
+            line = _logical_line(body, match.start())
+            if not is_script or set(body[line.start : line.end]) & set("#'"):
+                raise UncertainTextError(_JOINED)
+            at = match.end()
+        elif match.group().startswith("\\"):
+            at = match.end()
+        elif nothing := _NOTHING.match(body, match.start()):
+            at = nothing.end()
+        else:
+            at = _check_expansion(body, match.start(), names, variables, is_script)
+
+
+def _check_expansion(body: str, start: int, names: Sequence[int], variables: Collection[str], is_script: bool) -> int:
+    """Return the end of an expansion. Raises UncertainTextError."""
+    match = _EXPANSION.match(body, start)
+    what = match.group() if match else body[start : start + 12].partition("\n")[0]
+    if match is None or not is_script:
+        raise UncertainTextError(_CODE_IN_TEXT.format(what=what))
+    for name in _EXPANDED.findall(match.group()):
+        if name in variables:
+            raise UncertainTextError(_SETS_FLAGS.format(name=name))
+        if _is_set(name, body):
+            raise UncertainTextError(_SETS_TOO.format(name=name))
+    line = _logical_line(body, start)
+    has_name = bisect_left(names, line.start) < bisect_left(names, line.end)
+    if has_name and "'" in body[line.start : line.end]:
+        raise UncertainTextError(_QUOTED.format(what=what))
+    return match.end()
+
+
+def _logical_line(body: str, at: int) -> Span:
+    """Return a line with those that a backslash joins to it."""
+    start = body.rfind("\n", 0, at) + 1
+    while start and _ends_in_backslash(body, 0, start - 1):
+        start = body.rfind("\n", 0, start - 1) + 1
+    end = body.find("\n", at)
+    while 0 <= end < len(body) - 1 and _ends_in_backslash(body, start, end):
+        end = body.find("\n", end + 1)
+    return Span(start, len(body) if end < 0 else end)

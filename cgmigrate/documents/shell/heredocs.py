@@ -1,0 +1,239 @@
+"""Here-documents: which program or file gets each, and its text in the syntax of that.
+
+A text is read only if its syntax is certain: a shell or Python gets it, or it is written to a file whose name says its
+syntax. Where the shell expands it first, the way from each character back to the script has to be certain, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.code import Code
+from cgmigrate.documents.nesting import Part, as_written
+from cgmigrate.documents.shell.heredoc_text import Form, UncertainTextError, code_of, escaped
+from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.documents.shell.words import words_of
+from cgmigrate.documents.syntax import SHEBANG_BYTES, Syntax, syntax_of_file
+from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SHELLS = frozenset(("sh", "bash", "dash", "ash", "ksh"))
+_PYTHONS = re.compile(r"python[\d.]*")
+_LAUNCHERS = frozenset(
+    [
+        *("ssh", "srun", "sudo", "env", "nohup", "exec", "time", "timeout"),
+        *("docker", "podman", "kubectl", "singularity", "apptainer", "enroot", "uv"),
+    ]
+)
+"""Programs that start another one, which gets their input."""
+_WITH_VALUE = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
+"""Options of ssh whose value is the next word."""
+_SHELL_OPTIONS = re.compile(
+    r"(?: [-+][a-z]*[oO] \w+| [-+][abd-mp-z]+| --(?:login|norc|noprofile|posix))*?(?: -[a-z]*s(?: .*)?| --?)?"
+)
+"""Options with which a shell runs its input."""
+_PYTHON_OPTIONS = re.compile(r"(?: -[bBdEIOPqsSuvx]+)*(?: -(?: .*)?)?")
+_WORDS = frozenset(
+    ("word", "number", "string", "raw_string", "concatenation", "simple_expansion", "expansion", "command_substitution")
+)
+_READ_SYNTAXES = (Syntax.SHELL, Syntax.YAML, Syntax.PYTHON)
+_SCRIPT, _CODE = "script.sh", "code.py"
+
+_NOT_KNOWN = "the program or file that gets it is not known"
+_APPENDED = "it is added to a file, whose beginning is not known"
+_NO_SYNTAX = "the name of its file does not say that it is shell, Python or YAML"
+_NO_SCRIPT = "it does not begin as a script of a shell"
+_SEVERAL = "it goes through several commands"
+
+
+@dataclass(frozen=True, slots=True)
+class Heredoc:
+    """A here-document: the span of its lines, and its text with the name of a file in its syntax.
+
+    ``reason`` says why it is not read; then the text is empty.
+    """
+
+    span: Span
+    code: Code
+    name: str
+    is_expanded: bool
+    reason: str = ""
+
+    def part(self, number: int) -> Part:
+        """Return it as the part of a script."""
+        return Part(number, self.span, self.code, self.name, escaped=escaped if self.is_expanded else as_written)
+
+
+def heredocs(tree: ShellTree, names: Sequence[int], variables: Collection[str]) -> list[Heredoc]:
+    """Return the here-documents of a script, in its order.
+
+    ``names`` is where names of settings begin, ``variables`` are those that contain flags of settings.
+    """
+    return [_read(body, tree, names, variables) for body in _bodies(tree.root)]
+
+
+def _bodies(node: Node) -> Iterator[Node]:
+    if node.type == "heredoc_body":
+        yield node
+        return
+    for child in node.children:
+        yield from _bodies(child)
+
+
+def _read(body: Node, tree: ShellTree, names: Sequence[int], variables: Collection[str]) -> Heredoc:
+    redirect = body.parent
+    span, is_expanded, tabs = tree.span(body), True, False
+    try:
+        if redirect is None or redirect.type != "heredoc_redirect":
+            raise UncertainTextError(_NOT_KNOWN)
+        start = next(child for child in redirect.children if child.type == "heredoc_start")
+        tabs = redirect.children[0].type == "<<-"
+        is_expanded = not set(tree.written(start)) & set("'\"\\")
+        span = _lines(tree, redirect, span, re.sub(r"['\"\\]", "", tree.written(start)), tabs)
+        name = _name(redirect, tree, tree.text[span.start : span.end])
+        form = Form(tabs, is_expanded, syntax_of_file(name, b"") is Syntax.SHELL)
+        code = code_of(tree.text, span, form, names, variables)
+        return Heredoc(span, code, name, is_expanded)
+    except UncertainTextError as error:
+        return Heredoc(span, Code(), "", is_expanded, str(error))
+
+
+def _lines(tree: ShellTree, redirect: Node, body: Span, delimiter: str, tabs: bool) -> Span:
+    """Return the lines of a here-document. Raises UncertainTextError if a shell may see others than the grammar."""
+    text = tree.text
+    end = next((tree.span(child) for child in redirect.children if child.type == "heredoc_end"), body)
+    first, last = text.rfind("\n", 0, body.start) + 1, text.rfind("\n", 0, end.start) + 1
+    lines = [line.lstrip("\t") if tabs else line for line in text[first : end.end].split("\n")]
+    is_whole = text[end.end : end.end + 1] in ("", "\n") and lines.pop() == delimiter
+    if not is_whole or text[first : body.start].strip() or delimiter in lines or "\r" in text[first:last]:
+        raise UncertainTextError("where it ends is not certain")
+    return Span(first, last)
+
+
+# --- what gets it -------------------------------------------------------------------------------------
+
+
+def _name(redirect: Node, tree: ShellTree, text: str) -> str:
+    """Return the name of a file in the syntax of a here-document. Raises UncertainTextError."""
+    statement = redirect.parent
+    if statement is None or statement.type != "redirected_statement":
+        raise UncertainTextError(_NOT_KNOWN)
+    command = statement.children[0]
+    redirects = [child for child in (*statement.children, *redirect.children) if child.type == "file_redirect"]
+    pipeline = next((child for child in redirect.children if child.type == "pipeline"), None)
+    if command.type != "command" or any(child.type == "heredoc_redirect" for child in redirects):
+        raise UncertainTextError(_NOT_KNOWN)
+    if sum(child.type == "heredoc_redirect" for child in statement.children) > 1:
+        raise UncertainTextError("its command has several here-documents")
+    # The grammar has no node for a dash in front of a here-document.
+    dash = tree.text[tree.span(command).end : tree.span(redirect).start].strip() == "-"
+    words = [*_texts(command.named_children, tree), *["-"][:dash], *_texts(_behind_delimiter(redirect), tree)]
+    if pipeline is not None:
+        if words not in (["cat"], ["cat", "-"]) or _outputs(redirects, tree):
+            raise UncertainTextError(_SEVERAL)
+        words, redirects = _behind(pipeline, tree)
+    return _name_for(words, redirects, tree, text)
+
+
+def _behind_delimiter(redirect: Node) -> list[Node]:
+    """Return the words of the command that are behind the delimiter of a here-document."""
+    return [child for child in redirect.named_children if child.type in _WORDS]
+
+
+def _texts(nodes: Sequence[Node], tree: ShellTree) -> list[str]:
+    """Return words as they are written, without quotes around them."""
+    written = (tree.text[word.span.start : word.span.end] for word in words_of(nodes, tree))
+    return [re.sub(r"\A([\"'])(.*)\1\Z", r"\2", word, flags=re.DOTALL) for word in written]
+
+
+def _behind(pipeline: Node, tree: ShellTree) -> tuple[list[str], list[Node]]:
+    """Return the words and redirections of the one command behind a pipe. Raises UncertainTextError."""
+    commands = pipeline.named_children
+    if len(commands) != 1 or commands[0].type == "pipeline":
+        raise UncertainTextError(_SEVERAL)
+    command, redirects = commands[0], []
+    if command.type == "redirected_statement":
+        redirects = [child for child in command.children if child.type == "file_redirect"]
+        command = command.children[0]
+    if command.type != "command":
+        raise UncertainTextError(_NOT_KNOWN)
+    return _texts(command.named_children, tree), redirects
+
+
+def _outputs(redirects: Sequence[Node], tree: ShellTree) -> list[tuple[str, str]]:
+    """Return the operators and names of the files that get the output of a command."""
+    result = []
+    for node in redirects:
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        descriptor = next((tree.written(child) for child in node.children if child.type == "file_descriptor"), "1")
+        target = node.child_by_field_name("destination")
+        if ">" in operator and descriptor == "1" and target is not None:
+            result.append((operator, re.sub(r"[\"']", "", tree.written(target))))
+    return result
+
+
+def _name_for(words: Sequence[str], redirects: Sequence[Node], tree: ShellTree, text: str) -> str:
+    outputs = _outputs(redirects, tree)
+    program = words[0].rpartition("/")[2] if words else ""
+    if program == "sudo" and words[1:2] == ["tee"]:
+        words, program = words[1:], "tee"
+    if program == "cat" and words[1:] in ([], ["-"]) and len(outputs) == 1:
+        return _of_file(outputs[0][1], outputs[0][0] in (">>", "&>>"), text)
+    if program == "tee" and (files := [word for word in words[1:] if not word.startswith("-")]):
+        if len(files) > 1 or (outputs and outputs[0][1] != "/dev/null"):
+            raise UncertainTextError(_SEVERAL)
+        return _of_file(files[0], any(word in ("-a", "--append") for word in words), text)
+    if program == "sbatch":
+        return _of_job(words, text)
+    return _of_input(words)
+
+
+def _of_file(path: str, is_appended: bool, text: str) -> str:
+    name = path.rpartition("/")[2]
+    syntax = syntax_of_file(name, text[:SHEBANG_BYTES].encode()) if "$" not in name.rpartition(".")[2] else None
+    if syntax not in _READ_SYNTAXES:
+        raise UncertainTextError(_NO_SYNTAX)
+    if is_appended and syntax is not Syntax.SHELL:
+        raise UncertainTextError(_APPENDED)
+    return f"file.{name.rpartition('.')[2]}" if "." in name else _SCRIPT if syntax is Syntax.SHELL else _CODE
+
+
+def _of_job(words: Sequence[str], text: str) -> str:
+    """Return the name for the input of sbatch, which runs it unless a script is among its words."""
+    if not all(word.startswith("-") or before.startswith("-") for before, word in pairwise(words)):
+        raise UncertainTextError(_NOT_KNOWN)
+    if syntax_of_file("script", text[:SHEBANG_BYTES].encode()) is not Syntax.SHELL:
+        raise UncertainTextError(_NO_SCRIPT)
+    return _SCRIPT
+
+
+def _of_input(words: Sequence[str]) -> str:
+    """Return the name for the input of a command. Raises UncertainTextError."""
+    programs = [word.rpartition("/")[2] for word in words]
+    if programs[:1] == ["ssh"] and _is_login(words):
+        return _SCRIPT
+    started = [at for at, name in enumerate(programs) if name in _SHELLS or _PYTHONS.fullmatch(name)]
+    at = next(iter(started), -1)
+    if at < 0 or (at > 0 and programs[0] not in _LAUNCHERS):
+        raise UncertainTextError(_NOT_KNOWN)
+    options = "".join(f" {word}" for word in words[at + 1 :])
+    if programs[at] in _SHELLS and _SHELL_OPTIONS.fullmatch(options):
+        return _SCRIPT
+    if _PYTHONS.fullmatch(programs[at]) and _PYTHON_OPTIONS.fullmatch(options):
+        return _CODE
+    raise UncertainTextError(_NOT_KNOWN)
+
+
+def _is_login(words: Sequence[str]) -> bool:
+    """Return whether ssh starts the shell of the user: the one word that is no option is the host."""
+    others, before = 0, ""
+    for word in words[1:]:
+        others += not word.startswith("-") and not _WITH_VALUE.fullmatch(before)
+        before = word
+    return others == 1
