@@ -325,3 +325,10 @@ def test_variables_that_multiply_are_followed_up_to_a_limit(text: str) -> None:
     assert document.sites and (
         len(document.sites) == 1 or all(site.blocked_by or site.linked for site in document.sites)
     )
+
+
+def test_the_first_flag_of_a_file_of_arguments_is_rewritten(project: Path, cgmigrate: Run) -> None:
+    path = project / "train.args"
+    path.write_text("--external-cuda-graph\n--cuda-graph-scope attn\n")
+    result = cgmigrate("fix", ".")
+    assert path.read_text() == "--cuda-graph-impl transformer_engine\n--cuda-graph-modules attn\n", result.output

@@ -66,7 +66,7 @@ class Fragment:
         """The script that a command starts, or else the command itself; empty if neither is known."""
         texts = [word.text for word in self.words if word.text]
         scripts = (text for text in texts if text.endswith(".py"))
-        first = texts[0] if texts and self.words[0].text else ""
+        first = texts[0] if texts and self.words[0].text and not texts[0].startswith("-") else ""
         return next(scripts, first).rpartition("/")[2] if not self.variable else ""
 
 
