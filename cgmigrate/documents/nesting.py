@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from cgmigrate.documents.code import CannotMapError, Code
 from cgmigrate.documents.comments import Comment
 from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Document, Inside, Problem, Site, Use
 from cgmigrate.documents.text_document import TextDocument
-from cgmigrate.megatron.settings import Missing, Settings
+from cgmigrate.megatron.settings import Missing, Settings, Undecided
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
 
@@ -37,9 +37,10 @@ class Part:
     """A text in another syntax inside a file.
 
     ``number`` is its place among the texts of the file that may be parts, ``span`` is where all of it is. ``name`` is
-    that of a file in its syntax. ``is_whole`` says that nothing outside of it belongs to its objects, ``has_comments``
+    that of a file in its syntax. ``is_whole`` says that no other text belongs to its command lines, ``has_comments``
     that comments of its syntax can be in it. ``escaped`` returns new code as the file writes it, and raises
-    CannotMapError. ``blocked_by`` says why it is not rewritten.
+    CannotMapError. ``blocked_by`` says why it is not rewritten. ``written_otherwise`` are words of the code that the
+    file writes otherwise, each with how.
     """
 
     number: int
@@ -50,6 +51,20 @@ class Part:
     has_comments: bool = True
     escaped: Callable[[str], str] = as_written
     blocked_by: str = ""
+    written_otherwise: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self, text: str) -> str:
+        """Return a text about the code with words as the file writes them."""
+        for word, written in self.written_otherwise.items():
+            text = text.replace(word, written)
+        return text
+
+    def use(self, use: Use) -> Use:
+        """Return a use in the code as one in the file."""
+        value = use.value
+        if self.written_otherwise and isinstance(value, Undecided):
+            value = replace(value, text=self.shown(value.text))
+        return replace(use, value=value, span=self.code.span(use.span))
 
     def has(self, offset: int) -> bool:
         """Return whether a character of the file is one of the part."""
@@ -128,7 +143,7 @@ class NestingDocument(TextDocument):
             if not one.problem:
                 self.sites += [self._site(site, one) for site in document.sites]
                 self.problems += [self._problem(problem, part) for problem in document.problems]
-                self.skipped += [(_use(use, part), owner) for use, owner in document.skipped]
+                self.skipped += [(part.use(use), owner) for use, owner in document.skipped]
         outside = self._outside(outer.problems, [one.span.start for one in outer.problems])
         self.problems = [*map(self._outer_problem, outside), *self.problems]
         starts = [use.span.start for use, _ in outer.skipped]
@@ -155,7 +170,7 @@ class NestingDocument(TextDocument):
     def _site(self, site: Site, one: ReadPart) -> Site:
         """Return a site of a part as one of the file."""
         first, part = one.first_site, one.part
-        written = tuple(_use(use, part) for use in site.written)
+        written = tuple(part.use(use) for use in site.written)
         return replace(
             site,
             index=site.index + first,
@@ -166,19 +181,18 @@ class NestingDocument(TextDocument):
             inherits=tuple(index + first for index in site.inherits),
             linked=tuple(index + first for index in site.linked),
             blocked_by=part.blocked_by or site.blocked_by,
-            overrides=site.overrides or not part.is_whole,
             inside=Inside(part.number, tuple(one.document.top_level), site.inside),
         )
 
     def _problem(self, problem: Problem, part: Part) -> Problem:
         """Return a problem of a part as one of the file: it is not rewritten."""
         advice = problem.advice or (f"write `{problem.replacement}`" if problem.replacement else "")
-        return Problem(problem.kind, part.code.span(problem.span), problem.message, advice=advice)
+        return Problem(problem.kind, part.code.span(problem.span), part.shown(problem.message), advice=advice)
 
     @property
     def uses(self) -> Sequence[Use]:
         """Every appearance of a setting; see ``sites.Document``."""
-        inside = [_use(use, one.part) for one in self._parts if not one.problem for use in one.document.uses]
+        inside = [one.part.use(use) for one in self._parts if not one.problem for use in one.document.uses]
         outer = self.outer.uses
         outside = self._outside(outer, [use.span.start for use in outer])
         return sorted([*outside, *inside], key=lambda use: use.span.start)
@@ -314,10 +328,6 @@ class NestingDocument(TextDocument):
 def outer_of(document: Document) -> Document:
     """Return the document of a file without the parts of it in other syntaxes."""
     return document.outer if isinstance(document, NestingDocument) else document
-
-
-def _use(use: Use, part: Part) -> Use:
-    return replace(use, span=part.code.span(use.span))
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -65,7 +65,14 @@ def register(syntax: Syntax) -> Syntax:
     return syntax
 
 
-Syntax.YAML = register(Syntax("YAML", ("yaml", "yml"), "cgmigrate.documents.yaml:YamlDocument"))
+Syntax.YAML = register(
+    Syntax(
+        "YAML",
+        ("yaml", "yml"),
+        "cgmigrate.documents.yaml:YamlDocument",
+        parts="cgmigrate.documents.yaml.parts:parts_of",
+    )
+)
 Syntax.PYTHON = register(Syntax("Python", ("py", "pyi"), "cgmigrate.documents.python:PythonDocument"))
 Syntax.SHELL = register(
     Syntax(

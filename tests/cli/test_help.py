@@ -126,7 +126,7 @@ def test_settings_of_unknown_owners_have_advice_of_their_own(
     ],
 )
 def test_an_old_name_in_a_command_line_has_its_new_form(tmp_path: Path, text: str, help_text: str) -> None:
-    (diagnostic,) = check(tmp_path / "a.yaml", f"script: python train.py {text} --x 1\n")
+    (diagnostic,) = check(tmp_path / "a.yaml", f"note: python train.py {text} --x 1\n")
     assert (diagnostic.rule, diagnostic.help) == ("CG011", help_text)
 
 

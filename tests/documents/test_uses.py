@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.sites import Role, SiteId, site_ids
 from cgmigrate.documents.syntax import document_of, syntax_of
@@ -135,7 +136,7 @@ def test_every_name_in_a_file_is_a_use_or_has_a_reason(path: Path) -> None:
     text = path.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
     syntax = syntax_of(path.name)
     assert syntax is not None
-    document = document_of(str(path), text, syntax, load())
+    document = outer_of(document_of(str(path), text, syntax, load()))
     names = list(appearances_in(text, load()))
     uses, others = document.appearances.uses, document.appearances.others
     assert len(uses) + len(others) == len(names)

@@ -207,8 +207,8 @@ def test_what_it_leaves_alone(text: str, recipe: Path) -> None:
     assert recipe.read_text(encoding="utf-8") == text
 
 
-def test_command_lines_in_yaml_are_reported_and_left(recipe: Path) -> None:
-    text = 'args: ["--cuda-graph-scope", "full"]\nrun: |\n  train --cuda-graph-scope full\n'
+def test_command_lines_in_other_values_of_yaml_are_reported_and_left(recipe: Path) -> None:
+    text = 'graphs: ["--cuda-graph-scope", "full"]\nnote: |\n  train --cuda-graph-scope full\n'
     recipe.write_text(text, encoding="utf-8")
 
     result = cgmigrate("fix", str(recipe))

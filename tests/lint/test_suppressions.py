@@ -50,8 +50,8 @@ def reported(result) -> list[tuple[int, str]]:
         "m:\n  cuda_graph_impl: local\n  cuda_graph_scope: [\n    attn,\n  ]  # cgmigrate: ignore[CG106]\n",
         "m:\r\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\r\n",
         "\ufeffm:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n",
-        "run: |  # cgmigrate: ignore[CG011]\n  # words\n  train --cuda-graph-scope full\n",
-        "# cgmigrate: ignore[CG011]\nrun: |\n  train \\\n  --cuda-graph-scope full\n",
+        "note: |  # cgmigrate: ignore[CG011]\n  # words\n  train --cuda-graph-scope full\n",
+        "# cgmigrate: ignore[CG011]\nnote: |\n  train \\\n  --cuda-graph-scope full\n",
         "# cgmigrate: ignore-file\nm:\n  external_cuda_graph: true\n",
         "m:\n  external_cuda_graph: true\n# cgmigrate: ignore-file[CG1] one day\n",
         "# cgmigrate: ignore-file\n{% if x %}\nexternal_cuda_graph: true\n{% endif %}\n",
@@ -245,16 +245,16 @@ def test_codes_that_are_not_selected_are_not_reported(project: Path, cgmigrate) 
             "m:\n  cuda_graph_impl: local\n  cuda_graph_scope:  # cgmigrate: ignore[CG106]\n    - attn\n",
         ),
         (
-            "run: |\n  train --cuda-graph-scope full\n",
-            "run: |  # cgmigrate: ignore[CG011]\n  train --cuda-graph-scope full\n",
+            "note: |\n  train --cuda-graph-scope full\n",
+            "note: |  # cgmigrate: ignore[CG011]\n  train --cuda-graph-scope full\n",
         ),
         (
-            "  # first\n  run: 'a\n    --cuda-graph-scope full'\n  x: 1\n",
-            "  # first\n  run: 'a\n    --cuda-graph-scope full'  # cgmigrate: ignore[CG011]\n  x: 1\n",
+            "  # first\n  note: 'a\n    --cuda-graph-scope full'\n  x: 1\n",
+            "  # first\n  note: 'a\n    --cuda-graph-scope full'  # cgmigrate: ignore[CG011]\n  x: 1\n",
         ),
         (
-            "- run: a\n    --cuda-graph-scope full\n    --bf16\n",
-            "- run: a\n    --cuda-graph-scope full\n    --bf16  # cgmigrate: ignore[CG011]\n",
+            "- note: a\n    --cuda-graph-scope full\n    --bf16\n",
+            "- note: a\n    --cuda-graph-scope full\n    --bf16  # cgmigrate: ignore[CG011]\n",
         ),
     ],
 )

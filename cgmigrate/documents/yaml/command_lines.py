@@ -1,4 +1,7 @@
-"""Deprecated names in command lines inside values, which are not rewritten."""
+"""Deprecated names in command lines inside values.
+
+Those in values that are read as command lines (``parts``) are no problems of the file.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
+
+_FLAG = "a value that is not read as a command line, so it is not rewritten"
+_OVERRIDE = "a command line inside a value; overrides are not rewritten yet"
 
 
 def command_lines(nodes: Sequence[Node], text: str, catalogue: Catalogue) -> list[Problem]:
@@ -22,7 +28,8 @@ def command_lines(nodes: Sequence[Node], text: str, catalogue: Catalogue) -> lis
         if value.kind == "scalar":
             for match in pattern.finditer(text, value.start, value.end):
                 name = match.group().lstrip("+~").rstrip("=")
-                message = f"`{name}` is part of a command line inside a value; command lines are not rewritten yet"
+                what = _FLAG if name.startswith("-") else _OVERRIDE
+                message = f"`{name}` is part of {what}"
                 kind, advice = ProblemKind.COMMAND_LINE_IN_VALUE, by_hand(name, catalogue)
                 problems.append(Problem(kind, Span(*match.span()), message, advice=advice))
     return problems

@@ -1,0 +1,128 @@
+"""A list of arguments as a command line: its items are words, and new words are new items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cgmigrate.documents.code import CannotMapError, Code
+from cgmigrate.documents.nesting import Part
+from cgmigrate.documents.yaml.scalar_code import scalar_code
+from cgmigrate.documents.yaml.tree import Node
+from cgmigrate.text.edits import Edit
+
+WORD = re.compile(r"[\w./:=,@%+^-]+", re.ASCII)
+"""An item that is one word, and that a shell would pass on as it is."""
+_SEVERAL = re.compile(r"--[\w-]+(?:[ =][\w./:=,@%+^-]+)*(?: [\w./:=,@%+^-]+)*", re.ASCII)
+"""An item of several words, which whoever uses the list divides."""
+_NEW = re.compile(r"[\w./=-]+(?: [\w./=-]+)*", re.ASCII)
+_BULLET = re.compile(r"[ \t]*-[ \t]+")
+_UNKNOWN = '"$_"'
+"""A word that is not followed."""
+_EMPTY = "the list would be empty"
+_INSIDE = "the change is not inside one item of the list"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ListPart(Part):
+    """A list as a part: ``items`` are its scalars. ``is_divided`` says that an item may have several words."""
+
+    items: tuple[Node, ...] = ()
+    is_divided: bool = False
+
+    def has(self, offset: int) -> bool:
+        """Return whether a character of the file is one of the part, or a quote of one."""
+        return any(start <= offset < end for start, end in zip(self.code.starts, self.code.ends, strict=True))
+
+    def edit(self, edit: Edit, file: str) -> Edit:
+        """Return the edit of the file that makes an edit of the part. Raises CannotMapError."""
+        span = self.code.replaced(edit.start, edit.end)
+        start, end = span.start, span.end
+        if not edit.text:
+            if start <= self.items[0].start and end >= self.items[-1].end:
+                raise CannotMapError(_EMPTY)
+            whole = not self._around(start) and not self._around(end)
+            return Edit(*((start, end) if whole else self._between_quotes(start, end)), "")
+        if not _NEW.fullmatch(edit.text.strip(" ")):
+            raise CannotMapError(_INSIDE)
+        if self.is_divided or " " not in edit.text:
+            return Edit(*self._between_quotes(start, end), edit.text)
+        return self._as_items(start, end, edit.text, file)
+
+    def _around(self, offset: int) -> Node | None:
+        """Return the item that an offset is inside of."""
+        return next((one for one in self.items if one.start < offset < one.end), None)
+
+    def _between_quotes(self, start: int, end: int) -> tuple[int, int]:
+        """Return a part of the file without the quotes around what is in it. Raises CannotMapError."""
+        first, last = self._around(start), self._around(end)
+        ending = next((one for one in self.items if one.end == end), None)
+        if start == end:
+            # An insertion behind an item is in it.
+            at = start if first or not ending or not ending.style else start - 1
+            return at, at
+        opening = first or next((one for one in self.items if one.start == start), None)
+        closing = last or ending
+        if opening is None or closing is None or opening.style != closing.style:
+            raise CannotMapError(_INSIDE)
+        quote = 1 if opening.style else 0
+        return start if first else start + quote, end if last else end - quote
+
+    def _as_items(self, start: int, end: int, text: str, file: str) -> Edit:
+        """Return the edit that writes each word as an item of its own, quoted like the one it replaces or follows."""
+        first = next((one for one in self.items if one.start == start), None)
+        last = next((one for one in self.items if one.end == end), None)
+        if last is None or (first is None and start != end):
+            raise CannotMapError(_INSIDE)
+        quote = (first or last).style or ""
+        separator = self._separator(file)
+        items = separator.join(f"{quote}{word}{quote}" for word in text.split())
+        return Edit(start, end, (separator if start == end else "") + items)
+
+    def _separator(self, file: str) -> str:
+        """Return what is between two items. Raises CannotMapError."""
+        start = self.items[0].start
+        before = file[file.rfind("\n", 0, start) + 1 : start]
+        if file[self.span.start] == "[":
+            return ", "
+        if not _BULLET.fullmatch(before):
+            raise CannotMapError("where a new item would be is not certain")
+        return ("\r\n" if "\r\n" in file else "\n") + before
+
+
+def list_code(node: Node, text: str, names: Sequence[int]) -> tuple[Code, bool] | None:
+    """Return a list as the words of a command, and whether its items may have several words.
+
+    ``names`` is where flags of settings begin. None if an item with one is not followed.
+    """
+    # An item with such a flag and its value would be one word to the program, which does not know it.
+    divided = any(_has(item, names) and _SEVERAL.fullmatch(item.value) and " " in item.value for item in node.items)
+    parts: list[Code] = []
+    for before, item in zip([None, *node.items], node.items, strict=False):
+        word = _item(item, text, divided)
+        if word is None and _has(item, names):
+            return None
+        if before is not None:
+            is_clear = "#" not in text[before.end : item.start]
+            parts.append(Code.written_as(" ", before.end, item.start) if is_clear else Code.added(" "))
+        parts.append(word or Code.added(_UNKNOWN))
+    return Code.joined(parts), divided
+
+
+def _has(item: Node, names: Sequence[int]) -> bool:
+    return any(item.start <= name < item.end for name in names)
+
+
+def _item(item: Node, text: str, divided: bool) -> Code | None:
+    """Return an item as a word, or as several; its quotes belong to the first and last characters."""
+    code = scalar_code(item, text)
+    if code is None or item.anchor or "\n" in text[item.start : item.end]:
+        return None
+    if not (WORD.fullmatch(code.text) or (divided and _SEVERAL.fullmatch(code.text))):
+        return None
+    if not item.style:
+        return code
+    starts, ends = list(code.starts), list(code.ends)
+    starts[0], ends[-1] = item.start, item.end
+    return Code(code.text, starts, ends)

@@ -1,0 +1,205 @@
+"""Code in values of a YAML file: scripts, command lines, and lists of arguments.
+
+A key says that its value is a command line: ``run``, ``script``, ``command``, ``args`` and names that end in these.
+Values of other keys are text, and stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from cgmigrate.documents.code import Code
+from cgmigrate.documents.nesting import Part
+from cgmigrate.documents.uses import appearances_in
+from cgmigrate.documents.yaml.document import YamlDocument
+from cgmigrate.documents.yaml.list_code import ListPart, list_code
+from cgmigrate.documents.yaml.scalar_code import scalar_code, written_in
+from cgmigrate.documents.yaml.tree import Node
+from cgmigrate.text.spans import Span
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_SCRIPTS = frozenset(("run", "script", "scripts", "commands", "cmds", "shell"))
+"""Last words of keys whose items, if they have several, are commands."""
+_COMMANDS = frozenset(("command", "cmd", "entrypoint", "launch", "launcher", "exec"))
+_ARGUMENTS = frozenset(("args", "arguments", "argv"))
+_LISTS_OF_NAMES = frozenset(
+    ("supported", "allowed", "known", "valid", "ignored", "deprecated", "removed", "forbidden", "skip", "excluded")
+)
+"""Words of keys whose values name flags, and set none (`allowed_args`)."""
+_FLAG = re.compile(r"--[a-z]+-")
+"""Begins a flag of Megatron-LM; others have options with underscores."""
+_SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|a|k)?sh\b")
+_OTHERS = re.compile(r"(?:\S*/)?(?:python|pwsh|powershell|cmd|perl|node|ruby)[\d.]*(?: .*\{0\}.*)?")
+"""Interpreters of other languages, as GitHub names them."""
+_EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
+"""What GitHub replaces before a shell gets the text."""
+_SCRIPT, _ARGS = "value.sh", "value.args"
+_DIVIDED = "`{one}` and `{other}` are parts of one command line"
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value under a key that says that it is a command line, or an item of it.
+
+    ``around`` is the mapping of the key.
+    """
+
+    key: str
+    word: str
+    node: Node
+    around: Node
+    is_item: bool
+
+
+def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Part]:
+    """Return the command lines in values: those with some numbers, or those with flags of settings."""
+    text = document.text
+    names = [one.span.start for one in appearances_in(text, document.catalogue) if _FLAG.match(one.key)]
+    if not names and numbers is None:
+        return []
+    parts = []
+    values = sorted(_values(document.roots), key=lambda value: value.node.start)
+    for number, value in enumerate(values):
+        span = Span(value.node.start, value.node.end)
+        is_requested = any(span.start <= name < span.end for name in names) if numbers is None else number in numbers
+        part = _part(number, value, text, names) if is_requested else None
+        parts += [part] if part is not None else []
+    return parts
+
+
+def _values(roots: Sequence[Node]) -> Iterator[_Value]:
+    """Yield the values that are command lines, and the items of lists of commands."""
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        children = node.items[1::2] if node.kind == "map" else node.items
+        stack += [child for child in children if child.kind in ("map", "seq")]
+        for key, value in node.pairs() if node.kind == "map" else ():
+            word = _last_word(key)
+            if word in _SCRIPTS | _COMMANDS | _ARGUMENTS and not _is_other_shell(node):
+                yield from (_Value(key.value, word, one, node, one is not value) for one in _texts(word, value, node))
+
+
+def _last_word(key: Node) -> str:
+    words = _WORDS.findall(key.value) if key.kind == "scalar" and " " not in key.value else []
+    lower = [word.lower() for word in words]
+    return lower[-1] if lower and _LISTS_OF_NAMES.isdisjoint(lower) else ""
+
+
+def _texts(word: str, value: Node, around: Node) -> Iterator[Node]:
+    """Yield the texts of a value: itself, the commands of a list of commands, or the script of ``bash -c``."""
+    is_list = value.kind == "seq" and all(item.kind == "scalar" for item in value.items)
+    if value.kind == "scalar":
+        yield value
+    elif is_list and word in _SCRIPTS:
+        yield from value.items
+    elif is_list and value.items:
+        script = _script_in(value.items, word, around)
+        yield script if script is not None else value
+
+
+def _script_in(items: Sequence[Node], word: str, around: Node) -> Node | None:
+    """Return the script among the words of a shell, None if they start another program, or are no such words.
+
+    The words of a container may be in two lists: `command` has the shell, and `args` what it gets.
+    """
+    before = _command_beside(around) if word in _ARGUMENTS else []
+    words = [*before, *items]
+    if not _SHELLS.fullmatch(words[0].value):
+        return None
+    at = next((at for at, item in enumerate(words) if re.fullmatch(r"-[a-z]*c", item.value)), len(words)) + 1
+    return words[at] if len(before) <= at < len(words) else None
+
+
+def _command_beside(mapping: Node) -> list[Node]:
+    """Return the words of the command in a mapping, none if it has no such list."""
+    values = (value for key, value in mapping.pairs() if _last_word(key) in _COMMANDS)
+    items = next((value.items for value in values if value.kind == "seq"), [])
+    return items if all(item.kind == "scalar" for item in items) else []
+
+
+def _is_other_shell(mapping: Node) -> bool:
+    """Return whether a key beside it says that the code is for another interpreter than a shell."""
+    shell = next((value for key, value in mapping.pairs() if key.value == "shell"), None)
+    return shell is not None and shell.kind == "scalar" and _OTHERS.fullmatch(shell.value) is not None
+
+
+def _part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
+    node = value.node
+    part = _list_part(number, value, text, names) if node.kind == "seq" else _scalar_part(number, value, text, names)
+    other = _other_half(value, names)
+    return replace(part, blocked_by=_DIVIDED.format(one=value.key, other=other)) if part and other else part
+
+
+def _scalar_part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
+    node = value.node
+    code = scalar_code(node, text)
+    masked = _masked(code, names) if code is not None else None
+    if masked is None:
+        return None
+    code, variables = masked
+    is_arguments = code.text.lstrip().startswith("-")
+    if value.word in _ARGUMENTS and not value.is_item and not is_arguments:
+        return None
+    return Part(
+        number,
+        Span(node.start, node.end),
+        code,
+        _ARGS if is_arguments else _SCRIPT,
+        is_whole=not is_arguments,
+        has_comments=node.style == "|",
+        escaped=written_in(node),
+        written_otherwise=variables,
+    )
+
+
+def _masked(code: Code, names: Sequence[int]) -> tuple[Code, dict[str, str]] | None:
+    """Return code in which GitHub's expressions are variables of a shell, of the same length, and which they are.
+
+    None if the name of a setting is in one.
+    """
+    variables: dict[str, str] = {}
+    text = code.text
+    for number, match in enumerate(_EXPRESSION.finditer(code.text)):
+        starts = code.starts[match.start() : match.end()]
+        if any(starts[0] <= name <= starts[-1] for name in names):
+            return None
+        variable = "${" + f"{number}".rjust(len(match.group()) - 3, "_") + "}"
+        if not variable.startswith("${_") or len(variable) != len(match.group()):
+            return None
+        variables[variable] = match.group()
+        text = text[: match.start()] + variable + text[match.end() :]
+    return replace(code, text=text), variables
+
+
+def _list_part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
+    node = value.node
+    read = list_code(node, text, names)
+    if read is None:
+        return None
+    code, is_divided = read
+    is_arguments = value.word in _ARGUMENTS or node.items[0].value.startswith("-") or "=" in node.items[0].value
+    return ListPart(
+        number,
+        Span(node.start, node.end),
+        code,
+        _ARGS if is_arguments else _SCRIPT,
+        is_whole=not is_arguments,
+        has_comments=False,
+        items=tuple(node.items),
+        is_divided=is_divided,
+    )
+
+
+def _other_half(value: _Value, names: Sequence[int]) -> str:
+    """Return the key of the other part of a command line, if both have flags of settings."""
+    groups = (_COMMANDS, _ARGUMENTS)
+    other = next((group for group in groups if value.word not in group), frozenset[str]())
+    if not any(value.word in group for group in groups):
+        return ""
+    for key, node in value.around.pairs():
+        if _last_word(key) in other and any(node.start <= name < node.end for name in names):
+            return key.value
+    return ""
