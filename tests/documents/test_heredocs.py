@@ -27,7 +27,7 @@ TRAIN = "torchrun pretrain_gpt.py"
 LOCAL = "--cuda-graph-impl local"
 HEAD = "#!/bin/bash\n"
 PRELUDE = "sbatch() { bash; }\nssh() { bash; }\nexport NODES=2\n"
-"""Other programs that get a script as their input run it here."""
+"""Other programs that get a script as their input run it in the tests."""
 
 FORMS = {
     "a script that is written to a file": (
@@ -285,7 +285,7 @@ def test_a_newer_flag_in_a_text_is_no_option_of_another_program(project: Path, c
     assert output.count("spelled with underscores") == 1
 
 
-def test_comments_in_a_here_document_suppress(project: Path, cgmigrate: Run) -> None:
+def test_comments_in_a_heredoc_suppress(project: Path, cgmigrate: Run) -> None:
     text = f"bash <<'EOF'\n# cgmigrate: ignore[CG101] later\n{TRAIN} --enable-cuda-graph\nEOF\n"
     (project / "a.sh").write_text(text)
     result = cgmigrate("check", ".")
