@@ -11,6 +11,7 @@ import pytest
 from click.testing import Result
 
 from cgmigrate.documents.shell import ShellDocument
+from cgmigrate.megatron.settings import Missing
 from tests.support.paths import ROOT
 from tests.support.shell_judges import is_valid, recorded, without_settings
 
@@ -332,3 +333,21 @@ def test_the_first_flag_of_a_file_of_arguments_is_rewritten(project: Path, cgmig
     path.write_text("--external-cuda-graph\n--cuda-graph-scope attn\n")
     result = cgmigrate("fix", ".")
     assert path.read_text() == "--cuda-graph-impl transformer_engine\n--cuda-graph-modules attn\n", result.output
+
+
+@pytest.mark.parametrize(
+    ("values", "is_open"),
+    [
+        ("ROOT=/data\nP=$ROOT/x\n", False),
+        ("P=$UNKNOWN/x\n", True),
+        ('P="$P x"\n', True),
+        ("ROOT=$P\nP=$ROOT\n", True),
+        ("ROOT=$1\nP=$ROOT/x\n", True),
+        ("P=$(cat args)\n", True),
+        ("P=/x\nP=$UNKNOWN\n", True),
+    ],
+)
+def test_a_variable_of_plain_variables_has_no_further_flags(values: str, is_open: bool) -> None:
+    text = f"{values}torchrun pretrain_gpt.py $P --enable-cuda-graph\n"
+    value = ShellDocument(text).value_beside(0, [], ["--other"])
+    assert value is (Missing.UNKNOWN if is_open else Missing.ABSENT)

@@ -81,8 +81,14 @@ class ShellDocument(TextDocument):
     def _read(self) -> None:
         self.sites = [self._site(index, line) for index, line in enumerate(self._lines)]
         written = [flag.span for line in self._lines for one in line.fragments for flag in one.flags]
+        written.sort(key=_start)
+        at = end = 0
         for appearance in self._names:
-            if not any(span.start <= appearance.span.start < span.end for span in written):
+            # Both are in the order of the text; a flag in a string may be inside the value of another one.
+            while at < len(written) and written[at].start <= appearance.span.start:
+                end = max(end, written[at].end)
+                at += 1
+            if appearance.span.start >= end:
                 self._read_other(appearance)
 
         self._read_defaults()
@@ -347,6 +353,10 @@ class ShellDocument(TextDocument):
     def spelled(self, _site: int, name: str, value: object) -> str:
         """Return a setting as a flag; see ``sites.Document``."""
         return spelled(self.catalogue, name, value)
+
+
+def _start(span: Span) -> int:
+    return span.start
 
 
 @lru_cache(maxsize=8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def _leaves(node: Node, tree: ShellTree, flags: Sequence[Span]) -> Iterator[tupl
     while stack:
         node = stack.pop()
         span = tree.span(node)
-        if node.type == "comment" or any(flag.start <= span.start and span.end <= flag.end for flag in flags):
+        if node.type == "comment" or _is_inside(span, flags):
             continue
         if node.type in ("raw_string", "string_content") or not node.child_count:
             if text := _BLANKS.sub(" ", _without(tree.text, span, flags)).strip():
@@ -54,10 +55,21 @@ def _leaves(node: Node, tree: ShellTree, flags: Sequence[Span]) -> Iterator[tupl
             stack += reversed(node.children)
 
 
+def _is_inside(span: Span, flags: Sequence[Span]) -> bool:
+    at = bisect_right(flags, span.start, key=_start) - 1
+    return at >= 0 and span.end <= flags[at].end
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
 def _without(text: str, span: Span, flags: Sequence[Span]) -> str:
     pieces, start = [], span.start
-    for flag in flags:
-        if start <= flag.start < span.end:
+    # A script has many nodes and many flags, so only the flags in a node are looked at.
+    first, last = bisect_left(flags, span.start, key=_start), bisect_left(flags, span.end, key=_start)
+    for flag in flags[first:last]:
+        if start <= flag.start:
             pieces.append(text[start : flag.start])
             start = flag.end
     pieces.append(text[start : max(start, span.end)])

@@ -91,6 +91,8 @@ def is_certain(place: Path, where: Path) -> bool:
 
 
 _EXPANDED = re.compile(r"\$\{?(\w+)", re.ASCII)
+_COMPUTED = re.compile(r"\$(?!\w|\{\w+\})|`", re.ASCII)
+"""Matches what a shell computes in another way than by the value of a variable."""
 
 
 class _Part:
@@ -105,9 +107,24 @@ class _Part:
         self.expands = set(_EXPANDED.findall(text)) if "$" in text else frozenset[str]()
         is_assignment = node.type != "command"
         self.variable = text.partition("=")[0].rstrip("+") if is_assignment else " "
-        self.is_plain = is_assignment and not self.expands and "--" not in text
-        """Whether it is an assignment of a value that contains no flag."""
+        self.is_plain = is_assignment and "--" not in text and not ("$" in text and _COMPUTED.search(text))
+        """Whether it is an assignment of a value that contains no flag, unless a variable in it does."""
         self.has_setting = bisect_left(starts, span.start) < bisect_left(starts, span.end)
+
+
+def _plain_variables(parts: Sequence[_Part]) -> set[str]:
+    """Return the variables that never contain a flag: none of their values has one, nor a variable that may."""
+    values: dict[str, list[_Part]] = {}
+    for part in parts:
+        values.setdefault(part.variable, []).append(part)
+    plain = set[str]()
+    while new := {
+        variable
+        for variable, assigned in values.items()
+        if variable not in plain and all(one.is_plain and one.expands <= plain for one in assigned)
+    }:
+        plain |= new
+    return plain
 
 
 class FragmentReader:
@@ -139,8 +156,7 @@ class FragmentReader:
             new = [part for part in rest if not names.isdisjoint(part.expands)]
             rest = [part for part in rest if names.isdisjoint(part.expands)]
             chosen += new
-        self.plain_variables = {part.variable for part in rest if part.is_plain}
-        self.plain_variables -= {part.variable for part in (*chosen, *rest) if not part.is_plain}
+        self.plain_variables = _plain_variables([*chosen, *rest])
         rest = [part for part in rest if part.variable not in self.plain_variables]
         new = chosen
         while new:
@@ -165,7 +181,7 @@ class FragmentReader:
         return Fragment(form, words, span, flags, options_in(words, self.text), span.start, path, blocked_by=blocked_by)
 
     def _of_command(self, node: Node) -> Iterator[Fragment]:
-        words = words_of(node.children, self.tree)
+        words = words_of(node.named_children, self.tree)
         name = words[0].text if words else None
         if name is not None and name.rpartition("/")[2] in PRINTERS | SEARCHERS:
             return
@@ -211,7 +227,7 @@ class FragmentReader:
             return Form.STRING, []
         match value.type:
             case "array":
-                return Form.ARRAY, words_of(value.children, self.tree)
+                return Form.ARRAY, words_of(value.named_children, self.tree)
             case "string" | "raw_string":
                 return Form.STRING, words_in_string(value, self.tree)
         return Form.STRING, words_of([value], self.tree)

@@ -36,15 +36,19 @@ class Word:
 
 def words_of(nodes: Sequence[Node], tree: ShellTree) -> list[Word]:
     """Return the words that some nodes are."""
-    return [_word(node, tree) for node in nodes if node.is_named and node.type not in _NO_WORDS]
+    kinds = ((node, node.type) for node in nodes if node.is_named)
+    return [_word(node, kind, tree) for node, kind in kinds if kind not in _NO_WORDS]
 
 
 _NO_WORDS = ("comment", "variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect")
 
 
-def _word(node: Node, tree: ShellTree) -> Word:
+def _word(node: Node, kind: str, tree: ShellTree) -> Word:
     span = tree.span(node)
     written = tree.text[span.start : span.end]
+    if kind == "word" and _PLAIN.fullmatch(written):
+        # Most words are such.
+        return Word(span, written)
     text = _literal(node, tree, written)
     match = _EXPANSION.fullmatch(written) if text is None else None
     return Word(span, text, (match[1] or match[2]) if match else "")
