@@ -9,7 +9,7 @@ So what is true or false is so for every value that the unknown settings may hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -74,7 +74,23 @@ def condition_of(when: Mapping[str, Any], unless: Mapping[str, Any] | None = Non
         conditions.append(_negation(condition_of(unless)))
     if len(conditions) == 1:
         return conditions[0]
-    return lambda state: _all(condition(state) for condition in conditions)
+    return _conjunction(conditions)
+
+
+def _conjunction(conditions: Sequence[Condition]) -> Condition:
+    """Return whether all of several conditions hold. Each site asks each rule, so this is a plain loop."""
+
+    def holds(state: State) -> Truth:
+        result: Truth = True
+        for condition in conditions:
+            truth = condition(state)
+            if truth is False:
+                return False
+            if truth is None:
+                result = None
+        return result
+
+    return holds
 
 
 # --- logic ----------------------------------------------------------------------------------------

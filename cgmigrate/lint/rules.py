@@ -8,7 +8,7 @@ loaded, with file, line and what is expected.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,13 @@ class Rule:
     preview: bool = False
     """Whether the rule is off unless preview rules are enabled."""
 
+    migrates: bool = field(init=False)
+    """Whether the rule takes part in rewriting a site; if not, it only remarks on it."""
+
+    def __post_init__(self) -> None:
+        # Each site asks each rule for it.
+        object.__setattr__(self, "migrates", any(case.fix or case.decide for case in self.cases))
+
     def concerns(self, target: Release) -> bool:
         """Return whether the rule says something about projects for a release."""
         return self.since <= target and (self.until is None or target <= self.until)
@@ -105,11 +112,6 @@ class Rule:
     def names(self) -> frozenset[str]:
         """The settings that its diagnostics point at, and those that its fixes write, change or delete."""
         return frozenset(self.fields).union(*(case.fix.names for case in self.cases if case.fix))
-
-    @property
-    def migrates(self) -> bool:
-        """Whether the rule takes part in rewriting a site; if not, it only remarks on it."""
-        return any(case.fix or case.decide for case in self.cases)
 
 
 def matching_case(rule: Rule, state: State) -> Case | None:
