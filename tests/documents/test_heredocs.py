@@ -217,6 +217,25 @@ REPORTED = {
         f"bash <<EOF\n# a \\\n{TRAIN} --enable-cuda-graph\nEOF\n",
         "a backslash joins lines of it",
     ),
+    "a file that is edited afterwards": (
+        f"cat > x.sh <<'EOF'\n{TRAIN} \\\n  {LOCAL} \\\n  --cuda-graph-scope full \\\n  --bf16\nEOF\nsed -i 3d x.sh\n",
+        "line 8 changes the file that it is written to",
+    ),
+    "a file that a filter reads": (
+        f"cat > \"$D/x.sh\" <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\ncat ${{D}}/x.sh | awk 'NR!=2' | bash\n",
+        "line 5 changes the file that it is written to",
+    ),
+    "a file with a computed name that is edited": (
+        f"F=x.sh\ncat > x.sh <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\nsed -i s/e/x/ \"$F\"\n",
+        "line 6 changes the file that it is written to",
+    ),
+    "YAML to which text is added": (
+        "cat > a.yaml <<'EOF'\nmodel:\n  num_layers: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\nEOF\n"
+        "echo '  x: 1' >> a.yaml\n",
+        "line 8 changes the file that it is written to",
+    ),
+    "another input": (f"bash <<'EOF' < x.sh\n{TRAIN} --enable-cuda-graph\nEOF\n", "program or file that gets it"),
+    "another descriptor": (f"bash 3<<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n", "program or file that gets it"),
     "several here-documents": (f"cat <<A - <<B\nx\nA\n{TRAIN} --enable-cuda-graph\nB\n", ""),
     "a value of the outer shell": (
         f"bash <<EOF\n{TRAIN} {LOCAL} --cuda-graph-scope $SCOPE\nEOF\n",

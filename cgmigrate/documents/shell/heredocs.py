@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.code import Code
 from cgmigrate.documents.nesting import Part, as_written
+from cgmigrate.documents.shell.changed_files import line_that_changes
 from cgmigrate.documents.shell.heredoc_text import Form, UncertainTextError, code_of, escaped
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import words_of
@@ -48,6 +49,7 @@ _SCRIPT, _CODE = "script.sh", "code.py"
 _NOT_KNOWN = "the program or file that gets it is not known"
 _APPENDED = "it is added to a file, whose beginning is not known"
 _NO_SYNTAX = "the name of its file does not say that it is shell, Python or YAML"
+_CHANGED = "line {line} changes the file that it is written to, or passes its text on"
 _NO_SCRIPT = "it does not begin as a script of a shell"
 _SEVERAL = "it goes through several commands"
 
@@ -124,10 +126,12 @@ def _name(redirect: Node, tree: ShellTree, text: str) -> str:
     statement = redirect.parent
     if statement is None or statement.type != "redirected_statement":
         raise UncertainTextError(_NOT_KNOWN)
+    if any(child.type == "file_descriptor" for child in redirect.children):
+        raise UncertainTextError(_NOT_KNOWN)
     command = statement.children[0]
     redirects = [child for child in (*statement.children, *redirect.children) if child.type == "file_redirect"]
     pipeline = next((child for child in redirect.children if child.type == "pipeline"), None)
-    if command.type != "command" or any(child.type == "heredoc_redirect" for child in redirects):
+    if command.type != "command" or any(one.type == "<" for child in redirects for one in child.children):
         raise UncertainTextError(_NOT_KNOWN)
     if sum(child.type == "heredoc_redirect" for child in statement.children) > 1:
         raise UncertainTextError("its command has several here-documents")
@@ -184,23 +188,26 @@ def _name_for(words: Sequence[str], redirects: Sequence[Node], tree: ShellTree, 
     if program == "sudo" and words[1:2] == ["tee"]:
         words, program = words[1:], "tee"
     if program == "cat" and words[1:] in ([], ["-"]) and len(outputs) == 1:
-        return _of_file(outputs[0][1], outputs[0][0] in (">>", "&>>"), text)
+        return _of_file(outputs[0][1], outputs[0][0] in (">>", "&>>"), tree, text)
     if program == "tee" and (files := [word for word in words[1:] if not word.startswith("-")]):
         if len(files) > 1 or (outputs and outputs[0][1] != "/dev/null"):
             raise UncertainTextError(_SEVERAL)
-        return _of_file(files[0], any(word in ("-a", "--append") for word in words), text)
+        return _of_file(files[0], any(word in ("-a", "--append") for word in words), tree, text)
     if program == "sbatch":
         return _of_job(words, text)
     return _of_input(words)
 
 
-def _of_file(path: str, is_appended: bool, text: str) -> str:
+def _of_file(path: str, is_appended: bool, tree: ShellTree, text: str) -> str:
+    """Return the name for the text of a file. Raises UncertainTextError."""
     name = path.rpartition("/")[2]
     syntax = syntax_of_file(name, text[:SHEBANG_BYTES].encode()) if "$" not in name.rpartition(".")[2] else None
     if syntax not in _READ_SYNTAXES:
         raise UncertainTextError(_NO_SYNTAX)
     if is_appended and syntax is not Syntax.SHELL:
         raise UncertainTextError(_APPENDED)
+    if line := line_that_changes(name, tree.text, is_data=syntax is not Syntax.SHELL):
+        raise UncertainTextError(_CHANGED.format(line=line))
     return f"file.{name.rpartition('.')[2]}" if "." in name else _SCRIPT if syntax is Syntax.SHELL else _CODE
 
 
