@@ -236,6 +236,14 @@ REPORTED = {
     ),
     "another input": (f"bash <<'EOF' < x.sh\n{TRAIN} --enable-cuda-graph\nEOF\n", "program or file that gets it"),
     "another descriptor": (f"bash 3<<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n", "program or file that gets it"),
+    "a script that the grammar does not cover": (
+        f"bash <<EOF 2>&1 | tee log\n{TRAIN} --enable-cuda-graph\nEOF\n",
+        "does not cover line 2",
+    ),
+    "a blank with a backslash": (
+        f"bash <<'EOF'\n{TRAIN} {LOCAL} \\ --cuda-graph-scope full \\  --bf16\nEOF\n",
+        "a backslash in front of a blank",
+    ),
     "several here-documents": (f"cat <<A - <<B\nx\nA\n{TRAIN} --enable-cuda-graph\nB\n", ""),
     "a value of the outer shell": (
         f"bash <<EOF\n{TRAIN} {LOCAL} --cuda-graph-scope $SCOPE\nEOF\n",

@@ -39,6 +39,8 @@ HARNESS = "a program with options of its own, spelled with underscores"
 NOT_READ = "a text that is not read as a command line"
 OWN_OPTION = "the script's own option or variable"
 _IMPLEMENTATIONS = frozenset((IMPL, ENABLE, EXTERNAL))
+_JOINED_WORDS = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]+-")
+_BLANK = "a backslash in front of a blank makes the blank a part of the next word"
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
@@ -131,10 +133,12 @@ class ShellDocument(TextDocument):
         )
 
     def _blocked_by(self, line: CommandLine, written: Sequence[Use]) -> str:
-        if self._tree.errors and not self._is_arguments:
-            return _UNPARSED.format(line=self._tree.errors[0].start_point.row + 1)
+        if self.is_broken and not self._is_arguments:
+            return self._unparsed
         if variable := next((one.variable for one in line.fragments if self._is_one_word(one)), ""):
             return _ONE_WORD.format(variable=variable)
+        if any(_JOINED_WORDS.search(self.text, one.span.start, one.span.end) for one in line.fragments):
+            return _BLANK
         if reason := line.blocked_by or next((one.blocked_by for one in line.fragments if one.blocked_by), ""):
             return reason
         counts = Counter(use.setting for use in written)
@@ -190,7 +194,7 @@ class ShellDocument(TextDocument):
     def _why_not_read(self, start: int) -> str:
         """Return why the here-document with an offset is not read."""
         reasons = (one.reason for one in self.heredocs if one.span.start <= start < one.span.end)
-        reason = next(reasons, "")
+        reason = next(reasons, "") or (self._unparsed if self.is_broken else "")
         return f": {reason}" if reason else ""
 
     def _override_start(self, start: int) -> int:
@@ -228,6 +232,10 @@ class ShellDocument(TextDocument):
     def is_broken(self) -> bool:
         """Whether the grammar of the shell does not cover a part of the script."""
         return bool(self._tree.errors)
+
+    @property
+    def _unparsed(self) -> str:
+        return _UNPARSED.format(line=self._tree.errors[0].start_point.row + 1)
 
     def has_setting(self, span: Span) -> bool:
         """Whether a part of the text has the name of a setting."""
