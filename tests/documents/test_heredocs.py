@@ -244,6 +244,11 @@ REPORTED = {
         f"bash <<'EOF'\n{TRAIN} {LOCAL} \\ --cuda-graph-scope full \\  --bf16\nEOF\n",
         "a backslash in front of a blank",
     ),
+    "Python of Megatron that the shell expands": (
+        "python <<EOF\nfrom megatron.core.transformer import TransformerConfig\n"
+        "TransformerConfig(num_layers=$N, enable_cuda_graph=True)\nEOF\n",
+        "`enable_cuda_graph` is part of a here-document",
+    ),
     "several here-documents": (f"cat <<A - <<B\nx\nA\n{TRAIN} --enable-cuda-graph\nB\n", ""),
     "a value of the outer shell": (
         f"bash <<EOF\n{TRAIN} {LOCAL} --cuda-graph-scope $SCOPE\nEOF\n",

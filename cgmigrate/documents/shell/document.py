@@ -182,7 +182,7 @@ class ShellDocument(TextDocument):
         key, name = appearance.key, appearance.setting
         if key.startswith("--") and "_" in key:
             owner = HARNESS
-        elif is_in_text and name in self.catalogue.deprecated and name != ENABLE:
+        elif is_in_text and name in self.catalogue.deprecated and self._is_megatron(appearance):
             message = f"`{key}` is part of a here-document, which is not rewritten"
             message += self._why_not_read(appearance.span.start)
             self.problems.append(Problem(ProblemKind.COMMAND_LINE_IN_VALUE, appearance.span, message))
@@ -190,6 +190,15 @@ class ShellDocument(TextDocument):
         else:
             owner = NOT_READ if is_in_text or key.startswith("--") else OWN_OPTION
         self.skipped.append((appearance.use(Role.WRITE), owner))
+
+    def _is_megatron(self, appearance: Appearance) -> bool:
+        """Return whether a setting in a here-document is surely Megatron's: others have one of them, too."""
+        if appearance.setting != ENABLE:
+            return True
+        start = appearance.span.start
+        span = next((one.span for one in self.heredocs if one.span.start <= start < one.span.end), appearance.span)
+        names = (one.setting for one in self._names if span.start <= one.span.start < span.end)
+        return any(name != ENABLE for name in names) or "megatron" in self.text[span.start : span.end].lower()
 
     def _why_not_read(self, start: int) -> str:
         """Return why the here-document with an offset is not read."""
