@@ -147,6 +147,10 @@ FORMS = {
         f"model:\n  num_layers: 2\n  cuda_graph_impl: transformer_engine\n  cuda_graph_modules: [attn]\nrun: {TRAIN} "
         f"{LOCAL}\n",
     ),
+    "two commands": (
+        f"train_cmd: {TRAIN} --enable-cuda-graph\neval_cmd: {TRAIN} {LOCAL} --cuda-graph-scope attn\n",
+        f"train_cmd: {TRAIN} {LOCAL}\neval_cmd: {TRAIN} {LOCAL} --cuda-graph-modules attn\n",
+    ),
     "an alias of a script": (
         f"a: &a\n  run: &r {TRAIN} --enable-cuda-graph\nb: *a\nc:\n  run: *r\n",
         f"a: &a\n  run: &r {TRAIN} {LOCAL}\nb: *a\nc:\n  run: *r\n",
@@ -181,7 +185,29 @@ REPORTED = {
     "the whole list": ("args: [--external-cuda-graph, --cuda-graph-scope, $S]\n", "--external-cuda-graph"),
     "both parts of one command line": (
         "command: [torchrun, pretrain_gpt.py, --external-cuda-graph]\nargs: [--cuda-graph-scope, attn]\n",
-        "are parts of one command line",
+        "may be parts of one command line",
+    ),
+    "an entrypoint and what it gets": (
+        "entrypoint: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope, attn]\n"
+        "command: [--cuda-graph-scope, mlp]\n",
+        "may be parts of one command line",
+    ),
+    "parts that are merged": (
+        "a: &a\n  command: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope, attn]\n"
+        "b:\n  <<: *a\n  args: [--cuda-graph-scope, mlp]\n",
+        "`command` and `args` may be parts of one command line",
+    ),
+    "a shell for all steps": (
+        f"defaults:\n  run:\n    shell: pwsh\njobs:\n  a:\n    steps:\n    - run: {TRAIN} --external-cuda-graph\n",
+        "is not read as a command line",
+    ),
+    "JavaScript": (
+        f"- uses: actions/github-script@v7\n  with:\n    script: |\n      run(`{TRAIN} --external-cuda-graph`)\n",
+        "is not read as a command line",
+    ),
+    "a blank with a backslash": (
+        f"run: >-\n  {TRAIN} {LOCAL} \\\n  --cuda-graph-scope full \\\n  --bf16\n",
+        "a backslash in front of a blank",
     ),
     "a comment between the items to delete": (
         "args:\n- --cuda-graph-impl=local\n- --cuda-graph-scope  # all\n- full\n",

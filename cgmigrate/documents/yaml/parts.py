@@ -33,17 +33,18 @@ _FLAG = re.compile(r"--[a-z]+-")
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|a|k)?sh\b")
 _OTHERS = re.compile(r"(?:\S*/)?(?:python|pwsh|powershell|cmd|perl|node|ruby)[\d.]*(?: .*\{0\}.*)?")
 """Interpreters of other languages, as GitHub names them."""
+_JAVASCRIPT = re.compile(r"\bgithub-script\b")
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 """What GitHub replaces before a shell gets the text."""
 _SCRIPT, _ARGS = "value.sh", "value.args"
-_DIVIDED = "`{one}` and `{other}` are parts of one command line"
+_DIVIDED = "`{one}` and `{other}` may be parts of one command line"
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
     """A value under a key that says that it is a command line, or an item of it.
 
-    ``around`` is the mapping of the key.
+    ``around`` is the mapping of the key, ``merged`` are those that it is merged with.
     """
 
     key: str
@@ -51,6 +52,7 @@ class _Value:
     node: Node
     around: Node
     is_item: bool
+    merged: Sequence[Node] = ()
 
 
 def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Part]:
@@ -60,8 +62,10 @@ def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Pa
     if not names and numbers is None:
         return []
     parts = []
+    merged = _merged(document.roots) if "<<" in text else {}
     values = sorted(_values(document.roots), key=lambda value: value.node.start)
-    for number, value in enumerate(values):
+    for number, one in enumerate(values):
+        value = replace(one, merged=merged.get(one.around.start, ()))
         span = Span(value.node.start, value.node.end)
         is_requested = any(span.start <= name < span.end for name in names) if numbers is None else number in numbers
         part = _part(number, value, text, names) if is_requested else None
@@ -69,16 +73,32 @@ def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Pa
     return parts
 
 
+def _merged(roots: Sequence[Node]) -> dict[int, list[Node]]:
+    """Return the mappings that are merged with one (``<<``), by where that one begins."""
+    result: dict[int, list[Node]] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        stack += [child for child in node.items if child.kind in ("map", "seq")]
+        for key, value in node.pairs() if node.kind == "map" else ():
+            for one in (value.items if value.kind == "seq" else [value]) if key.value == "<<" else ():
+                result.setdefault(node.start, []).append(one.target)
+                result.setdefault(one.target.start, []).append(node)
+    return {start: [one for one in nodes if one.kind == "map"] for start, nodes in result.items()}
+
+
 def _values(roots: Sequence[Node]) -> Iterator[_Value]:
     """Yield the values that are command lines, and the items of lists of commands."""
     stack = list(roots)
     while stack:
         node = stack.pop()
-        children = node.items[1::2] if node.kind == "map" else node.items
+        if node.kind == "map" and (_is_other_shell(node) or _has_other_default(node)):
+            continue
+        children = _without_javascript(node) if node.kind == "map" else node.items
         stack += [child for child in children if child.kind in ("map", "seq")]
         for key, value in node.pairs() if node.kind == "map" else ():
             word = _last_word(key)
-            if word in _SCRIPTS | _COMMANDS | _ARGUMENTS and not _is_other_shell(node):
+            if word in _SCRIPTS | _COMMANDS | _ARGUMENTS:
                 yield from (_Value(key.value, word, one, node, one is not value) for one in _texts(word, value, node))
 
 
@@ -124,6 +144,25 @@ def _is_other_shell(mapping: Node) -> bool:
     """Return whether a key beside it says that the code is for another interpreter than a shell."""
     shell = next((value for key, value in mapping.pairs() if key.value == "shell"), None)
     return shell is not None and shell.kind == "scalar" and _OTHERS.fullmatch(shell.value) is not None
+
+
+def _has_other_default(mapping: Node) -> bool:
+    """Return whether the steps in a mapping run in another interpreter, as GitHub's ``defaults`` say."""
+    run = _under("run", _under("defaults", mapping))
+    return run is not None and run.kind == "map" and _is_other_shell(run)
+
+
+def _under(name: str, mapping: Node | None) -> Node | None:
+    if mapping is None or mapping.kind != "map":
+        return None
+    return next((value for key, value in mapping.pairs() if key.value == name), None)
+
+
+def _without_javascript(mapping: Node) -> list[Node]:
+    """Return the values of a mapping, without those that GitHub's action for JavaScript gets."""
+    uses = _under("uses", mapping)
+    is_javascript = uses is not None and uses.kind == "scalar" and _JAVASCRIPT.search(uses.value) is not None
+    return [value for key, value in mapping.pairs() if not (is_javascript and key.value == "with")]
 
 
 def _part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
@@ -194,12 +233,16 @@ def _list_part(number: int, value: _Value, text: str, names: Sequence[int]) -> P
 
 
 def _other_half(value: _Value, names: Sequence[int]) -> str:
-    """Return the key of the other part of a command line, if both have flags of settings."""
-    groups = (_COMMANDS, _ARGUMENTS)
-    other = next((group for group in groups if value.word not in group), frozenset[str]())
-    if not any(value.word in group for group in groups):
+    """Return the key of another part of a command line, if both have flags of settings.
+
+    Two keys with the same last word name two commands (`train_cmd`, `eval_cmd`).
+    """
+    if value.word not in _COMMANDS | _ARGUMENTS:
         return ""
-    for key, node in value.around.pairs():
-        if _last_word(key) in other and any(node.start <= name < node.end for name in names):
+    for key, node in (pair for mapping in (value.around, *value.merged) for pair in mapping.pairs()):
+        word = _last_word(key)
+        is_half = word in _COMMANDS | _ARGUMENTS and word != value.word
+        is_other = node.start >= value.node.end or node.end <= value.node.start
+        if is_half and is_other and any(node.start <= name < node.end for name in names):
             return key.value
     return ""
