@@ -7,7 +7,7 @@ has to be that which YAML reads; where it is not, as with rare escapes, there is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from cgmigrate.documents.code import CannotMapError, Code
 from cgmigrate.documents.yaml.tree import STR, Node
@@ -37,14 +37,20 @@ def _literal(node: Node, text: str) -> Code | None:
     lines = _block_lines(node, text)
     if lines is None:
         return None
+    parts = _joined_by("\n", lines, text)
+    if node.value.endswith("\n") and (match := re.compile(r"\r?\n").match(text, lines[-1][1])):
+        parts.append(Code.written_as("\n", *match.span()))
+    return Code.joined(parts)
+
+
+def _joined_by(between: str, lines: Sequence[tuple[int, int]], text: str) -> list[Code]:
+    """Return lines as code, with what the scalar's text has between them."""
     parts = []
     for (start, end), (after, _) in zip(lines, [*lines[1:], (None, None)], strict=True):
         parts.append(Code.of(text, start, end))
         if after is not None:
-            parts.append(Code.written_as("\n", end, after))
-    if node.value.endswith("\n") and (match := re.compile(r"\r?\n").match(text, lines[-1][1])):
-        parts.append(Code.written_as("\n", *match.span()))
-    return Code.joined(parts)
+            parts.append(Code.written_as(between, end, after))
+    return parts
 
 
 def _block_lines(node: Node, text: str) -> list[tuple[int, int]] | None:
@@ -69,14 +75,7 @@ def _block_lines(node: Node, text: str) -> list[tuple[int, int]] | None:
 
 def _folded(node: Node, text: str) -> Code | None:
     lines = _block_lines(node, text)
-    if lines is None:
-        return None
-    parts = []
-    for (start, end), (after, _) in zip(lines, [*lines[1:], (None, None)], strict=True):
-        parts.append(Code.of(text, start, end))
-        if after is not None:
-            parts.append(Code.written_as(" ", end, after))
-    return Code.joined(parts)
+    return None if lines is None else Code.joined(_joined_by(" ", lines, text))
 
 
 def _plain(node: Node, text: str) -> Code:
