@@ -41,3 +41,9 @@ def by_hand(name: str, catalogue: Catalogue) -> str:
         f"write {spelled(IMPL, 'full_iteration')} for full_iteration, {spelled(INFERENCE, 'block')} for "
         f"full_iteration_inference, and modules as in {modules}"
     )
+
+
+def instead_of_key(name: str, catalogue: Catalogue) -> str:
+    """Return what to write for a deprecated key or attribute in a text that is not read."""
+    new = [f"`{one}`" for one in catalogue[name].replaced_by]
+    return f"write what it says with {' or '.join(new)} by hand" if new else f"delete `{name}` by hand"

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
+from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader
@@ -185,7 +185,9 @@ class ShellDocument(TextDocument):
         elif is_in_text and name in self.catalogue.deprecated and self._is_megatron(appearance):
             message = f"`{key}` is part of a here-document, which is not rewritten"
             message += self._why_not_read(appearance.span.start)
-            self.problems.append(Problem(ProblemKind.COMMAND_LINE_IN_VALUE, appearance.span, message))
+            advice = instead_of_key(name, self.catalogue)
+            kind = ProblemKind.COMMAND_LINE_IN_VALUE
+            self.problems.append(Problem(kind, appearance.span, message, advice=advice))
             return
         else:
             owner = NOT_READ if is_in_text or key.startswith("--") else OWN_OPTION
