@@ -26,7 +26,8 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_examples_of_the_rules(rule: str, example: dict[str, Any]) -> None:
-    result = run(example["before"], source=example.get("from", "0.17"), target=example.get("to", "0.19"))
+    releases = {"source": example.get("from", "0.17"), "target": example.get("to", "0.19")}
+    result = run(example["before"], **releases, unsafe="unsafe-after" in example and "after" not in example)
     assert (rule in result.rules) is example.get("reported", True)
     expected = example.get("after", example.get("unsafe-after"))
     after = result.after.lstrip("\n") if expected else result.after
