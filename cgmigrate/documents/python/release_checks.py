@@ -98,18 +98,16 @@ def release_check_called_in(test: ast.expr, source: Source) -> str:
     """Return why a condition calls a function of the file that checks the release, empty when it does not."""
     for node in ast.walk(test):
         match node:
-            case ast.Call(func=ast.Name(id=name)) if name in _checking_functions(source.tree, source.catalogue):
+            case ast.Call(func=ast.Name(id=name)) if _is_release_check(name, source.tree, source.catalogue):
                 return f"the code is guarded by `{_shown(node)}`, so it is written for several releases"
     return ""
 
 
-@lru_cache(maxsize=64)
-def _checking_functions(tree: ast.Module, catalogue: Catalogue) -> frozenset[str]:
-    """Return the functions of a file that return whether the release has a setting."""
-    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-    return frozenset(
-        one.name for one in functions if any(release_check_in(value, catalogue) for value in _returned(one))
-    )
+@lru_cache(maxsize=1024)
+def _is_release_check(name: str, tree: ast.Module, catalogue: Catalogue) -> bool:
+    """Return whether a name is a function of a file that returns whether the release has a setting."""
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    return any(release_check_in(value, catalogue) for one in functions for value in _returned(one))
 
 
 def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
