@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,10 +15,9 @@ from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.lint.plan import plan_alone
 from cgmigrate.megatron.catalogue import load
 from tests.support.docker_judge import commands, instructions, other_words
+from tests.support.fixed_files import Run, check_passes, check_rewritten, with_safe_fixes
 from tests.support.nightly import examples
 from tests.support.yaml_judges import context
-
-Run = Callable[..., Result]
 
 HEAD = "FROM nvcr.io/nvidia/pytorch:25.09-py3\n"
 TRAIN = "torchrun pretrain_gpt.py"
@@ -181,31 +178,17 @@ REPORTED = {
 
 def fixed(text: str) -> str:
     """Return the Dockerfile with all safe fixes."""
-    plan = plan_alone("Dockerfile", DockerDocument(text, "/p/Dockerfile"), context())
-    ids = [fix.id for fix in plan.fixes if fix.applicability is Applicability.SAFE]
-    edited = plan.edited(ids)
-    return edited[0].text if edited else text
+    return with_safe_fixes(DockerDocument(text, "/p/Dockerfile"))
 
 
 @pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
 def test_what_sets_nothing_deprecated_passes(project: Path, cgmigrate: Run, text: str) -> None:
-    path = project / "Dockerfile"
-    path.write_text(HEAD + text)
-    assert cgmigrate("check", ".").exit_code == 0
-    cgmigrate("fix", ".")
-    assert path.read_text() == HEAD + text
+    check_passes(project / "Dockerfile", HEAD + text, cgmigrate)
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)
 def test_each_form_is_rewritten_where_it_is(project: Path, cgmigrate: Run, before: str, after: str) -> None:
-    path = project / "Dockerfile"
-    path.write_bytes((HEAD + before).encode())
-    assert cgmigrate("check", ".").exit_code == 1
-    result = cgmigrate("fix", ".")
-    assert path.read_bytes().decode() == HEAD + after, result.output
-    assert cgmigrate("check", ".").exit_code == 0
-    cgmigrate("fix", ".")
-    assert path.read_bytes().decode() == HEAD + after
+    check_rewritten(project / "Dockerfile", HEAD + before, HEAD + after, cgmigrate)
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)

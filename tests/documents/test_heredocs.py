@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.shell import ShellDocument, parts_of
 from cgmigrate.documents.syntax import Syntax, document_of
 from cgmigrate.documents.uses import appearances_in
-from cgmigrate.lint.diagnostics import Applicability
-from cgmigrate.lint.plan import plan_alone
 from cgmigrate.megatron.catalogue import load
+from tests.support.fixed_files import Run, check_passes, check_rewritten, with_safe_fixes
 from tests.support.nightly import examples
 from tests.support.shell_judges import is_valid, recorded, without_settings
-from tests.support.yaml_judges import context
-
-Run = Callable[..., Result]
 
 TRAIN = "torchrun pretrain_gpt.py"
 LOCAL = "--cuda-graph-impl local"
@@ -275,33 +269,17 @@ REPORTED = {
 
 def fixed(text: str) -> str:
     """Return the script with all safe fixes."""
-    plan = plan_alone("a.sh", document_of("/p/a.sh", text, Syntax.SHELL, load()), context())
-    ids = [fix.id for fix in plan.fixes if fix.applicability is Applicability.SAFE]
-    edited = plan.edited(ids)
-    return edited[0].text if edited else text
+    return with_safe_fixes(document_of("/p/a.sh", text, Syntax.SHELL, load()))
 
 
 @pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
 def test_what_sets_nothing_deprecated_passes(project: Path, cgmigrate: Run, text: str) -> None:
-    path = project / "a.sh"
-    path.write_text(HEAD + text)
-    result = cgmigrate("check", ".")
-    assert result.exit_code == 0, result.output
-    cgmigrate("fix", ".")
-    assert path.read_text() == HEAD + text
+    check_passes(project / "a.sh", HEAD + text, cgmigrate)
 
 
 @pytest.mark.parametrize(("before", "after"), [*FORMS.values(), *DATA.values()], ids=[*FORMS, *DATA])
 def test_each_form_is_rewritten_where_it_is(project: Path, cgmigrate: Run, before: str, after: str) -> None:
-    path = project / "a.sh"
-    path.write_text(HEAD + before)
-    assert cgmigrate("check", ".").exit_code == 1
-    result = cgmigrate("fix", ".")
-    assert path.read_text() == HEAD + after, result.output
-    result = cgmigrate("check", ".")
-    assert result.exit_code == 0, result.output
-    cgmigrate("fix", ".")
-    assert path.read_text() == HEAD + after
+    check_rewritten(project / "a.sh", HEAD + before, HEAD + after, cgmigrate)
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)

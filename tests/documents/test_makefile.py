@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.embedded import MakeDocument
 from cgmigrate.documents.uses import appearances_in
-from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.lint.plan import plan_alone
 from cgmigrate.megatron.catalogue import load
+from tests.support.fixed_files import Run, check_passes, check_rewritten, with_safe_fixes
 from tests.support.make_judge import commands, other_words
 from tests.support.nightly import examples
 from tests.support.yaml_judges import context
 
-Run = Callable[..., Result]
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
 
 TRAIN = "torchrun pretrain_gpt.py"
@@ -140,19 +137,12 @@ REPORTED = {
 
 def fixed(text: str) -> str:
     """Return the makefile with all safe fixes."""
-    plan = plan_alone("Makefile", MakeDocument(text, "/p/Makefile"), context())
-    ids = [fix.id for fix in plan.fixes if fix.applicability is Applicability.SAFE]
-    edited = plan.edited(ids)
-    return edited[0].text if edited else text
+    return with_safe_fixes(MakeDocument(text, "/p/Makefile"))
 
 
 @pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
 def test_what_sets_nothing_deprecated_passes(project: Path, cgmigrate: Run, text: str) -> None:
-    path = project / "Makefile"
-    path.write_text(text)
-    assert cgmigrate("check", ".").exit_code == 0
-    cgmigrate("fix", ".")
-    assert path.read_text() == text
+    check_passes(project / "Makefile", text, cgmigrate)
 
 
 @pytest.mark.parametrize("name", ["Makefile", "makefile", "GNUmakefile", "train.mk"])
@@ -166,14 +156,7 @@ def test_makefiles_are_read(project: Path, cgmigrate: Run, name: str) -> None:
 
 @pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)
 def test_each_form_is_rewritten_where_it_is(project: Path, cgmigrate: Run, before: str, after: str) -> None:
-    path = project / "Makefile"
-    path.write_bytes(before.encode())
-    assert cgmigrate("check", ".").exit_code == 1
-    result = cgmigrate("fix", ".")
-    assert path.read_bytes().decode() == after, result.output
-    assert cgmigrate("check", ".").exit_code == 0
-    cgmigrate("fix", ".")
-    assert path.read_bytes().decode() == after
+    check_rewritten(project / "Makefile", before, after, cgmigrate)
 
 
 @needs_make

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from click.testing import Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.syntax import Syntax, document_of
 from cgmigrate.documents.uses import appearances_in
-from cgmigrate.lint.diagnostics import Applicability
-from cgmigrate.lint.plan import plan_alone
 from cgmigrate.megatron.catalogue import load
+from tests.support.fixed_files import Run, check_passes, check_rewritten, with_safe_fixes
 from tests.support.nightly import examples
 from tests.support.shell_judges import is_valid, recorded, without_settings
-from tests.support.yaml_judges import context
-
-Run = Callable[..., Result]
 
 TRAIN = "torchrun pretrain_gpt.py"
 LOCAL = "--cuda-graph-impl local"
@@ -221,10 +216,7 @@ REPORTED = {
 
 def fixed(text: str) -> str:
     """Return the file with all safe fixes."""
-    plan = plan_alone("a.yaml", document_of("/p/a.yaml", text, Syntax.YAML, load()), context())
-    ids = [fix.id for fix in plan.fixes if fix.applicability is Applicability.SAFE]
-    edited = plan.edited(ids)
-    return edited[0].text if edited else text
+    return with_safe_fixes(document_of("/p/a.yaml", text, Syntax.YAML, load()))
 
 
 def other_values(value: Any) -> Any:
@@ -253,24 +245,12 @@ def texts(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
 def test_what_sets_nothing_deprecated_passes(project: Path, cgmigrate: Run, text: str) -> None:
-    (project / "a.yaml").write_text(text)
-    result = cgmigrate("check", ".")
-    assert result.exit_code == 0, result.output
-    cgmigrate("fix", ".")
-    assert (project / "a.yaml").read_text() == text
+    check_passes(project / "a.yaml", text, cgmigrate)
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)
 def test_each_form_is_rewritten_where_it_is(project: Path, cgmigrate: Run, before: str, after: str) -> None:
-    path = project / "a.yaml"
-    path.write_bytes(before.encode())
-    assert cgmigrate("check", ".").exit_code == 1
-    result = cgmigrate("fix", ".")
-    assert path.read_bytes().decode() == after, result.output
-    result = cgmigrate("check", ".")
-    assert result.exit_code == 0, result.output
-    cgmigrate("fix", ".")
-    assert path.read_bytes().decode() == after
+    check_rewritten(project / "a.yaml", before, after, cgmigrate)
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)
