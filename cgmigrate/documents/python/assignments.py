@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.object_states import ObjectClasses, ObjectState, States, closed, forget, join
-from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_called_in, release_check_in
+from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_of
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import value_of
@@ -82,7 +82,7 @@ class Assignments:
         return isinstance(statement, _LEAVES)
 
     def _release_check(self, test: ast.expr) -> str:
-        return release_check_in(test, self.source.catalogue) or release_check_called_in(test, self.source)
+        return release_check_of(test, self.source)
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, states: States) -> None:
         """Read a body that runs later, or in a namespace of its own: it inherits nothing."""

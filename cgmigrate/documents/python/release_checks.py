@@ -82,7 +82,7 @@ def release_check_around(node: ast.AST, source: Source) -> str:
     for above in source.ancestors(node):
         why = ""
         if isinstance(above, (ast.If, ast.IfExp, ast.While)):
-            why = release_check_in(above.test, catalogue) or release_check_called_in(above.test, source)
+            why = release_check_of(above.test, source)
         elif isinstance(above, ast.BoolOp):
             earlier = [value for value in above.values if value is not node]
             why = next(filter(None, (release_check_in(value, catalogue) for value in earlier)), "")
@@ -94,8 +94,10 @@ def release_check_around(node: ast.AST, source: Source) -> str:
     return ""
 
 
-def release_check_called_in(test: ast.expr, source: Source) -> str:
-    """Return why a condition calls a function of the file that checks the release, empty when it does not."""
+def release_check_of(test: ast.expr, source: Source) -> str:
+    """Return why a condition checks the release, itself or by a function of the file; empty when it does not."""
+    if why := release_check_in(test, source.catalogue):
+        return why
     for node in ast.walk(test):
         match node:
             case ast.Call(func=ast.Name(id=name)) if _is_release_check(name, source.tree, source.catalogue):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, pattern_in_text
@@ -83,7 +84,7 @@ class ShellDocument(TextDocument):
     def _read(self) -> None:
         self.sites = [self._site(index, line) for index, line in enumerate(self._lines)]
         written = [flag.span for line in self._lines for one in line.fragments for flag in one.flags]
-        written.sort(key=_start)
+        written.sort(key=attrgetter("start"))
         at = end = 0
         for appearance in self._names:
             # Both are in the order of the text; a flag in a string may be inside the value of another one.
@@ -372,10 +373,6 @@ class ShellDocument(TextDocument):
     def spelled(self, _site: int, name: str, value: object) -> str:
         """Return a setting as a flag; see ``sites.Document``."""
         return spelled(self.catalogue, name, value)
-
-
-def _start(span: Span) -> int:
-    return span.start
 
 
 @lru_cache(maxsize=8)

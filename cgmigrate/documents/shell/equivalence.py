@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.tree import ShellTree
@@ -13,6 +14,7 @@ from cgmigrate.text.spans import Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_START = attrgetter("start")
 _BLANKS = re.compile(r"(?:\\\r?\n|\s)+")
 _CONTINUED = re.compile(r"\\\r?\n")
 _EMPTY = re.compile(r"[ \t]*[\r\n]\s*")
@@ -56,18 +58,17 @@ def _leaves(node: Node, tree: ShellTree, flags: Sequence[Span]) -> Iterator[tupl
 
 
 def _is_inside(span: Span, flags: Sequence[Span]) -> bool:
-    at = bisect_right(flags, span.start, key=_start) - 1
+    at = bisect_right(flags, span.start, key=_START) - 1
     return at >= 0 and span.end <= flags[at].end
-
-
-def _start(span: Span) -> int:
-    return span.start
 
 
 def _without(text: str, span: Span, flags: Sequence[Span]) -> str:
     pieces, start = [], span.start
     # A script has many nodes and many flags, so only the flags in a node are looked at.
-    first, last = bisect_left(flags, span.start, key=_start), bisect_left(flags, span.end, key=_start)
+    first, last = (
+        bisect_left(flags, span.start, key=_START),
+        bisect_left(flags, span.end, key=_START),
+    )
     for flag in flags[first:last]:
         if start <= flag.start:
             pieces.append(text[start : flag.start])

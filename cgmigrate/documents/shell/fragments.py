@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
 from cgmigrate.documents.shell.tree import ShellTree
-from cgmigrate.documents.shell.words import Word, words_in_string, words_in_text, words_of
+from cgmigrate.documents.shell.words import EXPANDED, Word, words_in_string, words_in_text, words_of
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
@@ -90,7 +90,6 @@ def is_certain(place: Path, where: Path) -> bool:
     return where[: len(place)] == place
 
 
-_EXPANDED = re.compile(r"\$\{?(\w+)", re.ASCII)
 _COMPUTED = re.compile(r"\$(?!\w|\{\w+\})|`", re.ASCII)
 """Matches what a shell computes in another way than by the value of a variable."""
 
@@ -104,7 +103,7 @@ class _Part:
         self.node = node
         span = tree.span(node)
         text = tree.text[span.start : span.end]
-        self.expands = set(_EXPANDED.findall(text)) if "$" in text else frozenset[str]()
+        self.expands = set(EXPANDED.findall(text)) if "$" in text else frozenset[str]()
         is_assignment = node.type != "command"
         self.variable = text.partition("=")[0].rstrip("+") if is_assignment else " "
         self.is_plain = is_assignment and "--" not in text and not ("$" in text and _COMPUTED.search(text))

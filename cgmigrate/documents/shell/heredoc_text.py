@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.code import Code
+from cgmigrate.documents.shell.words import EXPANDED
 from cgmigrate.text.spans import Span
 
 _ESCAPE = re.compile(r"\\[\\$`\n]")
@@ -18,7 +19,6 @@ _EXPANSION = re.compile(
     re.ASCII,
 )
 """An expansion whose end is certain: a variable, a sum, or the output of a command without quotes."""
-_EXPANDED = re.compile(r"\$\{?(\w+)", re.ASCII)
 _NOTHING = re.compile(r"\$(?=[\s\"',.;:)\]}/%=]|\Z)")
 """A sign that expands nothing."""
 _SETS = (
@@ -64,7 +64,7 @@ def code_of(text: str, span: Span, form: Form, names: Sequence[int], variables: 
         inside = [at - span.start for at in names if span.start <= at < span.end]
         _check(text[span.start : span.end], inside, variables, form.is_script)
     code = Code.joined(list(_pieces(text, span, form)))
-    for name in _EXPANDED.findall(code.text) if form.is_script else ():
+    for name in EXPANDED.findall(code.text) if form.is_script else ():
         if name in variables and not _is_set(name, code.text):
             raise UncertainTextError(_SETS_FLAGS.format(name=name))
     return code
@@ -138,7 +138,7 @@ def _check_expansion(body: str, start: int, names: Sequence[int], variables: Col
     what = match.group() if match else body[start : start + 12].partition("\n")[0]
     if match is None or not is_script:
         raise UncertainTextError(_CODE_IN_TEXT.format(what=what))
-    for name in _EXPANDED.findall(match.group()):
+    for name in EXPANDED.findall(match.group()):
         if name in variables:
             raise UncertainTextError(_SETS_FLAGS.format(name=name))
         if _is_set(name, body):

@@ -13,6 +13,8 @@ from cgmigrate.text.spans import Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+EXPANDED = re.compile(r"\$\{?(\w+)", re.ASCII)
+"""The beginning of a variable that a shell expands."""
 _PLAIN = re.compile(r"[\w./:=,@%+^-]+", re.ASCII)
 """A word that a shell passes on as it is written."""
 _BLANKS = re.compile(r"(?:\\\r?\n|[ \t\r\n])+")
