@@ -48,7 +48,7 @@ class SiteSurroundings:
         setting = self.document.catalogue.get(name)
         if setting is None or setting.subject:
             return self.site.written_as(name)
-        if self.site.flags:
+        if self.site.flags and setting.flag:
             return setting.flag
         keys = setting.keys.get(self.ecosystem.id, ())
         return keys[0] if keys else self.site.written_as(name)
@@ -64,6 +64,8 @@ class SiteSurroundings:
         return self.document.value_beside(self.site.index, (), keys)
 
     def _of_flag(self, setting: Setting) -> object:
+        if not setting.flag:
+            return Missing.ABSENT
         value = self._beside((setting.flag,))
         if value is Missing.ABSENT and setting.no_flag:
             negated = self._beside((setting.no_flag,))

@@ -68,7 +68,7 @@ class Catalogue:
     @cached_property
     def by_key(self) -> Mapping[str, str]:
         """Key → setting, for the name of each setting and for its flag."""
-        return {name: name for name in self.names} | {flag: name for name, flag in self.flags.items()}
+        return {name: name for name in self.names} | {flag: name for name, flag in self.flags.items() if flag}
 
     @cached_property
     def cores(self) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         name=path.stem,
         kind=SettingKind(data["kind"]),
         owner=data["owner"],
-        flag=data.get("flag", flag_of(path.stem)),
+        flag=data.get("flag", flag_of(path.stem)) or "",
         summary=data["summary"],
         no_flag=data.get("no-flag", ""),
         keys={ecosystem: tuple(keys) for ecosystem, keys in data.get("keys", {}).items()},

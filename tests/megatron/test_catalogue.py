@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from cgmigrate.megatron import settings as model
-from cgmigrate.megatron.catalogue import Setting, SettingKind, load
+from cgmigrate.megatron.catalogue import Setting, SettingKind, flag_of, load
 from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.tables import Accepted
@@ -74,6 +74,9 @@ def test_the_tables_have_the_flags_of_the_entry(setting: Setting) -> None:
     flags = TABLES.flags(setting.until or NEWEST)
     if setting.no_flag:
         assert flags[setting.no_flag].action == "StoreFalse"
+        return
+    if not setting.flag:
+        assert flag_of(setting.name) not in flags
         return
     entry = flags[setting.flag]
     assert (entry.action == "StoreTrue") is setting.is_flag
