@@ -1,0 +1,146 @@
+"""Rules about the settings around graphs, against TransformerConfig itself, which builds neighbours of each rule."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+import yaml
+
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking import ecosystems
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.releases import Release
+from tests.support.paths import FETCHED
+from tests.support.plans import examine
+
+RULES = load()
+OWNERS = ecosystems.load()
+SAID = {
+    "CG402": ("full recompute is only supported with full iteration CUDA graph",),
+    "CG403": ("CUDA graphs not supported with CPU offloading",),
+    "CG404": ("moe cuda graph is only supported", "mlp cuda graph is only supported for dense layers"),
+    "CG405": (
+        "moe recompute is not supported with moe_router CUDA graph",
+        "attention dropout is not supported with graphed attention",
+        "hidden dropout is not supported with graphed MLP/MoE",
+    ),
+    "CG406": (
+        "fine-grained activation offloading with cuda_graph_impl='local' only supports offload_modules",
+        "Token-drop MoE is temporarily not supported with activation offloading",
+    ),
+}
+"""What TransformerConfig says to what a rule reports."""
+JUDGE = """
+import json, logging, sys, warnings
+warnings.simplefilter("ignore")
+logging.disable(logging.CRITICAL)
+from megatron.core.transformer.transformer_config import TransformerConfig
+for line in sys.stdin:
+    try:
+        TransformerConfig(num_layers=4, hidden_size=64, num_attention_heads=4, **json.loads(line))
+        print()
+    except Exception as error:
+        print(type(error).__name__, " ".join(str(error).split()))
+"""
+RECOMPUTES: list[dict[str, Any]] = [
+    {},
+    {"recompute_granularity": "full", "recompute_method": "uniform", "recompute_num_layers": 1},
+    *({"recompute_granularity": "selective", "recompute_modules": [name]} for name in ("core_attn", "mlp", "moe")),
+]
+MODELS: list[dict[str, Any]] = [
+    {"num_moe_experts": None},
+    *(
+        {"num_moe_experts": 8, "moe_layer_freq": every, "add_bias_linear": False} | padding
+        for every in (1, 2)
+        for padding in (
+            {"moe_pad_expert_input_to_capacity": False},
+            {"moe_pad_expert_input_to_capacity": True, "moe_expert_capacity_factor": 1.0},
+        )
+    ),
+]
+CAPTURED = [[], ["attn"], ["mlp"], ["attn", "mlp"], ["moe"], ["moe_router"], ["attn", "moe_router"]]
+OFFLOADS: list[dict[str, Any]] = [
+    {},
+    {},
+    {"cpu_offloading": True, "cpu_offloading_num_layers": 2},
+    {"fine_grained_activation_offloading": True, "offload_modules": ["core_attn"]},
+    {"fine_grained_activation_offloading": True, "offload_modules": ["expert_fc1"]},
+]
+
+
+def neighbours(scope: str, implementations: list[str], scopes: list[list[str]]) -> list[dict[str, Any]]:
+    """Configurations that differ in few settings, the same in each run."""
+    choose = random.Random(20261123).choice
+    result = []
+    for _ in range(1500):
+        implementation = choose(implementations)
+        names = [] if implementation == "full_iteration" else choose(scopes)
+        dropouts = {"attention_dropout": choose([0.0, 0.1]), "hidden_dropout": choose([0.0, 0.1])}
+        parts = (choose(RECOMPUTES), choose(MODELS), choose(OFFLOADS), dropouts)
+        settings: dict[str, Any] = {"cuda_graph_impl": implementation, scope: names}
+        for part in parts:
+            settings |= part
+        result.append(settings)
+    return result
+
+
+def judged(configurations: list[dict[str, Any]], package: str) -> list[str]:
+    """What TransformerConfig says to configurations, empty where it accepts one."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
+    lines = "\n".join(map(json.dumps, configurations))
+    command = [sys.executable, "-c", JUDGE]
+    ran = subprocess.run(command, input=lines, capture_output=True, text=True, env=environment, check=True)
+    return ran.stdout.splitlines()
+
+
+def reported(settings: dict[str, Any], release: Release) -> set[str]:
+    text = yaml.safe_dump({"model": settings}, sort_keys=False)
+    plan = examine(YamlDocument(text), Context(release, release, RULES, OWNERS))
+    return {diagnostic.rule for diagnostic in plan.diagnostics} & SAID.keys()
+
+
+def compared(configurations: list[dict[str, Any]], package: str, release: Release) -> tuple[list[str], list[str]]:
+    """Configurations that a rule reports and TransformerConfig accepts, and those that it refuses unreported."""
+    false, missed = [], []
+    for settings, said in zip(configurations, judged(configurations, package), strict=True):
+        codes = reported(settings, release)
+        false += [f"{code}: {settings}" for code in codes if not said]
+        for code, texts in SAID.items():
+            is_refused = any(text in said for text in texts) and RULES[code].since <= release
+            missed += [f"{code}: {settings} ({said})"] if is_refused and code not in codes else []
+    return false, missed
+
+
+def test_the_rules_report_what_the_installed_release_refuses() -> None:
+    if find_spec("megatron") is None or find_spec("megatron.core") is None:
+        pytest.skip("the judge is the installed megatron-core")
+    implementations = ["none", "local", "transformer_engine", "full_iteration"]
+    configurations = neighbours("cuda_graph_modules", implementations, CAPTURED)
+
+    false, missed = compared(configurations, "", Release(0, 19))
+
+    assert not false
+    assert not missed
+
+
+def test_the_rules_report_what_0_17_refuses() -> None:
+    package = FETCHED / "megatron-core-0.17.1"
+    if not package.is_dir():
+        pytest.skip("megatron-core 0.17.1 is not fetched")
+    if find_spec("torch") is None:
+        pytest.skip("megatron-core needs torch")
+    scopes = [*CAPTURED, ["full_iteration"]]
+    configurations = neighbours("cuda_graph_scope", ["none", "local", "transformer_engine"], scopes)
+
+    false, missed = compared(configurations, str(package), Release(0, 17))
+
+    assert not false
+    assert not missed
