@@ -40,7 +40,7 @@ class Part:
     that of a file in its syntax. ``is_whole`` says that no other text belongs to its command lines, ``has_comments``
     that comments of its syntax can be in it. ``escaped`` returns new code as the file writes it, and raises
     CannotMapError. ``blocked_by`` says why it is not rewritten. ``written_otherwise`` are words of the code that the
-    file writes otherwise, each with how.
+    file writes otherwise, each with how. ``risk`` says why its fixes are not safe.
     """
 
     number: int
@@ -52,6 +52,7 @@ class Part:
     escaped: Callable[[str], str] = as_written
     blocked_by: str = ""
     written_otherwise: Mapping[str, str] = field(default_factory=dict)
+    risk: str = ""
 
     def shown(self, text: str) -> str:
         """Return a text about the code with words as the file writes them."""
@@ -162,6 +163,8 @@ class NestingDocument(TextDocument):
 
     def _outer_problem(self, problem: Problem) -> Problem:
         """Return a problem of the file; one in a part that cannot be read says why."""
+        if problem.index >= 0:
+            problem = replace(problem, index=problem.index + self._inner_sites)
         start = problem.span.start
         around = (one for one in self._parts if one.part.span.start <= start < one.part.span.end)
         why = next((one.problem for one in around if one.problem), "")
@@ -218,6 +221,15 @@ class NestingDocument(TextDocument):
 
     # --- one site -----------------------------------------------------------------------------------
 
+    @property
+    def _inner_sites(self) -> int:
+        """The number of sites in parts: they are between the sites of the file and the problems that have a fix."""
+        return len(self.sites) - len(self.outer.sites)
+
+    def _outer_index(self, index: int) -> int:
+        """Return the index that a site or problem of the file has in the document without the parts."""
+        return index if index < len(self.outer.sites) else index - self._inner_sites
+
     def _part_of(self, index: int) -> ReadPart | None:
         """Return the part of a site, None for a site of the file around the parts."""
         at = bisect_right(self._parts, index, key=lambda one: one.first_site) - 1
@@ -244,8 +256,8 @@ class NestingDocument(TextDocument):
         """Return why the fix of a site is not safe; see ``sites.Document``."""
         one = self._part_of(index)
         if one is None:
-            return self.outer.risk(index)
-        if reason := one.document.risk(index - one.first_site) or self.outer.risk(-1):
+            return self.outer.risk(self._outer_index(index))
+        if reason := one.document.risk(index - one.first_site) or one.part.risk or self.outer.risk(-1):
             return reason
         return _MERGED.format(one.document.builds_on) if one.document.builds_on else ""
 
@@ -265,7 +277,7 @@ class NestingDocument(TextDocument):
         for index, settings in rewrites.items():
             one = self._part_of(index)
             if one is None:
-                outer[index] = settings
+                outer[self._outer_index(index)] = settings
             else:
                 inner[one.part.number][index - one.first_site] = settings
         return outer, inner
@@ -273,7 +285,7 @@ class NestingDocument(TextDocument):
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites; see ``sites.Document``."""
         outer, inner = self._divided(rewrites)
-        result = self.outer.edits(outer) if outer else []
+        result = self._outer_edits(outer) if outer else []
         for one in self._parts:
             if own := inner.get(one.part.number):
                 result += self._edits_of(one, own)
@@ -281,6 +293,13 @@ class NestingDocument(TextDocument):
         if any(left.end > right.start for left, right in pairwise(result)):
             raise CannotEditError(min(rewrites), "two changes replace the same text")
         return result
+
+    def _outer_edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
+        try:
+            return self.outer.edits(rewrites)
+        except CannotEditError as error:
+            is_site = error.site < len(self.outer.sites)
+            raise CannotEditError(error.site if is_site else error.site + self._inner_sites, str(error)) from error
 
     def _edits_of(self, one: ReadPart, own: Mapping[int, Settings]) -> list[Edit]:
         try:
