@@ -22,8 +22,9 @@ from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.fix_risks import FixRisks
+from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
 from cgmigrate.documents.python.linked_keys import LinkedKeys
-from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, names_of, package_of
+from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, Names, names_of, package_of
 from cgmigrate.documents.python.qualified_names import QualifiedNames
 from cgmigrate.documents.python.reads_after_writes import withhold_reads_after
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
@@ -118,6 +119,16 @@ class PythonDocument(TextDocument):
         """The tree of the text, None if it could not be read."""
         return self._source.tree if self._is_read else None
 
+    @property
+    def source(self) -> Source | None:
+        """The text with its tree, None if it could not be read."""
+        return self._source if self._is_read else None
+
+    @property
+    def names(self) -> Names:
+        """The names that the file imports and defines."""
+        return self._names
+
     # --- reading ----------------------------------------------------------------------------
 
     def _read_sites(self) -> set[int]:
@@ -135,9 +146,17 @@ class PythonDocument(TextDocument):
         for place in places:
             place.of_built_model = place.form is Form.ASSIGNMENTS and built.owns(place)
             place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)
+            place.blocked_by = place.blocked_by or self._own_option(place)
         self._places = sorted(places, key=position_of)
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
+
+    def _own_option(self, place: Place) -> str:
+        """Return which option of the file's own parser gets a list of arguments, empty if none does."""
+        arguments = self._source.parent(place.items[0].node)
+        if place.form is not Form.FLAGS or arguments is None or not goes_to_parser(arguments, self._source):
+            return ""
+        return own_option({item.field for item in place.items}, self._source)
 
     def _read_problems(self, nodes_of_sites: set[int]) -> None:
         megatron = any(module.partition(".")[0] in MEGATRON for module in self.top_level)

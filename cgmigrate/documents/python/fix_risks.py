@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
+from collections.abc import Collection
 
 from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
+from cgmigrate.documents.python.flag_uses import search_for_flag
 from cgmigrate.documents.python.later_uses import read_of_setting
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
@@ -19,8 +21,9 @@ from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
-_PROGRAM = re.compile(r"(?:.*/)?(?:pretrain_\w+|train_rl)\.py|megatron(?:\.\w+)*")
+PROGRAM = re.compile(r"(?:.*/)?(?:pretrain_\w+|train_rl)\.py|megatron(?:\.\w+)*")
 """Programs that parse their arguments with Megatron-LM's parser; a module follows ``-m``."""
+PROGRAM_UNKNOWN = "the program that gets these arguments is not known as Megatron's"
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
 
 
@@ -46,13 +49,21 @@ class FixRisks:
             case Form.DICT:
                 return self._dict(place, self._source.parent(node)) or guard or read_of_setting(place, self._source)
             case Form.FLAGS:
-                return self._flags(self._source.parent(node)) or guard
+                searched = search_for_flag({item.field for item in place.items}, self._source)
+                return searched or self._flags(self._source.parent(node)) or guard
         return f"`{place.prefix or place.items[0].field}` overrides a configuration that this file does not show"
 
     def guard_of(self, place: Place) -> str:
         """Return which condition around a place may test for a release, empty if none does."""
         node = place.items[0].node
         return self._checks.above(node, self._source.ancestors(node))
+
+    def of_flags(self, node: ast.AST, settings: Collection[str]) -> str:
+        """Return why the flags of a command line are not safe to change: code looks for them, or tests for a release.
+
+        Whether other code gets them is not examined.
+        """
+        return search_for_flag(settings, self._source) or self._checks.above(node, self._source.ancestors(node))
 
     def of_read(self, span: Span) -> str:
         """Return why other code may see the object whose setting is read in a span."""
@@ -140,8 +151,8 @@ class FixRisks:
             return "the list has arguments that are computed elsewhere"
         if isinstance(call, ast.Call) and self._names.resolve(dotted(call.func)).startswith(_STARTS_PROCESS):
             words = (part.value for part in ast.walk(call) if isinstance(part, ast.Constant))
-            known = any(isinstance(word, str) and _PROGRAM.fullmatch(word) for word in words)
-            return "" if known else "the program that gets these arguments is not known as Megatron's"
+            known = any(isinstance(word, str) and PROGRAM.fullmatch(word) for word in words)
+            return "" if known else PROGRAM_UNKNOWN
         return "other code may add arguments to this list, or read them from it"
 
 
