@@ -73,7 +73,14 @@ Syntax.YAML = register(
         parts="cgmigrate.documents.yaml.parts:parts_of",
     )
 )
-Syntax.PYTHON = register(Syntax("Python", ("py", "pyi"), "cgmigrate.documents.python:PythonDocument"))
+Syntax.PYTHON = register(
+    Syntax(
+        "Python",
+        ("py", "pyi"),
+        "cgmigrate.documents.python:PythonDocument",
+        parts="cgmigrate.documents.python:parts_of",
+    )
+)
 Syntax.SHELL = register(
     Syntax(
         "shell",
@@ -147,12 +154,17 @@ def document_of(path: str, text: str, syntax: Syntax, catalogue: Catalogue) -> D
 
 def _read(path: str, text: str, syntax: Syntax, catalogue: Catalogue, numbers: Collection[int] | None) -> Document:
     """Return the document of a text, with those of its parts that have some numbers."""
-    document: Document = _named(syntax.document)(text, path, catalogue)
+    return with_parts(_named(syntax.document)(text, path, catalogue), syntax, numbers)
+
+
+def with_parts(document: Document, syntax: Syntax, numbers: Collection[int] | None = None) -> Document:
+    """Return a document that is read already with its parts: those with names of settings, or with some numbers."""
     parts = _named(syntax.parts)(document, numbers) if syntax.parts else ()
     if not parts:
         return document
     from cgmigrate.documents.nesting import NestingDocument
 
+    path, catalogue = document.path, document.catalogue
     inner = [(part, _part(part, catalogue)) for part in parts]
     return NestingDocument(document, inner, lambda edited, numbers: _read(path, edited, syntax, catalogue, numbers))
 

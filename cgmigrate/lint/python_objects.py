@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.linking.python.definitions import Definition
@@ -67,7 +68,7 @@ def proved_sites(
     trees = {path: file.document for path, file in files.items()}
 
     def tree_of(path: str, text: str) -> ast.Module | None:
-        document = trees.get(path)
+        document = outer_of(trees[path]) if path in trees else None
         return document.tree if isinstance(document, PythonDocument) and document.text == text else None
 
     texts = {path: file.document.text for path, file in files.items()}
@@ -93,9 +94,9 @@ def _has_site(definition: Definition, lines: Collection[tuple[str, int]]) -> boo
 
 def _candidates(path: str, file: ExaminedFile) -> _File:
     """Return the fixes of a file that only other code prevents from being safe."""
-    if not isinstance(file.document, PythonDocument) or not file.context.source < SPLIT_IN <= file.context.target:
+    document, group = outer_of(file.document), Group.of([file])
+    if not isinstance(document, PythonDocument) or not file.context.source < SPLIT_IN <= file.context.target:
         return _File(file, {})
-    document, group = file.document, Group.of([file])
     sets, cases = edit_sets_of(group, *proposals_of(group))
     return _File(
         file,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.syntax import Syntax
+from cgmigrate.documents.syntax import Syntax, with_parts
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.paths import shown_path
 from cgmigrate.project.seeds import SeedsOf
@@ -80,7 +80,7 @@ class RelatedFiles:
         if tree is None:
             return None
         text, catalogue = decode(source.data)[0], self.catalogue_of(source.path)
-        return PythonDocument(text, os.path.abspath(source.path), catalogue, tree=tree)
+        return with_parts(PythonDocument(text, os.path.abspath(source.path), catalogue, tree=tree), Syntax.PYTHON)
 
     def readers(self, path: str) -> Relations:
         """Return what reads the keys of a YAML file: code, and its own interpolations."""

@@ -258,6 +258,12 @@ class PythonDocument(TextDocument):
         lists = [KeyCopier((), "", "", lists=[one]) for one in reader.constants]
         return [*reader.collected(), *lists, *(KeyCopier((), "", "", types=[one]) for one in filled)]
 
+    def copies_keys(self) -> bool:
+        """Return whether code of the file may copy keys of a mapping by their names, for itself or for other files."""
+        from cgmigrate.documents.python.key_types import key_types_in
+
+        return self._is_read and bool(self.every_copier() or key_types_in(self._source))
+
     @cached_property
     def key_types(self) -> Sequence[KeyType]:
         """The TypedDicts whose keys are settings, and the classes that are known to be filled by a mapping."""
@@ -328,9 +334,15 @@ class PythonDocument(TextDocument):
 
     def risk(self, index: int) -> str:
         """Return why the fix of a site or problem is not safe; see ``sites.Document``."""
+        if index < 0:
+            return ""
         if index < len(self.sites):
             return self._fix_risks.of_place(self._places[index])
         return self._fix_risks.of_read(self.problems[index - len(self.sites)].span)
+
+    def risk_of_flags(self, node: ast.AST, settings: Collection[str]) -> str:
+        """Return which code around a command line with some settings, or that looks for them, makes a fix unsafe."""
+        return self._fix_risks.of_flags(node, settings)
 
     def is_guarded(self, index: int) -> bool:
         """Return whether a condition around a site may test for a release."""
