@@ -77,6 +77,14 @@ FORMS = {
         f'def main():\n    cmd = "{OLD}"\n    print(1)\n    return subprocess.Popen(cmd, shell=True)\n',
         f'def main():\n    cmd = "{NEW}"\n    print(1)\n    return subprocess.Popen(cmd, shell=True)\n',
     ),
+    "a variable that is printed": (
+        f'def f(log):\n    cmd = "{OLD}"\n    print(f"+ {{cmd}}")\n    log.info(cmd)\n    os.system(cmd)\n',
+        f'def f(log):\n    cmd = "{NEW}"\n    print(f"+ {{cmd}}")\n    log.info(cmd)\n    os.system(cmd)\n',
+    ),
+    "an argument with a name": (
+        f'subprocess.run(shell=True, args="{OLD}")\n',
+        f'subprocess.run(shell=True, args="{NEW}")\n',
+    ),
     "a variable beside a condition that is closed": (
         f'if x:\n    def main():\n        if y:\n            cmd = "{OLD}"\n            os.system(cmd)\n',
         f'if x:\n    def main():\n        if y:\n            cmd = "{NEW}"\n            os.system(cmd)\n',
@@ -113,6 +121,7 @@ SILENT = {
     "a function of another name": f'def run(x, shell): ...\nrun("{OLD}", shell=True)\n',
     "a name that is no longer the module's": f'os = other()\nos.system("{OLD}")\n',
     "a variable that is changed": f'def f():\n    cmd = "{OLD}"\n    cmd += " --x"\n    os.system(cmd)\n',
+    "a variable that is printed and nothing else": f'def f():\n    cmd = "{OLD}"\n    print(cmd)\n',
     "a variable that is used twice": f'def f():\n    cmd = "{OLD}"\n    os.system(cmd)\n    g(cmd)\n',
     "a condition around the use": f'def f():\n    cmd = "{OLD}"\n    if old():\n        os.system(cmd)\n',
     "a condition between": f'def f():\n    cmd = "{OLD}"\n    if new():\n        return\n    os.system(cmd)\n',

@@ -1,7 +1,7 @@
 """Strings that are command lines: those that code gives to a shell, and those that it divides into arguments.
 
-A string counts where it stands, or as the value of a variable that code sets once and uses once. Other strings are
-text, and stay.
+A string counts where it is written, or as the value of a variable that code sets once and uses once, apart from
+printing it. Other strings are text, and stay.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.text_for_people import is_output
 
 _SHELLS = frozenset(
     (
@@ -60,8 +61,8 @@ class CommandString:
 def command_strings(tree: ast.Module, names: Names) -> list[CommandString]:
     """Return the strings of a file that are command lines, in the order of the text."""
     reader = _Reader(tree, names)
-    found = {id(one.node): one for one in reader.found()}
-    return sorted(found.values(), key=lambda one: (one.node.lineno, one.node.col_offset))
+    by_node = {id(one.node): one for one in reader.strings()}
+    return sorted(by_node.values(), key=lambda one: (one.node.lineno, one.node.col_offset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class _Reader:
         self._tree, self._names = tree, names
         self._variables: dict[int, dict[str, _Variable]] = {}
 
-    def found(self) -> Iterator[CommandString]:
+    def strings(self) -> Iterator[CommandString]:
         stack: list[tuple[ast.AST, _Around]] = [(self._tree, _Around(self._tree, (), ""))]
         while stack:
             node, around = stack.pop()
@@ -134,7 +135,7 @@ class _Reader:
         starts = around.caller in _STARTERS
         if name in _SHELLS and len(call.args) == 1:
             yield from self._strings(call.args[0], around, Division.SHELL, is_complete=True)
-        elif name in _STARTERS and call.args:
+        elif name in _STARTERS:
             yield from self._started(call, around)
         elif name == "shlex.split" and len(call.args) == 1 and not call.keywords:
             yield from self._strings(call.args[0], around, Division.QUOTES, is_complete=starts)
@@ -143,8 +144,8 @@ class _Reader:
 
     def _started(self, call: ast.Call, around: _Around) -> Iterator[CommandString]:
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-        first, shell = call.args[0], keywords.get("shell")
-        if "executable" in keywords or None in keywords:
+        first, shell = call.args[0] if call.args else keywords.get("args"), keywords.get("shell")
+        if first is None or "executable" in keywords or None in keywords:
             return
         if isinstance(shell, ast.Constant) and shell.value is True:
             yield from self._strings(first, around, Division.SHELL, is_complete=True)
@@ -192,10 +193,12 @@ def _variables_in(scope: ast.AST) -> dict[str, _Variable]:
     """Return the variables to which a scope assigns strings; uses in the functions inside it count as well."""
     bound: defaultdict[str, int] = defaultdict(int)
     read: defaultdict[str, int] = defaultdict(int)
-    for node in ast.walk(scope):
+    nodes = list(ast.walk(scope))
+    printed = {id(name) for node in nodes if isinstance(node, ast.Call) for name in _printed(node)}
+    for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
-                read[name] += 1
+                read[name] += id(node) not in printed
             case ast.Name(id=name):
                 bound[name] += 1
         for name in _bound_otherwise(node):
@@ -219,6 +222,15 @@ def _assigned_in(scope: ast.AST) -> Iterator[tuple[str, _Value]]:
         if not isinstance(node, _SCOPES):
             inner = _conditions(node, around)
             stack += [(child, inner) for child in ast.iter_child_nodes(node)]
+
+
+def _printed(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield the names whose values a call prints as they are, itself or in an f-string."""
+    for value in call.args if is_output(call) else ():
+        if isinstance(value, ast.JoinedStr):
+            yield from (part.value for part in value.values if isinstance(part, ast.FormattedValue))
+        else:
+            yield value
 
 
 def _bound_otherwise(node: ast.AST) -> list[str]:

@@ -23,8 +23,12 @@ def is_for_people(ancestors: Iterable[ast.AST]) -> bool:
     for number, around in enumerate(ancestors):
         if isinstance(around, ast.stmt):
             return isinstance(around, (ast.Raise, ast.Assert)) or (number == 0 and isinstance(around, ast.Expr))
-        if isinstance(around, ast.Call):
-            last = dotted(around.func).rpartition(".")[2]
-            if last in _OUTPUT_FUNCTIONS or last.endswith(("Error", "Warning")):
-                return True
+        if isinstance(around, ast.Call) and is_output(around):
+            return True
     return False
+
+
+def is_output(call: ast.Call) -> bool:
+    """Return whether a call prints or logs, or makes an error or a warning."""
+    last = dotted(call.func).rpartition(".")[2]
+    return last in _OUTPUT_FUNCTIONS or last.endswith(("Error", "Warning"))
