@@ -17,24 +17,38 @@ def search_for_flag(settings: Collection[str], source: Source) -> str:
 
     Empty if no line of the file does.
     """
-    for name, flag, node in _flags(source):
-        if name not in settings and set(settings).isdisjoint(source.catalogue.older_names(name)):
-            continue
-        match source.parent(node):
-            case ast.Compare(ops=ops) if any(isinstance(one, _COMPARISONS) for one in ops):
-                return f"line {node.lineno} looks for `{flag}`"
-            case ast.Call(func=ast.Attribute(attr=word)) if word in _SEARCHES or word.startswith("assert"):
-                return f"line {node.lineno} looks for `{flag}`"
+    for name, node in _flags(source):
+        if _is_searched(source.parent(node)) and _concerns(name, settings, source):
+            return f"line {node.lineno} looks for `{_flag(node)}`"
     return ""
+
+
+def _concerns(name: str, settings: Collection[str], source: Source) -> bool:
+    return name in settings or not set(settings).isdisjoint(source.catalogue.older_names(name))
 
 
 def own_option(settings: Collection[str], source: Source) -> str:
     """Return which option of a parser of the file has the flag of one of some settings, empty if none has."""
-    for name, flag, node in _flags(source):
-        match source.parent(node):
-            case ast.Call(func=ast.Attribute(attr="add_argument" | "add_option")) if name in settings:
-                return f"line {node.lineno} defines `{flag}` as an option of its own"
+    for name, node in _flags(source):
+        if name in settings and _is_defined(source.parent(node)):
+            return f"line {node.lineno} defines `{_flag(node)}` as an option of its own"
     return ""
+
+
+def _is_searched(above: ast.AST | None) -> bool:
+    match above:
+        case ast.Compare(ops=ops):
+            return any(isinstance(one, _COMPARISONS) for one in ops)
+        case ast.Call(func=ast.Attribute(attr=word)):
+            return word in _SEARCHES or word.startswith("assert")
+    return False
+
+
+def _is_defined(above: ast.AST | None) -> bool:
+    match above:
+        case ast.Call(func=ast.Attribute(attr="add_argument" | "add_option")):
+            return True
+    return False
 
 
 def goes_to_parser(node: ast.AST, source: Source) -> bool:
@@ -44,17 +58,20 @@ def goes_to_parser(node: ast.AST, source: Source) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _PARSES
 
 
-def _flags(source: Source) -> list[tuple[str, str, ast.Constant]]:
-    """Return the strings that are flags of settings: the setting, the flag, and the node."""
+def _flags(source: Source) -> list[tuple[str, ast.Constant]]:
+    """Return the strings that are flags of settings and that code looks for or defines, each with its setting."""
     if source.flags is None:
         source.flags = list(_flags_in(source))
     return source.flags
 
 
-def _flags_in(source: Source) -> Iterator[tuple[str, str, ast.Constant]]:
+def _flags_in(source: Source) -> Iterator[tuple[str, ast.Constant]]:
     for node in source.walk():
-        text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(node, ast.Constant) and isinstance(text, str) and text.startswith("-"):
-            name = source.catalogue.by_key.get(text, "")
-            if name:
-                yield name, text, node
+        if isinstance(node, ast.Constant) and (name := source.catalogue.by_key.get(_flag(node), "")):
+            above = source.parent(node)
+            if _is_searched(above) or _is_defined(above):
+                yield name, node
+
+
+def _flag(node: ast.Constant) -> str:
+    return node.value if isinstance(node.value, str) and node.value.startswith("-") else ""
