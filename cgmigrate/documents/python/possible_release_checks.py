@@ -14,6 +14,8 @@ from cgmigrate.documents.python.release_checks import release_check_in
 from cgmigrate.megatron.catalogue import Catalogue
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_EXITS = frozenset(("exit", "_exit", "quit", "skip", "abort"))
+"""Functions that end the program, or a test."""
 _OF_VALUES = frozenset(
     (
         "get",
@@ -57,8 +59,8 @@ class PossibleReleaseChecks:
         match above:
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if test is not node:
                 return _of_call(test) or self._beside(above, _other_branch(node, above))
-            case ast.Match():
-                return self._other_case(node, above)
+            case ast.Match(subject=subject):
+                return release_check_in(subject, self.catalogue) or self._other_case(node, above)
         return ""
 
     def _beside(self, condition: ast.If | ast.While | ast.IfExp, branch: Sequence[ast.AST]) -> str:
@@ -91,21 +93,31 @@ class PossibleReleaseChecks:
     def _read(self, suite: list[ast.stmt]) -> tuple[dict[int, int], list[tuple[int, str]]]:
         """Return where each statement of a suite is, and which leave it under a condition that may check releases."""
         places = {id(statement): at for at, statement in enumerate(suite)}
-        conditions = ((at, node) for at, node in enumerate(suite) if isinstance(node, ast.If))
-        leaving = [
-            (at, why)
-            for at, node in conditions
-            if isinstance(node.body[-1], _LEAVES) and (why := self._leaves_for(node))
-        ]
+        leaving = [(at, why) for at, node in enumerate(suite) if _leaves(node) and (why := self._leaves_for(node))]
         return places, leaving
 
-    def _leaves_for(self, statement: ast.If) -> str:
+    def _leaves_for(self, statement: ast.stmt) -> str:
+        if isinstance(statement, ast.Assert):
+            return release_check_in(statement.test, self.catalogue)
+        assert isinstance(statement, ast.If)
         new = any(map(self._writes_new, statement.body))
         return (
             _of_call(statement.test)
             or release_check_in(statement.test, self.catalogue)
             or (_other_release(statement.lineno) if new else "")
         )
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """Return whether a statement may leave what follows it: an assert, or a condition that returns or exits."""
+    match statement:
+        case ast.Assert():
+            return True
+        case ast.If(body=[*_, ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)))]):
+            return name in _EXITS
+        case ast.If(body=[*_, last]):
+            return isinstance(last, _LEAVES)
+    return False
 
 
 def _of_call(test: ast.expr) -> str:
