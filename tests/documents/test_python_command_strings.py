@@ -140,11 +140,38 @@ UNSAFE = {
         f'os.system("{OLD}")\nassert "--cuda-graph-scope" in run.call_args\n',
         "line 6 looks for `--cuda-graph-scope`",
     ),
+    "a release that ends the program": (
+        f'import megatron.core\nif megatron.core.__version__ >= "0.18":\n    sys.exit(1)\nos.system("{OLD}")\n',
+        "so it is written for several releases",
+    ),
+    "a release that is asserted": (
+        f'import megatron.core\nassert megatron.core.__version__ < "0.18"\nos.system("{OLD}")\n',
+        "so it is written for several releases",
+    ),
+    "a release that selects a case": (
+        f'import megatron.core\nmatch megatron.core.__version__:\n    case "0.17.1":\n        os.system("{OLD}")\n',
+        "so it is written for several releases",
+    ),
+    "a command that is compared": (f'os.system("{OLD}")\nassert got == ["{OLD}"]\n', "line 6 looks for"),
+    "a test": (f'import pytest\nos.system("{OLD}")\nassert "attn mlp" in got\n', "the file is a test"),
+    "a name of a class": (f'class A:\n    CMD = "{OLD}"\n    os.system(CMD)\n', "which other files can import"),
     "a test of the words of a list": (
         f"subprocess.run({OLD.split()})\ni = cmd.index('--cuda-graph-scope')\n",
         "line 6 looks for `--cuda-graph-scope`",
     ),
 }
+LEFT = {
+    "a script with options of its own": f'subprocess.run(["bash", "train.sh", "-c", "{OLD}"])\n',
+    "a script with parameters": f'subprocess.run(["bash", "-c", "{OLD} $@", "_", "--bf16"])\n',
+    "a parameter of the module's name": f'def f(os):\n    os.system("{OLD}")\n',
+    "a module's name that is bound again": f'with fake() as subprocess:\n    subprocess.run("{OLD}", shell=True)\n',
+    "a function that is replaced": f'os.system = fake\nos.system("{OLD}")\n',
+    "names that a star imports": f'from tools import *\nos.system("{OLD}")\n',
+    "a text that is written to a file": f'def f():\n    c = "{OLD}"\n    print(c, file=log)\n    os.system(c)\n',
+    "names that are read by their texts": f'def f():\n    c = "{OLD}"\n    log(locals())\n    os.system(c)\n',
+    "a character that divides no words for a shell": f'os.system("{TRAIN}\x0c{LOCAL}\x0c--cuda-graph-scope full")\n',
+}
+"""Code whose command lines other code may change, or that runs something else."""
 STAYS = {
     "an option of the file's own": (
         f'p.add_argument("--cuda-graph-scope")\np.parse_args("{OLD}".split())\n',
@@ -217,6 +244,14 @@ def test_what_other_code_may_see_is_an_unsafe_fix(project: Path, cgmigrate: Run,
     assert path.read_text() == IMPORTS + text
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert "--cuda-graph-modules" in path.read_text()
+
+
+@pytest.mark.parametrize("text", LEFT.values(), ids=LEFT)
+def test_what_may_be_another_command_line_is_left(project: Path, cgmigrate: Run, text: str) -> None:
+    path = project / "a.py"
+    path.write_text(IMPORTS + text)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == IMPORTS + text
 
 
 @pytest.mark.parametrize(("text", "why"), STAYS.values(), ids=STAYS)

@@ -27,6 +27,7 @@ _STARTERS = frozenset(f"subprocess.{name}" for name in ("run", "call", "check_ca
 """Functions that give a text to a shell if ``shell`` is true."""
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|da|a|k)?sh")
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c")
+_BY_NAME = frozenset(("locals", "globals", "vars", "exec", "eval"))
 _CONDITIONS = (ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try, ast.Match)
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -106,6 +107,7 @@ class _Reader:
     def __init__(self, tree: ast.Module, names: Names) -> None:
         self._tree, self._names = tree, names
         self._variables: dict[int, dict[str, _Variable]] = {}
+        self._bound = set(_bound_in(tree))
 
     def strings(self) -> Iterator[CommandString]:
         stack: list[tuple[ast.AST, _Around]] = [(self._tree, _Around(self._tree, (), ""))]
@@ -127,7 +129,7 @@ class _Reader:
         name = dotted(func)
         first = name.partition(".")[0]
         is_imported = first in self._names.full and first not in self._names.shadowed
-        return self._names.resolve(name) if is_imported else ""
+        return self._names.resolve(name) if is_imported and self._bound.isdisjoint((first, name, "*")) else ""
 
     def _in_call(self, call: ast.Call, around: _Around) -> Iterator[CommandString]:
         """Yield the strings of one call."""
@@ -169,7 +171,8 @@ class _Reader:
             # A condition between the two may be about a release, and only one of them is looked at for that.
             is_same = value.conditions == around.conditions and not _may_leave(scope, value.node, node)
             if is_same:
-                exported = "" if local and scope is not self._tree else node.id
+                is_own = local and not isinstance(scope, (ast.Module, ast.ClassDef))
+                exported = "" if is_own else node.id
                 yield CommandString(value.node, division, is_complete, exported)
 
     def _variables_of(self, scope: ast.AST) -> dict[str, _Variable]:
@@ -183,9 +186,12 @@ def _script_in(words: Sequence[ast.expr]) -> ast.Constant | None:
     texts = [word.value if isinstance(word, ast.Constant) else None for word in words]
     if not texts or not isinstance(texts[0], str) or not _SHELL.fullmatch(texts[0]):
         return None
-    options = (at for at, text in enumerate(texts) if isinstance(text, str) and _SCRIPT_OPTION.fullmatch(text))
-    at = next(options, len(words)) + 1
-    script = words[at] if at < len(words) else None
+    # Further words would be parameters of the script, and words before it the name of a file.
+    *options, last = texts[1:-1] or [None]
+    is_script = isinstance(last, str) and _SCRIPT_OPTION.fullmatch(last)
+    if not is_script or not all(isinstance(one, str) and one.startswith("-") for one in options):
+        return None
+    script = words[-1]
     return script if isinstance(script, ast.Constant) and isinstance(script.value, str) else None
 
 
@@ -203,6 +209,9 @@ def _variables_in(scope: ast.AST) -> dict[str, _Variable]:
                 bound[name] += 1
         for name in _bound_otherwise(node):
             bound[name] += 2
+    if not _BY_NAME.isdisjoint(read):
+        # Code may read each variable by its name.
+        return {}
     values: defaultdict[str, list[_Value]] = defaultdict(list)
     for name, value in _assigned_in(scope):
         values[name].append(value)
@@ -226,11 +235,26 @@ def _assigned_in(scope: ast.AST) -> Iterator[tuple[str, _Value]]:
 
 def _printed(call: ast.Call) -> Iterator[ast.expr]:
     """Yield the names whose values a call prints as they are, itself or in an f-string."""
-    for value in call.args if is_output(call) else ():
+    is_shown = is_output(call) and not any(keyword.arg in ("file", None) for keyword in call.keywords)
+    for value in call.args if is_shown else ():
         if isinstance(value, ast.JoinedStr):
             yield from (part.value for part in value.values if isinstance(part, ast.FormattedValue))
         else:
             yield value
+
+
+def _bound_in(tree: ast.Module) -> Iterator[str]:
+    """Yield the names and attributes that a file binds other than by imports; a star if it imports any names."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.alias(name="*"):
+                yield "*"
+            case ast.alias():
+                pass
+            case ast.Name(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
+                yield dotted(node)
+            case _:
+                yield from _bound_otherwise(node)
 
 
 def _bound_otherwise(node: ast.AST) -> list[str]:

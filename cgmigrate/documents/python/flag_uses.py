@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
+import textwrap
 from collections.abc import Collection, Iterator
 
 from cgmigrate.documents.python.source import Source
 
+_FLAG = re.compile(r"--[\w-]+")
 _SEARCHES = frozenset(("index", "count", "remove", "find", "startswith", "endswith", "replace", "partition"))
 _COMPARISONS = (ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 _PARSES = frozenset(("parse_args", "parse_known_args", "parse_intermixed_args", "parse_known_intermixed_args"))
@@ -18,8 +21,8 @@ def search_for_flag(settings: Collection[str], source: Source) -> str:
     Empty if no line of the file does.
     """
     for name, node in _flags(source):
-        if _is_searched(source.parent(node)) and _concerns(name, settings, source):
-            return f"line {node.lineno} looks for `{_flag(node)}`"
+        if _is_searched(_above(node, source)) and _concerns(name, settings, source):
+            return f"line {node.lineno} looks for `{_shown(node)}`"
     return ""
 
 
@@ -30,8 +33,8 @@ def _concerns(name: str, settings: Collection[str], source: Source) -> bool:
 def own_option(settings: Collection[str], source: Source) -> str:
     """Return which option of a parser of the file has the flag of one of some settings, empty if none has."""
     for name, node in _flags(source):
-        if name in settings and _is_defined(source.parent(node)):
-            return f"line {node.lineno} defines `{_flag(node)}` as an option of its own"
+        if name in settings and _is_defined(_above(node, source)):
+            return f"line {node.lineno} defines `{_shown(node)}` as an option of its own"
     return ""
 
 
@@ -67,11 +70,22 @@ def _flags(source: Source) -> list[tuple[str, ast.Constant]]:
 
 def _flags_in(source: Source) -> Iterator[tuple[str, ast.Constant]]:
     for node in source.walk():
-        if isinstance(node, ast.Constant) and (name := source.catalogue.by_key.get(_flag(node), "")):
-            above = source.parent(node)
-            if _is_searched(above) or _is_defined(above):
-                yield name, node
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or "--" not in node.value:
+            continue
+        above = _above(node, source)
+        if _is_searched(above) or _is_defined(above):
+            flags = dict.fromkeys(_FLAG.findall(node.value))
+            yield from ((name, node) for flag in flags if (name := source.catalogue.by_key.get(flag, "")))
 
 
-def _flag(node: ast.Constant) -> str:
-    return node.value if isinstance(node.value, str) and node.value.startswith("-") else ""
+def _above(node: ast.AST, source: Source) -> ast.AST | None:
+    """Return what is around a string, or around the list that has it."""
+    above = source.parent(node)
+    while isinstance(above, (ast.List, ast.Tuple, ast.Set)):
+        above = source.parent(above)
+    return above
+
+
+def _shown(node: ast.Constant) -> str:
+    """Return a text that has a flag as a message shows it."""
+    return textwrap.shorten(str(node.value), 60, placeholder="...")

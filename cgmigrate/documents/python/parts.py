@@ -22,6 +22,8 @@ _FLAG = re.compile(r"--[a-z]+-")
 """Begins a flag of Megatron-LM; others have options with underscores."""
 _SCRIPT, _ARGS = "string.sh", "string.args"
 _EXPORTED = "`{}` is a name of the module, which other files can import"
+_OF_TESTS = frozenset(("pytest", "unittest", "mock"))
+_IN_TEST = "the file is a test, which may compare what is run"
 _PASSED_ON = "other code may add arguments to this list, or read them from it"
 
 
@@ -94,4 +96,6 @@ def _risk(string: CommandString, code: Code, settings: Collection[str], document
         return reason
     if not string.is_complete:
         return _PASSED_ON
+    if not _OF_TESTS.isdisjoint(document.top_level):
+        return _IN_TEST
     return "" if any(map(PROGRAM.fullmatch, code.text.split())) else PROGRAM_UNKNOWN

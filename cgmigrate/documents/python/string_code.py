@@ -26,6 +26,8 @@ _NEW = re.compile(r"[\w./=@%+:, \n\\-]*", re.ASCII)
 """New text that no quotes and no escapes end; its backslashes and line breaks are written as the string does it."""
 _WORD = re.compile(r"[\w./:=,@%+^-]+", re.ASCII)
 """A word that is the same for a shell and for whoever divides the text."""
+_OTHER_BLANK = re.compile(r"[^\S \t\n]")
+"""A character that divides words for Python, and not for a shell."""
 _WORDS = re.compile(r"\S+")
 _QUOTED_WORDS = re.compile(r"(?:[^\s\"'\\]|\"[^\"\\]*\"|'[^']*')+")
 _UNKNOWN = '"$_"'
@@ -65,6 +67,8 @@ def script_code(node: ast.Constant, source: Source) -> Code | None:
 
     Where Python joins the lines of a command, the text has them as they are written: a shell would join them as well.
     """
+    if _OTHER_BLANK.search(str(node.value)):
+        return None
     literal = _literal(node, source)
     joined = _joins(literal, source.text) if literal is not None else 0
     if literal is None or not joined:
