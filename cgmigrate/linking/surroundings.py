@@ -8,7 +8,7 @@ model, the data parallelism and the checks of the loss in mappings of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
@@ -27,11 +27,18 @@ class SiteSurroundings:
     site: Site
     ecosystem: Ecosystem
     settings: Settings
+    _known: dict[str, object] = field(default_factory=dict)
+    """The values that were read: several rules test the same settings."""
 
     def get(self, name: str, /) -> object:
         """Return the value of a setting: plain data, ``Undecided``, or why there is none (``Missing``)."""
         if name in self.settings:
             return self.settings[name]
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def _read(self, name: str) -> object:
         setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN
