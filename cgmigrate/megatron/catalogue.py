@@ -62,13 +62,13 @@ class Catalogue:
 
     @cached_property
     def flags(self) -> Mapping[str, str]:
-        """Name → its flag on a command line."""
-        return {name: self.settings[name].flag for name in self.names}
+        """Name → its flag on a command line, for the settings that have one."""
+        return {name: flag for name in self.names if (flag := self.settings[name].flag)}
 
     @cached_property
     def by_key(self) -> Mapping[str, str]:
         """Key → setting, for the name of each setting and for its flag."""
-        return {name: name for name in self.names} | {flag: name for name, flag in self.flags.items() if flag}
+        return {name: name for name in self.names} | {flag: name for name, flag in self.flags.items()}
 
     @cached_property
     def cores(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Catalogue:
     def alternatives(self, *, deprecated: bool = False, flags: bool = False) -> str:
         """Return a regular expression of the names, or of those that are deprecated; or of their flags."""
         names = [name for name in self.names if not deprecated or self.settings[name].deprecated]
-        words = [self.settings[name].flag if flags else name for name in names]
+        words = [self.flags[name] for name in names if name in self.flags] if flags else list(names)
         return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
     @cached_property

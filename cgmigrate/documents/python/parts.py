@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cgmigrate.documents.code import Code
 from cgmigrate.documents.nesting import Part
@@ -18,7 +17,6 @@ from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.string_code import script_code, string_code, words_of, written_in
 from cgmigrate.documents.uses import Appearance, appearances_in
-from cgmigrate.megatron.catalogue import Catalogue
 
 _FLAG = re.compile(r"--[a-z]+-")
 """Begins a flag of Megatron-LM; others have options with underscores."""
@@ -41,7 +39,7 @@ class StringPart(Part):
 def parts_of(document: PythonDocument, numbers: Collection[int] | None) -> list[Part]:
     """Return the command lines in strings: those with some numbers, or those with flags of settings."""
     source = document.source
-    if source is None or (numbers is None and not any(flag in source.text for flag in _flags_of(source.catalogue))):
+    if source is None or (numbers is None and not any(flag in source.text for flag in source.catalogue.flags.values())):
         return []
     names = {one.span.start: one.setting for one in _flags(source)}
     if (not names and numbers is None) or document.copies_keys():
@@ -78,11 +76,6 @@ def _part(number: int, string: CommandString, document: PythonDocument, names: M
         blocked_by=_blocked_by(string, settings, source),
         risk=_risk(string, code, settings, document),
     )
-
-
-@lru_cache(maxsize=16)
-def _flags_of(catalogue: Catalogue) -> tuple[str, ...]:
-    return tuple(filter(None, catalogue.flags.values()))
 
 
 def _flags(source: Source) -> Iterator[Appearance]:
