@@ -27,7 +27,7 @@ class SiteSurroundings:
     site: Site
     ecosystem: Ecosystem
     settings: Settings
-    _known: dict[str, object] = field(default_factory=dict)
+    _known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     """The values that were read: several rules test the same settings."""
 
     def get(self, name: str, /) -> object:

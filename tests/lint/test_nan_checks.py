@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 import types
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
+from tests.support.bridge_assertions import assertion_of
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
 
@@ -40,26 +40,10 @@ def reported(release: Release, impl: str, name: str, names: list[str], check: bo
     return "CG401" in {diagnostic.rule for diagnostic in plan.diagnostics}
 
 
-def assertion_of(package: Path, names: dict[str, object]) -> Callable[[SimpleNamespace], bool]:
+def assertion_in(package: Path, names: dict[str, object]) -> Callable[[SimpleNamespace], bool]:
     """Megatron-Bridge's assertion about the check of the loss: whether it accepts a configuration."""
-    source = (package / "megatron/bridge/training/config.py").read_text(encoding="utf-8")
-    (node,) = (
-        node
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.If)
-        and isinstance(node.body[0], ast.Assert)
-        and "rerun_state_machine.check_for_nan_in_loss" in ast.unparse(node.body[0].test)
-    )
-    code = compile(ast.Module([node], []), "config.py", "exec")
-
-    def accepts(configuration: SimpleNamespace) -> bool:
-        try:
-            exec(code, names | {"self": configuration})
-        except AssertionError:
-            return False
-        return True
-
-    return accepts
+    path = package / "megatron/bridge/training/config.py"
+    return assertion_of(path, "rerun_state_machine.check_for_nan_in_loss", names)
 
 
 @pytest.mark.parametrize("check", [True, False])
@@ -69,7 +53,7 @@ def test_the_rule_reports_what_megatron_bridge_of_0_17_refuses(impl: str, names:
     package = FETCHED / "megatron-bridge-0.4.2"
     if not package.is_dir():
         pytest.skip("Megatron-Bridge 0.4.2 is not fetched")
-    accepts = assertion_of(package, {"CudaGraphScope": Scope})
+    accepts = assertion_in(package, {"CudaGraphScope": Scope})
     model = SimpleNamespace(cuda_graph_impl=impl, cuda_graph_scope=[Scope[name] for name in names])
     configuration = SimpleNamespace(model=model, rerun_state_machine=SimpleNamespace(check_for_nan_in_loss=check))
     assert reported(Release(0, 17), impl, "cuda_graph_scope", names, check) is not accepts(configuration)
@@ -92,7 +76,7 @@ def test_the_rule_reports_what_megatron_bridge_of_0_18_refuses(
         monkeypatch.setitem(sys.modules, parent, types.ModuleType(parent))
     monkeypatch.setitem(sys.modules, "megatron.core.transformer.enums", enums)
     exec((package / "megatron/bridge/utils/cuda_graph.py").read_text(encoding="utf-8"), module.__dict__)
-    accepts = assertion_of(package, {"is_full_iteration_cuda_graph": module.is_full_iteration_cuda_graph})
+    accepts = assertion_in(package, {"is_full_iteration_cuda_graph": module.is_full_iteration_cuda_graph})
     model = SimpleNamespace(cuda_graph_impl=impl, **{name: names})
     configuration = SimpleNamespace(model=model, rerun_state_machine=SimpleNamespace(check_for_nan_in_loss=check))
     assert reported(Release(0, 19), impl, name, names, check) is not accepts(configuration)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +11,7 @@ from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
+from tests.support.bridge_assertions import assertion_of
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
 
@@ -36,20 +36,9 @@ def reported(release: Release, impl: str, tracker: bool) -> bool:
 
 def accepts(version: str, impl: str, tracker: bool) -> bool:
     """Whether the provider of a Megatron-Bridge goes on to build a model."""
-    source = (FETCHED / f"megatron-bridge-{version}/megatron/bridge/models/gpt_provider.py").read_text("utf-8")
-    (node,) = (
-        node
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.If)
-        and isinstance(node.body[0], ast.Assert)
-        and "use_te_rng_tracker" in ast.unparse(node.body[0].test)
-    )
+    path = FETCHED / f"megatron-bridge-{version}/megatron/bridge/models/gpt_provider.py"
     provider = SimpleNamespace(cuda_graph_impl=impl, use_te_rng_tracker=tracker)
-    try:
-        exec(compile(ast.Module([node], []), "gpt_provider.py", "exec"), {"self": provider})
-    except AssertionError:
-        return False
-    return True
+    return assertion_of(path, "use_te_rng_tracker", {})(provider)
 
 
 @pytest.mark.parametrize("tracker", [True, False])

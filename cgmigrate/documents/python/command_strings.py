@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.possible_release_checks import LEAVES
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.text_for_people import is_output
 
@@ -29,7 +30,6 @@ _SHELL = re.compile(r"(?:\S*/)?(?:ba|da|a|k)?sh")
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c")
 _BY_NAME = frozenset(("locals", "globals", "vars", "exec", "eval"))
 _CONDITIONS = (ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try, ast.Match)
-_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -100,7 +100,7 @@ def _conditions(node: ast.AST, around: Conditions) -> Conditions:
 def _may_leave(scope: ast.AST, value: ast.expr, use: ast.expr) -> bool:
     """Return whether code may leave a scope between the assignment of a string and its use."""
     between = range(value.end_lineno or value.lineno, use.lineno)
-    return any(isinstance(node, _LEAVES) and node.lineno in between for node in ast.walk(scope))
+    return any(isinstance(node, LEAVES) and node.lineno in between for node in ast.walk(scope))
 
 
 class _Reader:

@@ -20,8 +20,8 @@ def search_for_flag(settings: Collection[str], source: Source) -> str:
 
     Empty if no line of the file does.
     """
-    for name, node in _flags(source):
-        if _is_searched(_above(node, source)) and _concerns(name, settings, source):
+    for name, node, is_option in _flags(source):
+        if not is_option and _concerns(name, settings, source):
             return f"line {node.lineno} looks for `{_shown(node)}`"
     return ""
 
@@ -32,8 +32,8 @@ def _concerns(name: str, settings: Collection[str], source: Source) -> bool:
 
 def own_option(settings: Collection[str], source: Source) -> str:
     """Return which option of a parser of the file has the flag of one of some settings, empty if none has."""
-    for name, node in _flags(source):
-        if name in settings and _is_defined(_above(node, source)):
+    for name, node, is_option in _flags(source):
+        if name in settings and is_option:
             return f"line {node.lineno} defines `{_shown(node)}` as an option of its own"
     return ""
 
@@ -61,21 +61,24 @@ def goes_to_parser(node: ast.AST, source: Source) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _PARSES
 
 
-def _flags(source: Source) -> list[tuple[str, ast.Constant]]:
-    """Return the strings that are flags of settings and that code looks for or defines, each with its setting."""
+def _flags(source: Source) -> list[tuple[str, ast.Constant, bool]]:
+    """Return the strings with flags of settings that code looks for or defines: the setting, and whether it defines
+    an option.
+    """
     if source.flags is None:
         source.flags = list(_flags_in(source))
     return source.flags
 
 
-def _flags_in(source: Source) -> Iterator[tuple[str, ast.Constant]]:
+def _flags_in(source: Source) -> Iterator[tuple[str, ast.Constant, bool]]:
     for node in source.walk():
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or "--" not in node.value:
             continue
         above = _above(node, source)
-        if _is_searched(above) or _is_defined(above):
+        is_option = _is_defined(above)
+        if is_option or _is_searched(above):
             flags = dict.fromkeys(_FLAG.findall(node.value))
-            yield from ((name, node) for flag in flags if (name := source.catalogue.by_key.get(flag, "")))
+            yield from ((name, node, is_option) for flag in flags if (name := source.catalogue.by_key.get(flag, "")))
 
 
 def _above(node: ast.AST, source: Source) -> ast.AST | None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.release_checks import release_check_in
 from cgmigrate.megatron.catalogue import Catalogue
 
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+"""Statements after which a block goes no further."""
 _EXITS = frozenset(("exit", "_exit", "quit", "skip", "abort"))
 """Functions that end the program, or a test."""
 _OF_VALUES = frozenset(
@@ -93,31 +94,27 @@ class PossibleReleaseChecks:
     def _read(self, suite: list[ast.stmt]) -> tuple[dict[int, int], list[tuple[int, str]]]:
         """Return where each statement of a suite is, and which leave it under a condition that may check releases."""
         places = {id(statement): at for at, statement in enumerate(suite)}
-        leaving = [(at, why) for at, node in enumerate(suite) if _leaves(node) and (why := self._leaves_for(node))]
+        leaving = [(at, why) for at, node in enumerate(suite) if (why := self._leaves_for(node))]
         return places, leaving
 
     def _leaves_for(self, statement: ast.stmt) -> str:
-        if isinstance(statement, ast.Assert):
-            return release_check_in(statement.test, self.catalogue)
-        assert isinstance(statement, ast.If)
-        new = any(map(self._writes_new, statement.body))
-        return (
-            _of_call(statement.test)
-            or release_check_in(statement.test, self.catalogue)
-            or (_other_release(statement.lineno) if new else "")
-        )
+        """Return why a statement leaves what follows it for some releases, empty if it does not."""
+        match statement:
+            case ast.Assert(test=test):
+                return release_check_in(test, self.catalogue)
+            case ast.If(test=test, body=[*_, last]) if _leaves(last):
+                new = any(map(self._writes_new, statement.body))
+                other = _other_release(statement.lineno) if new else ""
+                return _of_call(test) or release_check_in(test, self.catalogue) or other
+        return ""
 
 
 def _leaves(statement: ast.stmt) -> bool:
-    """Return whether a statement may leave what follows it: an assert, or a condition that returns or exits."""
+    """Return whether a statement returns, or ends the program."""
     match statement:
-        case ast.Assert():
-            return True
-        case ast.If(body=[*_, ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)))]):
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
             return name in _EXITS
-        case ast.If(body=[*_, last]):
-            return isinstance(last, _LEAVES)
-    return False
+    return isinstance(statement, LEAVES)
 
 
 def _of_call(test: ast.expr) -> str:

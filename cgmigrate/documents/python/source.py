@@ -57,7 +57,7 @@ class Source:
         """What ``enum_imports`` has read from the tree; None before it does."""
         self.spreads: dict[str, Spread] | None = None
         """What ``calls`` has read from the tree, by name; None before it does."""
-        self.flags: list[tuple[str, ast.Constant]] | None = None
+        self.flags: list[tuple[str, ast.Constant, bool]] | None = None
         """What ``flag_uses`` has read from the tree; None before it does."""
 
     def matches(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
