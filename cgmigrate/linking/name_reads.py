@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.megatron.catalogue import Catalogue
 
 SPLITS = ("split", "splitlines")
@@ -53,9 +53,10 @@ def name_in_object(node: ast.AST, source: Source) -> str:
     """
     match node, source.parent(node):
         case ast.keyword(arg=str() as name, value=value), above:
-            return "" if _is_off(value) or is_read_at_once(above, name, source) else name
-        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) if node in keys:
-            return "" if _is_off(values[keys.index(node)]) else name
+            return "" if _is_off(value) or is_read_at_once(_getter(above, source), name, source) else name
+        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) as made if node in keys:
+            at_once = is_read_at_once(_getter(made, source), name, source)
+            return "" if at_once or _is_off(values[keys.index(node)]) else name
         case ast.Constant(value=str() as name), ast.Tuple(elts=[first, _]) | ast.List(elts=[first, _]):
             return name if first is node else ""
     return ""
@@ -68,10 +69,10 @@ def name_turned_on(node: ast.AST, source: Source) -> str:
     """
     match node, source.parent(node):
         case ast.keyword(arg=str() as name, value=ast.Constant(value=True)), above:
-            return "" if is_read_at_once(above, name, source) else name
-        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values):
+            return "" if is_read_at_once(_getter(above, source), name, source) else name
+        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) as made:
             value = next((value for key, value in zip(keys, values, strict=True) if key is node), None)
-            return name if _is_true(value) else ""
+            return name if _is_true(value) and not is_read_at_once(_getter(made, source), name, source) else ""
         case ast.Attribute(attr=name, ctx=ast.Store()), ast.Assign(value=value) if _is_true(value):
             return name
         case ast.Constant(value=str() as name), ast.Call(func=ast.Name(id="setattr"), args=[_, named, value]):
@@ -85,6 +86,14 @@ def _is_true(value: ast.expr | None) -> bool:
 
 def _is_off(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value in (False, None)
+
+
+def _getter(made: ast.AST | None, source: Source) -> ast.AST | None:
+    """Return the call whose keywords a mapping is unpacked to where it is made (`f(**{...})`), else what made it."""
+    is_mapping = isinstance(made, ast.Dict) or (isinstance(made, ast.Call) and dotted(made.func) == "dict")
+    above = source.parent(made) if made is not None and is_mapping else None
+    unpacked = isinstance(above, ast.keyword) and above.arg is None
+    return source.parent(above) if above is not None and unpacked else made
 
 
 def is_read_at_once(call: ast.AST | None, name: str, source: Source) -> bool:

@@ -468,6 +468,11 @@ LEAVES_OFF = {
         "from megatron.core.transformer import TransformerConfig\n\n"
         "config = TransformerConfig(external_cuda_graph=True)\n"
     ),
+    "a mapping that such a call unpacks": (
+        "from megatron.core.transformer import TransformerConfig\n"
+        "config = TransformerConfig(**{'external_cuda_graph': True})\n"
+        "other = TransformerConfig(**dict(external_cuda_graph=True))\n"
+    ),
     "a test": "",
 }
 
