@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.sites import Problem, Site, Use, site_ids
+from cgmigrate.documents.sites import Document, Problem, Site, Use, site_ids
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.captures import is_known, outcome
 from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
@@ -18,6 +18,7 @@ from cgmigrate.lint.fix_text import quoted
 from cgmigrate.lint.plan import Plan
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Undecided
 from cgmigrate.megatron.types import Capture
 from cgmigrate.text.spans import Span
 
@@ -57,11 +58,15 @@ class SettingInEffect:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A place of an edit set. ``writes`` are its settings afterwards, None if it stays as it is."""
+    """A place of an edit set.
+
+    ``writes`` are its settings afterwards, None if it stays as it is. ``fix`` describes a fix that does something else.
+    """
 
     line: Line
     name: str
     writes: tuple[str, ...] | None
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +238,11 @@ class _Objects:
 
     def _origin(self, index: int, source: int, written: Use) -> Origin:
         number, _ = self.group.place(source)
-        return Origin(
-            self._line(number, written.span.start), self._text(number, written.span), self._how(index, source)
-        )
+        document, at = self.group.files[number].document, self.group.place(source)[1]
+        value = document.sites[at].own.get(written.setting)
+        quote = document.text[written.span.start : written.span.end]
+        shown = _in_one_line(quote, document, (at, written.setting, value))
+        return Origin(self._line(number, written.span.start), shown, self._how(index, source))
 
     def _how(self, index: int, source: int) -> str:
         """Return how the settings of one site get to another; empty for its own."""
@@ -272,11 +279,12 @@ class _Objects:
         if own is None:
             return Member(line, self._name(place), None)
         if index >= len(document.sites):
-            replacement = next(one.replacement for one in document.problems if one.index == index)
-            return Member(line, self._name(place), (replacement,))
+            problem = next(one for one in document.problems if one.index == index)
+            written = () if problem.fix else (problem.replacement,)
+            return Member(line, self._name(place), written, problem.fix)
         quotes = candidate.quotes.get(place, {})
-        writes = tuple(quotes.get(name) or document.spelled(index, name, value) for name, value in own.items())
-        return Member(line, self._name(place), writes)
+        writes = (_in_one_line(quotes.get(name, ""), document, (index, name, value)) for name, value in own.items())
+        return Member(line, self._name(place), tuple(writes))
 
     def _captures(self, index: int) -> Iterator[CapturesOf]:
         """Yield what a site and the entry points of its component capture, those with the same captures together."""
@@ -314,3 +322,14 @@ def _why_withheld(candidate: Candidate) -> tuple[str, ...]:
     cause = next(iter(withheld.causes), None)
     reason = f"{cause.rule} in {cause.path}:{cause.line}, {withheld.reason}" if cause else withheld.reason
     return reason, withheld.help
+
+
+def _in_one_line(quote: str, document: Document, spelled: tuple[int, str, object]) -> str:
+    """Return a setting as its text reads; one of several lines, which may hold comments, as it would be written in one.
+
+    ``spelled`` are its site, its name and its value.
+    """
+    text = quote.strip()
+    if text and ("\n" not in text or isinstance(spelled[2], Undecided)):
+        return " ".join(text.split())
+    return document.spelled(*spelled)

@@ -129,7 +129,12 @@ def _edit_set(edit_set: SetOfObject) -> dict[str, Any]:
         "safety": edit_set.applicability,
         "files": [readable(path) for path in edit_set.files],
         "members": [
-            {**_line(one.line), "name": one.name, "writes": None if one.writes is None else list(one.writes)}
+            {
+                **_line(one.line),
+                "name": one.name,
+                "writes": None if one.writes is None else list(one.writes),
+                "fix": one.fix,
+            }
             for one in edit_set.members
         ],
         "because": list(edit_set.because),

@@ -90,7 +90,9 @@ def _members(edit_set: SetOfObject) -> Iterator[str]:
         if member.writes is None:
             yield "  stays as it is"
         yield from (f"  writes {' '.join(text.split())}" for text in member.writes or ())
-        if member.writes == ():
+        if member.fix:
+            yield f"  fix: {member.fix}"
+        elif member.writes == ():
             yield "  deletes its settings"
     if (more := len(edit_set.members) - MOST_PLACES) > 0:
         yield f"and {counted(more, 'more place')}"

@@ -208,3 +208,36 @@ def test_every_diagnostic_of_check_is_explained_at_its_line(project: Path, cgmig
         assert result.exit_code == 0, (one["path"], one["line"], result.stderr)
         assert f"{one['rule']} on line {one['line']}: " in result.stdout
         assert one["fix"] is None or f"Edit set {one['fix']['id']} ({one['fix']['safety']}):" in result.stdout
+
+
+LISTED = """\
+model:
+  cuda_graph_impl: transformer_engine
+  cuda_graph_scope:  # the router
+    - attn
+    - moe_router
+"""
+COPIER = """\
+from megatron.bridge.models import GPTModelProvider
+
+for key in ("external_cuda_graph", "cuda_graph_scope"):
+    if key in config["megatron_cfg"]:
+        setattr(model_cfg, key, config["megatron_cfg"][key])
+"""
+
+
+def test_values_of_several_lines_are_shown_in_one_without_their_comments(project: Path, cgmigrate) -> None:
+    write("train.yaml", LISTED)
+    text = cgmigrate("explain", "train.yaml:3").stdout
+    assert section(text, "Settings in effect:") == [
+        "cuda_graph_impl: transformer_engine   train.yaml:2",
+        "cuda_graph_scope: [attn, moe_router]  train.yaml:3",
+    ]
+    assert "    writes cuda_graph_modules: [attn, moe_router]" in text.splitlines()
+
+
+def test_code_that_copies_keys_is_described_by_its_fix(chain: Path, cgmigrate) -> None:
+    write("setup.py", COPIER)
+    subprocess.run(["git", "add", "."], check=True)
+    members = [line for line in section(cgmigrate("explain", "conf/base.yaml:3").stdout, "Edit set ") if "fix:" in line]
+    assert members == ["fix: name `cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope` as well"] * 2
