@@ -1,6 +1,8 @@
 """Open the verification reports and the documentation in Chromium: `python .ci/browsers.py CHROMIUM SITE`.
 
 A page may log no error, load nothing from elsewhere, be no wider than the window, and link to no missing anchor.
+The search of the documentation finds a rule by the name of a setting, code can be copied, and the table of all rules
+has filters that work.
 """
 
 import functools
@@ -14,7 +16,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 REPORTS = Path(__file__).resolve().parents[1] / "docs/verification"
-WIDTHS = (400, 1280)
+WIDTHS = (390, 1400)
 OPTIONS = [
     # As root, and without the lookups that a desktop browser makes at start.
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -80,12 +82,57 @@ def failures(browser: Browser, folder: Path) -> int:
     return failed if paths else -1
 
 
+def search_finds(page: Page, root: str, words: str, expected: str) -> bool:
+    """Whether the first result of a search is a page."""
+    page.goto(f"{root}index.html")
+    page.get_by_role("button", name="Search").first.click()
+    page.keyboard.type(words, delay=20)
+    first = page.locator("a[href*='?h=']:visible").first
+    first.wait_for()
+    return expected in (first.get_attribute("href") or "")
+
+
+def shown_rules(page: Page, root: str, **chosen: str) -> int:
+    """How many rules are shown with some choices of the filters; the count that the page shows has to agree."""
+    page.goto(f"{root}rules/all.html")
+    for name, value in chosen.items():
+        page.select_option(f"select[name={name}]", value)
+    rows = page.locator("article tbody tr:visible").count()
+    assert page.locator("#filters output").inner_text().split()[0] == str(rows)
+    return rows
+
+
+def uses(browser: Browser, site: Path) -> list[str]:
+    """Return what a reader of the documentation cannot do."""
+    wrong = []
+    with served(site) as root:
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        for words, expected in (("external_cuda_graph", "rules/CG102"), ("cuda_graph_scope", "rules/CG106")):
+            if not search_finds(page, root, words, expected):
+                wrong.append(f"a search for {words} does not find {expected} first")
+        every, of_bridge = (
+            shown_rules(page, root),
+            shown_rules(page, root, programs="Megatron-Bridge", severity="error"),
+        )
+        old = shown_rules(page, root, releases="0.12")
+        if not 0 < of_bridge < every or not 0 < old < every:
+            wrong.append(f"filters show {of_bridge} and {old} of {every} rules")
+        page.goto(f"{root}gates.html")
+        if page.locator("pre").count() > page.locator("button[title='Copy to clipboard']").count():
+            wrong.append("code without a button that copies it")
+        page.close()
+    for problem in wrong:
+        print(f"documentation: {problem}")
+    return wrong
+
+
 def main() -> int:
     """Return 1 if a page has a problem."""
     chromium, site = sys.argv[1], Path(sys.argv[2])
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=OPTIONS)
         counts = [failures(browser, folder) for folder in (REPORTS, site)]
+        counts.append(len(uses(browser, site)))
     return 1 if any(counts) else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
+import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ def follow(page: str) -> Followed:
             path = Path(match["path"])
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(match["file"], encoding="utf-8")
+            subprocess.run(["git", "add", str(path)], check=True)
             return match[0]
         result = CliRunner().invoke(main, shlex.split(match["words"]))
         if result.exception and not isinstance(result.exception, SystemExit):
@@ -44,7 +46,6 @@ def follow(page: str) -> Followed:
         return f"```console\n$ cgmigrate {match['words']}\n{result.output.rstrip()}\n```"
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        # A project of its own: no pins above it count.
-        Path(".git").mkdir()
-        Path(".git/HEAD").write_text("ref: refs/heads/main\n")
+        # A checkout of its own: no pins above it count, and its files are known.
+        subprocess.run(["git", "init", "-q"], check=True)
         return Followed(_STEP.sub(step, page), tuple(statuses))

@@ -59,7 +59,13 @@ def test_a_page_that_is_out_of_date_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "statuses"), [("writing-rules", (0, 1, 0, 1, 0, 2, 1, 0)), ("migrate", (1, 1, 1, 1, 0, 0))]
+    ("page", "statuses"),
+    [
+        ("writing-rules", (0, 1, 0, 1, 0, 2, 1, 0)),
+        ("migrate", (1, 1, 1, 1, 0, 0)),
+        ("tutorial-nemo-rl", (1, 0, 1, 0, 0)),
+        ("tutorial-megatron-lm", (1, 0, 1, 0, 0)),
+    ],
 )
 def test_the_commands_of_a_page_end_as_it_says(page: str, statuses: tuple[int, ...]) -> None:
     assert module("follow").follow((DOCS / f"{page}.md").read_text(encoding="utf-8")).statuses == statuses
@@ -75,7 +81,10 @@ def test_the_page_of_a_rule_says_all_that_its_file_says(rule: Rule) -> None:
         *(["Before and after"] if rule.examples else []),
         "Sources",
     ]
-    assert page.startswith(f"# {rule.id}: {rule.name}\n\n{rule.summary}.\n\nSeverity: {rule.severity}. ")
+    title, badges, summary, severity, *_ = page.split("\n\n")
+    assert (title, summary) == (f"# {rule.id}: {rule.name}", f"{rule.summary}.")
+    assert f'"badge severity">{rule.severity}<' in badges
+    assert severity.startswith(f"Severity: {rule.severity}. ")
     since = (
         "Applies to every release" if rule.since == OLDEST and rule.until is None else f" megatron-core {rule.since}"
     )
@@ -89,48 +98,62 @@ def test_the_page_of_a_rule_says_all_that_its_file_says(rule: Rule) -> None:
     assert "{" not in re.sub(r"```.*?```", "", parts.get("What it says", "") + parts["Fix safety"], flags=re.S)
 
 
-def test_every_rule_is_in_both_indexes_once() -> None:
-    for name in ("README", "by-release"):
+def test_every_rule_is_in_each_index_once() -> None:
+    for name in ("README", "by-release", "all"):
         listed = re.findall(r"^\| \[(CG\d+)\]\(\1\.md\)", (DOCS / f"rules/{name}.md").read_text(), re.M)
         assert sorted(listed) == list(RULES)
+
+
+def test_the_forms_of_an_example_are_rewritten_by_the_tool() -> None:
+    """The Python and the command line of a rule's page come from the first example in YAML."""
+    page = (DOCS / "rules/CG104.md").read_text(encoding="utf-8")
+    python, line = (page.split(f"### The first example {form}\n")[1] for form in ("in Python", "on a command line"))
+    for text, flag in ((python, 'cuda_graph_impl="full_iteration"'), (line, "--cuda-graph-impl full_iteration")):
+        before, after = re.findall(r"```\w+\n(.*?)```", text, re.S)[:2]
+        assert "scope" in before.lower()
+        assert "scope" not in after
+        assert flag in after
 
 
 # --- the site -------------------------------------------------------------------------------------
 
 
-def build(root: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    return run("-m", "mkdocs", "build", "--strict", "--site-dir", str(site), cwd=root)
+def build(root: Path) -> subprocess.CompletedProcess[str]:
+    return run("-m", "zensical", "build", "--strict", cwd=root)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    done = build(ROOT, folder)
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
-    return folder
+    root = tmp_path_factory.mktemp("root")
+    shutil.copytree(DOCS, root / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "zensical.toml", root)
+    done = build(root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root / "site"
 
 
 def test_every_page_is_in_the_navigation_of_the_site(site: Path) -> None:
-    start = (site / "index.html").read_text(encoding="utf-8")
-    for page in DOCS.rglob("*.md"):
-        name = page.relative_to(DOCS).with_name(page.name.replace("README", "index")).with_suffix(".html").as_posix()
-        assert (site / name).exists()
-        assert f'href="{name}"' in start or page.name == "index.md", name
+    listed = re.findall(r'= "([\w/-]+\.md)"', (ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+    for name in listed:
+        assert (site / name.replace("README", "index")).with_suffix(".html").exists(), name
 
 
 def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//', text), page.name
+        loaded = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//[^"]+', text)
+        assert not loaded, page.name
 
 
 def test_a_link_that_leads_nowhere_stops_the_build(tmp_path: Path) -> None:
-    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("rules"))
-    (tmp_path / "docs/rules").mkdir()
-    for name in ("README", "by-release"):
-        (tmp_path / f"docs/rules/{name}.md").write_text("# Rules\n")
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
-    done = build(tmp_path, tmp_path / "site")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text("# Home\n\n[a rule](rules/CG303.md) [a part](index.md#nothing)\n")
+    configuration = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    nav = re.sub(r"nav = \[.*?\n\]\n", 'nav = [{ "Home" = "index.md" }]\n', configuration, flags=re.S)
+    (tmp_path / "zensical.toml").write_text(nav)
+    done = build(tmp_path)
+    shown = re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr)
     assert done.returncode == 1
-    assert "'writing-rules.md' contains a link 'rules/CG303.md'" in done.stderr
+    assert "page does not exist" in shown
+    assert "anchor does not exist" in shown
