@@ -1,6 +1,7 @@
 """Migrate, lint and verify the CUDA-graph settings of Megatron projects.
 
-The names of ``cgmigrate.api`` are those of the package; they are imported when they are first used.
+The names of ``cgmigrate.api`` are those of the package; they are imported when they are first used, as is
+the version.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         parse_release,
     )
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = [
     "Capture",
@@ -53,4 +54,21 @@ def __getattr__(name: str) -> object:
         from cgmigrate import api
 
         return getattr(api, name)
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the names of the package, with those that are imported when they are used."""
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _version() -> str:
+    """Return the version of the installed package, made of the nearest git tag; 0 for one that is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("cgmigrate")
+    except PackageNotFoundError:
+        return "0"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from cgmigrate import __version__
 from cgmigrate.cli.commands import main
 from cgmigrate.project.options import FORMATS
 
@@ -39,8 +40,15 @@ def _with_output(section: str, output: str) -> str:
 
 def _output(name: str) -> str:
     result = CliRunner().invoke(main, ["check", "--output-format", name, "recipe.yaml"], env=_JOB)
-    text = result.stdout
+    # The page shows the version that was released last: each commit has one of its own.
+    text = result.stdout.replace(f'"{__version__}"', f'"{_released()}"')
     if name == "sarif":
         # Rules come with their whole help; the page shows a result.
         text = json.dumps(json.loads(text)["runs"][0]["results"][0], indent=2)
     return text.rstrip("\n")
+
+
+def _released() -> str:
+    """The newest version of the changelog."""
+    changelog = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    return re.findall(r"^## \[(\d.*?)\]", changelog, re.MULTILINE)[0]

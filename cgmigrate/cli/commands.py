@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgmigrate import __version__
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS
 from cgmigrate.cli.options import (
     CONFIGURATION,
@@ -43,12 +42,28 @@ RUNS = "Runs"
 """Sections of options."""
 
 
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        # Reading it takes longer than starting.
+        from cgmigrate import __version__
+
+        click.echo(f"cgmigrate {__version__}")
+        context.exit()
+
+
 @click.group(
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="`cgmigrate help COMMAND` shows the options of a command.",
 )
-@click.version_option(__version__, prog_name="cgmigrate", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def main() -> None:
     """Migrate, lint and verify the CUDA-graph settings of Megatron projects.
 

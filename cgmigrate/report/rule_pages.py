@@ -1,7 +1,8 @@
-"""Where the page of a rule is: on the site that the package names, or beside the package in a checkout."""
+"""Where the project and the page of a rule are: at the addresses of the package, or beside it in a checkout."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -13,20 +14,33 @@ def page_of(code: str) -> str:
     """Return the address of a rule's page; empty for a team's own rule, and where no page is known."""
     if not any(rules_folder().glob(f"{code}-*.yaml")):
         return ""
-    if site := _site():
-        return f"{site.rstrip('/')}/rules/{code}.html"
+    if address := public_page_of(code):
+        return address
     local = Path(__file__).parents[2] / "docs" / "rules" / f"{code}.md"
     return local.as_uri() if local.is_file() else ""
 
 
+def public_page_of(code: str) -> str:
+    """Return the address of a rule's page on the site of the documentation; empty without a site."""
+    site = _addresses().get("documentation", "")
+    known = site and any(rules_folder().glob(f"{code}-*.yaml"))
+    return f"{site.rstrip('/')}/rules/{code}.html" if known else ""
+
+
+def home() -> str:
+    """Return the address of the project: its home page, its documentation or its repository; empty without any."""
+    addresses = _addresses()
+    return next((addresses[one] for one in ("homepage", "documentation", "repository") if one in addresses), "")
+
+
 @cache
-def _site() -> str:
-    """Return the address of the documentation that the installed package names; empty if it names none."""
+def _addresses() -> Mapping[str, str]:
+    """Return the addresses that the installed package names, by their labels in lower case."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
         addresses = metadata("cgmigrate").get_all("Project-URL") or []
     except PackageNotFoundError:
-        return ""
+        return {}
     pairs = (address.partition(",") for address in addresses)
-    return next((url.strip() for label, _, url in pairs if label.strip().lower() == "documentation"), "")
+    return {label.strip().lower(): url.strip() for label, _, url in pairs}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from cgmigrate import __version__
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Place, Related, Report, Reported
 from cgmigrate.report.explain import rule_markdown, rule_text
+from cgmigrate.report.rule_pages import home, public_page_of
 from cgmigrate.text.escaping import in_json
 
 if TYPE_CHECKING:
@@ -25,12 +27,18 @@ if TYPE_CHECKING:
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"
+_SEMANTIC = re.compile(r"\d+\.\d+\.\d+")
 
 
 def render(report: Report) -> str:
     """Return the document, with a single run."""
     codes = sorted({reported.diagnostic.rule for reported in report.diagnostics})
-    driver = {"name": "cgmigrate", "version": __version__, "semanticVersion": __version__}
+    driver: dict[str, Any] = {"name": "cgmigrate", "version": __version__}
+    if _SEMANTIC.fullmatch(__version__):
+        # A version between two releases (`0.2.1.dev3+g1a2b3c4`) is none.
+        driver["semanticVersion"] = __version__
+    if address := home():
+        driver["informationUri"] = address
     run = {
         "tool": {"driver": {**driver, "rules": [_rule(report.rules[code]) for code in codes]}},
         "invocations": [_invocation(report)],
@@ -43,9 +51,11 @@ def render(report: Report) -> str:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
+    page = public_page_of(rule.id)
     return {
         "id": rule.id,
         "name": rule.name,
+        **({"helpUri": page} if page else {}),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation.strip()},
         "help": {"text": rule_text(rule), "markdown": rule_markdown(rule)},
