@@ -353,11 +353,10 @@ def milliseconds(seconds: float) -> str:
 
 
 def spread(times: Times) -> str:
-    """The median with the shortest and the longest: ``7.79 ms (7.70 to 8.60 ms)``."""
+    """The shortest and the longest time: ``7.70 to 8.60 ms``."""
     if times.count == 1:
-        return f"{milliseconds(times.median)} (one measured)"
-    least = milliseconds(times.least).removesuffix(" ms")
-    return f"{milliseconds(times.median)} ({least} to {milliseconds(times.most)})"
+        return "one measured"
+    return f"{milliseconds(times.least).removesuffix(' ms')} to {milliseconds(times.most)}"
 
 
 def memory(count: int) -> str:

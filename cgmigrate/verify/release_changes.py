@@ -1,4 +1,4 @@
-"""What the releases themselves do differently with the old text, whatever a migration makes of it.
+"""What the releases themselves do differently with the old text, whatever it is migrated to.
 
 The old text on its own release is compared with the old text on the target. A reader who sees a difference between the
 releases must not take it for one that the migration made.
