@@ -3,12 +3,13 @@
 A page may log no error, load nothing from elsewhere, be no wider than the window, and link to no missing anchor.
 The search of the documentation finds a rule by the name of a setting, code can be copied, and the table of all rules
 has filters that work.
+Reports are laid out for print, too.
 """
 
 import functools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +18,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 REPORTS = Path(__file__).resolve().parents[1] / "docs/verification"
 WIDTHS = (390, 1400)
+SCREEN = (("screen", "light"), ("screen", "dark"))
+PRINT = (("print", "light"),)
+"""Media and colour schemes."""
 OPTIONS = [
     # As root, and without the lookups that a desktop browser makes at start.
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -43,8 +47,8 @@ def served(folder: Path) -> Iterator[str]:
     server.shutdown()
 
 
-def problems(page: Page, url: str, root: str) -> list[str]:
-    """Return what is wrong with a page in light and dark mode, in narrow and wide windows."""
+def problems(page: Page, url: str, root: str, looks: Sequence[tuple[str, str]]) -> list[str]:
+    """Return what is wrong with a page in each look, in narrow and wide windows."""
     result: list[str] = []
     own = (root, "data:")
     page.on("console", lambda message: result.append(f"console: {message.text}") if message.type == "error" else None)
@@ -55,17 +59,17 @@ def problems(page: Page, url: str, root: str) -> list[str]:
         page.set_viewport_size({"width": width, "height": 900})
         if width == WIDTHS[0]:
             page.goto(url)
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
+        for media, scheme in looks:
+            page.emulate_media(media=media, color_scheme=scheme)
             content = page.evaluate("document.documentElement.scrollWidth")
             if content > width:
-                result.append(f"{content} px wide in a window of {width} px ({scheme})")
+                result.append(f"{content} px wide in a window of {width} px ({media}, {scheme})")
     if not page.title() or page.locator("h1").count() == 0:
         result.append("no title or no heading")
     return result + [f"no anchor #{name}" for name in page.evaluate(MISSING_ANCHORS)]
 
 
-def failures(browser: Browser, folder: Path) -> int:
+def failures(browser: Browser, folder: Path, looks: Sequence[tuple[str, str]]) -> int:
     """Print the problems of each page of a folder; return how many pages have some, -1 without pages."""
     paths = sorted(folder.rglob("*.html"))
     failed = 0
@@ -73,7 +77,7 @@ def failures(browser: Browser, folder: Path) -> int:
         for path in paths:
             page = browser.new_page()
             name = path.relative_to(folder).as_posix()
-            wrong = problems(page, root + name, root)
+            wrong = problems(page, root + name, root, looks)
             page.close()
             failed += bool(wrong)
             for problem in wrong:
@@ -131,7 +135,7 @@ def main() -> int:
     chromium, site = sys.argv[1], Path(sys.argv[2])
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=OPTIONS)
-        counts = [failures(browser, folder) for folder in (REPORTS, site)]
+        counts = [failures(browser, REPORTS, SCREEN + PRINT), failures(browser, site, SCREEN)]
         counts.append(len(uses(browser, site)))
     return 1 if any(counts) else 0
 

@@ -39,11 +39,9 @@ def verify(request: VerifyOptions, as_json: bool, page: str) -> int:
     """Compare both forms and print the verdicts; return the exit status."""
     from cgmigrate.verify import report
 
-    if page and not os.path.isdir(os.path.dirname(page) or "."):
-        raise CommandError(f"--report {page}: no such folder")
-    if page and request.level != "capture":
-        reported = "--output-format json reports the results of --level config"
-        raise CommandError(f"--report shows runs, so it needs --level capture; {reported}")
+    if page:
+        _check_page(page)
+    is_config = request.level == "config"
     outcome = _outcome(request, quiet=as_json)
     if outcome.script:
         click.echo(outcome.script, nl=False)
@@ -62,10 +60,20 @@ def verify(request: VerifyOptions, as_json: bool, page: str) -> int:
         for comparison in outcome.comparisons:
             click.echo(report.text(comparison, outcome.results, _style), nl=False, color=colour)
     if page:
-        report.write_page(page, outcome.comparisons, outcome.results)
+        report.write_page(page, outcome.comparisons, outcome.results, outcome.config if is_config else None)
     _print_notes(outcome)
     click.echo(report.summary(outcome.verdicts), err=True)
     return ERROR if outcome.input_errors else outcome.status
+
+
+def _check_page(page: str) -> None:
+    """Raise CommandError where the report could not be written once everything has run."""
+    from importlib.util import find_spec
+
+    if not os.path.isdir(os.path.dirname(page) or "."):
+        raise CommandError(f"--report {page}: no such folder")
+    if find_spec("jinja2") is None:
+        raise CommandError("--report needs Jinja2, which is not installed: pip install 'cgmigrate[verify]'")
 
 
 def _print_notes(outcome: Outcome) -> None:

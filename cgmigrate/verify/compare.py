@@ -403,7 +403,7 @@ def _releases_apart(roles: Mapping[str, Result]) -> str:
     if source is None or source.outcome != DONE or source.arm.release == migrated.arm.release:
         return ""
     # Generators are seeded alike, but releases draw from them in their own ways before training starts.
-    apart = numbers_apart(_without_rng(source), _without_rng(migrated))
+    apart = numbers_apart(without_rng(source), without_rng(migrated))
     if not apart:
         return ""
     sides = [
@@ -413,7 +413,7 @@ def _releases_apart(roles: Mapping[str, Result]) -> str:
     names = []
     for result, eager in sides:
         if eager is not None and eager.outcome == DONE:
-            same = not numbers_apart(_without_rng(eager), _without_rng(result))
+            same = not numbers_apart(without_rng(eager), without_rng(result))
             names.append(f"graphs of {result.arm.release} {'equal' if same else 'depart from'} eager")
     placed = f" ({'; '.join(names)})" if names else ""
     return f"numbers change with the release, not with the migration: {apart}{_by(source, migrated)}{placed}"
@@ -424,7 +424,8 @@ def _by(left: Result, right: Result) -> str:
     return f", losses and gradient norms by at most {most:.1e}" if 0 < most < math.inf else ""
 
 
-def _without_rng(result: Result) -> Result:
+def without_rng(result: Result) -> Result:
+    """The result without the states of the random number generators, which each release draws from in its own way."""
     return replace(result, ranks=tuple(replace(rank, rng="") for rank in result.ranks))
 
 
@@ -444,7 +445,7 @@ def _notes(roles: Mapping[str, Result]) -> list[str]:
         result, eager = roles.get(role), roles.get(eager_role)
         if result is None or eager is None or result.outcome != DONE or eager.outcome != DONE:
             continue
-        apart = numbers_apart(_without_rng(eager), _without_rng(result))
+        apart = numbers_apart(without_rng(eager), without_rng(result))
         if apart:
             notes.append(f"{label(role, result.arm.release)} departs from eager: {apart}{_by(eager, result)}")
         else:

@@ -134,6 +134,7 @@ class ConfigVerdict:
 
     ``verdict`` is one of compare.py's words, ``reason`` one sentence that goes on from it. ``readings`` are the old
     text on its release, the old text on the target, the migrated text on the target; empty where nothing was read.
+    ``diff`` is what the migration changes in the file.
     """
 
     name: str
@@ -141,6 +142,7 @@ class ConfigVerdict:
     reason: str
     notes: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
+    diff: str = ""
 
     def __str__(self) -> str:
         return f"{self.verdict}{' ' if self.verdict == EQUIVALENT_BUT else ': '}{self.reason}"
@@ -184,7 +186,7 @@ def verify_config(
     requests = [request for case in clear for request in _requests(case)]
     answers = iter(_answered(requests, homes, progress))
     return [
-        ConfigVerdict(case.name, INCONCLUSIVE, why)
+        ConfigVerdict(case.name, INCONCLUSIVE, why, diff=case.diff)
         if (why := undecided(case.before, case.after))
         else _named(compare_readings(next(answers), next(answers), next(answers)), case)
         for case in cases
@@ -196,7 +198,7 @@ def _named(verdict: ConfigVerdict, case: Case) -> ConfigVerdict:
     shown = ", ".join(f"{name}={value}" for name, value in assumed.items())
     note = (f"not set beside the settings, so assumed: {shown}",) if assumed else ()
     word, reason = with_changes(verdict.verdict, verdict.reason, case.changes)
-    return replace(verdict, name=case.name, verdict=word, reason=reason, notes=verdict.notes + note)
+    return replace(verdict, name=case.name, verdict=word, reason=reason, notes=verdict.notes + note, diff=case.diff)
 
 
 def _requests(case: Case) -> tuple[Request, Request, Request]:

@@ -81,15 +81,31 @@ def replays_per_step(rank: Rank) -> int:
     return sum(_settled(graph) for graph in rank.graphs)
 
 
-def steady_seconds(rank: Rank) -> float | None:
-    """The median wall time of a step (s) once everything is captured; None where no such step ran.
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Wall times of settled steps (s): their median, the shortest and the longest, and how many steps they are of."""
+
+    median: float
+    least: float
+    most: float
+    count: int
+
+
+def steady_times(rank: Rank) -> Times | None:
+    """The wall times of the steps once everything is captured; None where no such step ran.
 
     The first half of the steps never counts, so that arms are measured on the same steps, warm ones, whether they
     capture or not.
     """
     captured = max((graph.captured_at for graph in rank.graphs), default=-1)
     steady = rank.seconds[max(captured + 1, len(rank.seconds) // 2) :]
-    return median(steady) if steady else None
+    return Times(median(steady), min(steady), max(steady), len(steady)) if steady else None
+
+
+def steady_seconds(rank: Rank) -> float | None:
+    """The median of ``steady_times``; None where no such step ran."""
+    times = steady_times(rank)
+    return None if times is None else times.median
 
 
 def capture_steps(rank: Rank) -> str:
@@ -180,11 +196,17 @@ def eager_calls(rank: Rank) -> Mapping[str, int]:
 # --- a result, all processes together ------------------------------------------------------------------------
 
 
+def step_times(result: Result) -> Times | None:
+    """``steady_times`` of the process with the longest median; None where a process has none."""
+    times_of_ranks = [steady_times(rank) for rank in result.ranks]
+    known = [times for times in times_of_ranks if times is not None]
+    return max(known, key=lambda times: times.median) if known and len(known) == len(times_of_ranks) else None
+
+
 def step_seconds(result: Result) -> float | None:
-    """``steady_seconds`` of the slowest process; None where one has none."""
-    seconds_of_ranks = [steady_seconds(rank) for rank in result.ranks]
-    known = [seconds for seconds in seconds_of_ranks if seconds is not None]
-    return max(known) if known and len(known) == len(seconds_of_ranks) else None
+    """The median of ``step_times``; None where a process has none."""
+    times = step_times(result)
+    return None if times is None else times.median
 
 
 def peak_bytes(result: Result) -> int:
@@ -328,6 +350,13 @@ def milliseconds(seconds: float) -> str:
     value = seconds * 1e3
     digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:.{digits}f} ms"
+
+
+def spread(times: Times) -> str:
+    """The shortest and the longest time: ``7.70 to 8.60 ms``."""
+    if times.count == 1:
+        return "one measured"
+    return f"{milliseconds(times.least).removesuffix(' ms')} to {milliseconds(times.most)}"
 
 
 def memory(count: int) -> str:

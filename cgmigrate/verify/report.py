@@ -93,17 +93,23 @@ def config_text(item: ConfigVerdict, style: Style) -> str:
     return "\n".join([*lines, *(f"  note: {in_line(note)}" for note in item.notes)]) + "\n"
 
 
-def write_page(path: str, comparisons: Sequence[Comparison], results: Mapping[str, Result]) -> None:
-    """Write the HTML report."""
+def write_page(
+    path: str,
+    comparisons: Sequence[Comparison],
+    results: Mapping[str, Result],
+    verdicts: Sequence[ConfigVerdict] | None = None,
+) -> None:
+    """Write the HTML report: of runs, or of the level ``config`` if ``verdicts``, those of this level, are given."""
     from datetime import datetime, timezone
 
     from cgmigrate import __version__
     from cgmigrate.project.output_files import write_file
-    from cgmigrate.verify.page import page
+    from cgmigrate.verify.page import config_page, page
 
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     meta = {"cgmigrate": __version__, "written": now}
-    write_file(path, page(comparisons, results, meta).encode())
+    text = page(comparisons, results, meta) if verdicts is None else config_page(verdicts, meta)
+    write_file(path, text.encode())
 
 
 def summary(verdicts: Sequence[str]) -> str:

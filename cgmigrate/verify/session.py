@@ -83,7 +83,8 @@ def verify(options: VerifyOptions, progress: Callable[[str], None]) -> Outcome:
     if options.level == CONFIG:
         clear = iter(verify_config([case for case in cases if not case.unclear], homes, progress))
         outcome.config = [
-            ConfigVerdict(case.name, INCONCLUSIVE, case.unclear) if case.unclear else next(clear) for case in cases
+            ConfigVerdict(case.name, INCONCLUSIVE, case.unclear, diff=case.diff) if case.unclear else next(clear)
+            for case in cases
         ]
         return outcome
     plans, outcome.comparisons = _plans(cases, homes, options.scale)

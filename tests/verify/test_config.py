@@ -6,6 +6,7 @@ The installed release is the target; the source, 0.17.1, is fetched once into .c
 from __future__ import annotations
 
 import json
+import re
 import site
 import stat
 import subprocess
@@ -18,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from cgmigrate.cli.commands import main
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Choice, Undecided
 from cgmigrate.megatron.types import Reader, ResolvedConfiguration
@@ -40,6 +43,7 @@ from cgmigrate.verify.config_level import (
 from cgmigrate.verify.mcore import Home, MCoreError, environment, home_for, homes_of, in_folder, installed
 from cgmigrate.verify.plan import Selection, cases_of
 from cgmigrate.verify.related_fields import assumed_fields, related_fields
+from cgmigrate.verify.release_changes import GRAPHS, SUPPORT, changes_of_readings
 from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES
 
 OLD, NEW = Release(0, 17), Release(0, 19)
@@ -320,6 +324,47 @@ def test_a_wrong_rewrite_is_different(each: Case, judged: Verdicts, judged_on_ta
 def test_where_the_releases_part_ways(name: str, judged: Verdicts) -> None:
     _, verdict, reason = TRAPS[name]
     assert (judged[name].verdict, reason in judged[name].reason) == (verdict, True), judged[name]
+
+
+# --- the page --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("enable, CONFIG", ()),
+        ("none, CONFIG", (GRAPHS,)),
+        ("parts + full_iteration", (SUPPORT,)),
+        ("TE + full_iteration, which no release accepts", ()),
+    ],
+)
+def test_what_the_release_changed_is_seen_in_how_it_reads_the_old_text(
+    name: str, changes: tuple[str, ...], judged: Verdicts
+) -> None:
+    assert changes_of_readings(judged[name]) == changes
+
+
+def test_the_command_writes_a_page_without_a_gpu(
+    target: Home, source: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real run: both releases read both files, each in a process of its own."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("enable.yaml", "none-full-iteration.yaml"):
+        text = (EXAMPLES.parent / "verify" / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text.replace("enable_cuda_graph: true", "enable_cuda_graph: true  # <b>"))
+    words = ["--from", "0.17", "--to", "0.19", "--mcore", f"0.17.1={source.paths[0]}", "--report", "page.html"]
+    result = CliRunner().invoke(main, ["verify", ".", *words])
+    assert result.exit_code == 0, result.output
+    made = (tmp_path / "page.html").read_text(encoding="utf-8")
+    text = " ".join(re.sub("<[^>]+>", " ", made).split())
+    question, scope = "Do the migrated settings capture the same graphs?", "As megatron-core itself reads them."
+    assert f"{question} Yes in 2 of 2; one differs between the releases themselves. {scope}" in text
+    assert "configuration as the releases read it enable.yaml:8 ✓ equivalent none-full-iteration.yaml:8" in text
+    assert "≈ equivalent, but Δ release changed graphs" in text
+    assert "settings enable_cuda_graph= True same as legacy on 0.17.1 cuda_graph_impl= local" in text
+    assert "captures nothing the whole iteration in training, nothing in inference same as legacy on 0.17.1" in text
+    assert "enable_cuda_graph: true # &lt;b&gt;" in text
+    assert "eager" not in text.partition("What the words mean")[2]  # nothing ran
 
 
 def test_what_is_assumed_or_omitted_is_noted(judged: Verdicts) -> None:

@@ -79,10 +79,12 @@ def test_places_that_cannot_be_written_are_usage_errors(words: tuple[str, ...], 
     assert isinstance(result.exception, SystemExit)
 
 
-def test_a_report_of_no_runs_is_not_written(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["verify", "a.yaml", "--report", "page.html"])
-    assert (result.exit_code, "--level capture" in result.output) == (2, True)
-    assert not (tmp_path / "page.html").exists()
+def test_without_jinja2_the_report_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("cgmigrate.verify.session.verify", lambda *_: pytest.fail("ran"))
+    result = verify("--report", "page.html")
+    assert result.exit_code == 2
+    assert "--report needs Jinja2, which is not installed: pip install 'cgmigrate[verify]'" in result.output
 
 
 @pytest.mark.parametrize(

@@ -1,150 +1,75 @@
 """The HTML report: one page that needs nothing else, neither network nor script.
 
-Text reaches the page only through ``markup``, which escapes it. Metrics come from ``cgmigrate.verify.metrics``,
-charts from ``charts``; this module arranges them, and the other modules of the package make the parts.
+This package computes plain values, frozen, from the results; the templates only lay them out, and Jinja2 escapes every
+text that they show. Metrics come from ``cgmigrate.verify.metrics``. Both levels have the same page: the answer on top,
+a matrix of badges with the reasons, a section for each comparison, and the words explained.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from cgmigrate.text.plurals import counted
-from cgmigrate.verify.arms import DYNAMIC, EAGER_SOURCE, LEGACY_SOURCE, ROLES, STATIC, Result
-from cgmigrate.verify.page.arms import arms_table
-from cgmigrate.verify.page.census import census
-from cgmigrate.verify.page.components import ArmView, facts, items, table
-from cgmigrate.verify.page.markup import Markup, element
-from cgmigrate.verify.page.outputs import outputs
-from cgmigrate.verify.page.run import commands, environment
+from cgmigrate.verify.arms import Result
+from cgmigrate.verify.page.answer import Judged, answer
+from cgmigrate.verify.page.badges import Badge, badges_of
+from cgmigrate.verify.page.matrix import matrix
+from cgmigrate.verify.page.readings import ReadingSection, judged_reading, reading_section
+from cgmigrate.verify.page.render import rendered
+from cgmigrate.verify.page.runs import RunSection, judged_run, run_section
+from cgmigrate.verify.page.terms import terms_of_readings, terms_of_runs
 
 if TYPE_CHECKING:
     from cgmigrate.verify.compare import Comparison
+    from cgmigrate.verify.config_level import ConfigVerdict
 
-_VERDICTS = {
-    # Verdict → (class of the style sheet, sign): colour and sign never replace the word.
-    "equivalent": ("good", "✓"),
-    "equivalent, but": ("fair", "≈"),
-    "different": ("bad", "≠"),
-    "inconclusive": ("open", "?"),
-}
-_WORKLOADS = {STATIC: "generation, static batching", DYNAMIC: "generation, dynamic batching"}
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+__all__ = ["config_page", "page"]
+
+_OF_RUNS = "Do the migrated settings capture the same graphs and compute the same numbers?"
+_OF_READINGS = "Do the migrated settings capture the same graphs?"
+_NOTHING_RAN = "As megatron-core itself reads them. Nothing was run, so nothing is said of numbers."
 
 
 def page(comparisons: Sequence[Comparison], results: Mapping[str, Result], meta: Mapping[str, str]) -> str:
-    """The whole report as HTML, to be written as UTF-8.
+    """The report of runs as HTML, to be written as UTF-8.
 
     ``results`` holds each arm's result by ``Arm.key``; an arm that it does not hold is shown as not run. ``meta`` is
     shown at the top, names and values. Never raises for what a log, a file's name or a setting holds.
     """
-    counts = Counter(comparison.verdict for comparison in comparisons)
-    tally = "; ".join(f"{counts[verdict]} {verdict}" for verdict in _in_order(counts)) or "nothing compared"
-    body = element(
-        "main",
-        element("h1", "Verification of CUDA-graph settings"),
-        element("p", f"{counted(len(comparisons), 'comparison')}: {tally}.", class_="lead"),
-        facts(meta),
-        _summary(comparisons),
-        *(_section(comparison, results, f"c{number}") for number, comparison in enumerate(comparisons, 1)),
-    )
-    return f"<!DOCTYPE html>\n{element('html', _head(tally), element('body', body), lang='en')}\n"
-
-
-def _in_order(verdicts: Iterable[str]) -> list[str]:
-    known = list(_VERDICTS)
-    return sorted(verdicts, key=lambda verdict: known.index(verdict) if verdict in known else len(known))
-
-
-def _head(tally: str) -> Markup:
-    style = files(__name__).joinpath("style.css").read_text(encoding="utf-8")
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        # The browser itself now keeps the page from loading or running anything, whatever a log line holds.
-        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        element("title", f"cgmigrate verify: {tally}"),
-        element("style", Markup(style)),
+    judged = [judged_run(comparison, results, f"c{number}") for number, comparison in enumerate(comparisons, 1)]
+    sections = [run_section(item, results, top) for item, top in zip(comparisons, judged, strict=True)]
+    return rendered(
+        "runs.html.j2",
+        answer=answer(_OF_RUNS, judged),
+        scope="",
+        matrix=matrix(judged),
+        sections=sections,
+        facts=_facts(meta, sections),
+        terms=terms_of_runs(_badges(judged)),
     )
 
 
-def _summary(comparisons: Sequence[Comparison]) -> Markup:
-    rows = [
-        element(
-            "tr",
-            element("th", element("a", comparison.name, href=f"#c{number}"), scope="row"),
-            element("td", _workload(comparison)),
-            element("td", _verdict(comparison.verdict)),
-            element("td", comparison.reason, class_="prose"),
-        )
-        for number, comparison in enumerate(comparisons, 1)
-    ]
-    return table("Summary", ("configuration", "workload", "verdict", "reason"), rows, "summary") if rows else Markup("")
+def config_page(verdicts: Sequence[ConfigVerdict], meta: Mapping[str, str]) -> str:
+    """The report of the level ``config``, as ``page`` is for runs."""
+    judged = [judged_reading(verdict, f"c{number}") for number, verdict in enumerate(verdicts, 1)]
+    sections = [reading_section(verdict, top) for verdict, top in zip(verdicts, judged, strict=True)]
+    return rendered(
+        "readings.html.j2",
+        answer=answer(_OF_READINGS, judged),
+        scope=_NOTHING_RAN,
+        matrix=matrix(judged),
+        sections=sections,
+        facts=_facts(meta, sections),
+        terms=terms_of_readings(_badges(judged)),
+    )
 
 
-def _verdict(verdict: str) -> Markup:
-    look, sign = _VERDICTS.get(verdict, ("open", "?"))
-    return element("span", element("span", f"{sign} ", aria_hidden="true"), verdict, class_=f"verdict {look}")
+def _facts(meta: Mapping[str, str], sections: Iterable[RunSection | ReadingSection]) -> tuple[tuple[str, str], ...]:
+    """What is shown at the top: ``meta``, and the releases of all sections."""
+    releases = dict.fromkeys(section.releases for section in sections if section.releases)
+    return (*meta.items(), *([("releases", "; ".join(releases))] if releases else []))
 
 
-def _workload(comparison: Comparison) -> str:
-    return _WORKLOADS.get(comparison.workload, comparison.workload)
-
-
-# --- one comparison ------------------------------------------------------------------------------------------
-
-
-def _section(comparison: Comparison, results: Mapping[str, Result], ident: str) -> Markup:
-    arms = _arms(comparison, results)
-    done = [arm for arm in arms if arm.is_done]
-    parts = [
-        element("h2", f"{comparison.name} ", element("small", _workload(comparison)), id=ident),
-        element("p", _verdict(comparison.verdict), f" {comparison.reason}", class_="lead"),
-        items(comparison.notes, "notes"),
-        element("h3", f"Configuration, {_way(comparison)}"),
-        _diff(comparison.diff),
-    ]
-    if not arms:
-        return element("section", *parts, element("p", "No arm was run."), aria_labelledby=ident)
-    parts += [element("h3", "Arms"), arms_table(arms, comparison.name)]
-    parts += [outputs(done, ident)] if done else []
-    parts += [element("h3", "Census of CUDA graphs"), census(done)]
-    parts += [element("h3", "Environment and remarks"), environment(arms), commands(arms)]
-    return element("section", *parts, aria_labelledby=ident)
-
-
-def _arms(comparison: Comparison, results: Mapping[str, Result]) -> list[ArmView]:
-    views: list[ArmView] = []
-    first: dict[str, str] = {}
-    for role in [role for role in ROLES if role in comparison.roles]:
-        key = comparison.roles[role]
-        result = results.get(key)
-        planned = comparison.source if role in (EAGER_SOURCE, LEGACY_SOURCE) else comparison.target
-        arm = ArmView(role, result.arm.release if result else planned, result, first.get(key, ""))
-        first.setdefault(key, arm.name)
-        views.append(arm)
-    return views
-
-
-def _way(comparison: Comparison) -> str:
-    if comparison.source == comparison.target:
-        return f"megatron-core {comparison.target}"
-    return f"megatron-core {comparison.source} → {comparison.target}"
-
-
-def _diff(diff: str) -> Markup:
-    if not diff.strip():
-        return element("p", "The configuration is the same before and after.")
-    # Only line feeds end a line of a diff; splitlines would also break at characters inside a value.
-    lines = [element("span", f"{line}\n", class_=_look(line)) for line in diff.removesuffix("\n").split("\n")]
-    code = element("code", *lines)
-    return element("pre", code, class_="diff scroll", tabindex=0, role="region", aria_label="Configuration diff")
-
-
-def _look(line: str) -> str | None:
-    if line.startswith(("+++ ", "--- ")):
-        return "file"
-    return {"+": "add", "-": "del", "@": "hunk"}.get(line[:1])
+def _badges(judged: Iterable[Judged]) -> Iterable[Badge]:
+    return chain.from_iterable(badges_of(item.verdict, item.changes) for item in judged)

@@ -1,46 +1,83 @@
-"""The census side by side: what each arm captured, with the lines marked that only legacy or only migrated has."""
+"""The census side by side: what each arm captured, with the lines marked that only legacy or only migrated has.
+
+A cell that holds what a legacy arm's cell holds says so instead of repeating it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from cgmigrate.verify import metrics
 from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, Rank
 from cgmigrate.verify.metrics import Group
-from cgmigrate.verify.page.components import (
+from cgmigrate.verify.page.arm_views import (
     NOTHING,
     ArmView,
     alike,
     by_process,
     is_training,
-    items,
-    listed,
-    setting,
-    table,
+    names_of,
+    same_as_legacy,
+    written,
 )
-from cgmigrate.verify.page.markup import Markup, element, together
 
 
-def census(arms: Sequence[ArmView]) -> Markup:
-    """Words and a table; ``arms`` are those that are done."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a cell; ``setting`` is the name whose value ``text`` is, ``is_marked`` says that only this arm has it.
+
+    ``detail`` is added in small letters, ``title`` is shown where the mouse rests.
+    """
+
+    text: str
+    setting: str = ""
+    detail: str = ""
+    title: str = ""
+    is_marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What each group of processes has, by its name; ``same_as`` says which arm has the same and replaces it."""
+
+    parts: tuple[tuple[str, tuple[Line, ...]], ...]
+    same_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A row: its name and a cell for each column."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Sentences, and a table with a column for each group of ``heads``."""
+
+    findings: tuple[str, ...]
+    heads: tuple[str, ...]
+    facts: tuple[Fact, ...]
+
+
+def census(arms: Sequence[ArmView]) -> Census | None:
+    """The census of arms that are done; None without any."""
     if not arms:
-        return element("p", "No arm ended well, so nothing was counted.")
+        return None
     unit = "step" if is_training(arms) else "round"
     columns = list(alike(arms, _column).values())
-    facts: dict[str, Callable[[ArmView], Markup]] = {
-        "effective settings": _effective,
+    contents: dict[str, Callable[[ArmView], Cell]] = {
+        "effective settings": lambda arm: Cell((("", _effective(arm)),)),
         "graphs": lambda arm: _graphs(arm, _counterpart(arm, arms), unit),
-        f"captured at {unit}": lambda arm: by_process(
-            arm, lambda rank: together(metrics.capture_steps(rank) or NOTHING)
-        ),
-        f"calls outside graphs in the last {unit}": lambda arm: by_process(arm, _calls),
+        f"captured at {unit}": lambda arm: Cell(by_process(arm, _captured_at)),
+        f"calls outside graphs in the last {unit}": lambda arm: Cell(by_process(arm, _calls)),
     }
-    rows = [
-        element("tr", element("th", fact, scope="row"), *(element("td", cell(group[0])) for group in columns))
-        for fact, cell in facts.items()
-    ]
-    heads = ("", *(listed(group) for group in columns))
-    return together(items(_in_words(arms), "findings"), table("Census, side by side", heads, rows, "census"))
+    facts = (
+        Fact(name, tuple(_once(group[0], arms, content) for group in columns)) for name, content in contents.items()
+    )
+    return Census(tuple(_in_words(arms)), tuple(map(names_of, columns)), tuple(facts))
 
 
 def _column(arm: ArmView) -> Hashable:
@@ -50,30 +87,34 @@ def _column(arm: ArmView) -> Hashable:
     return tuple((rank.rank, rank.graphs, _calls(rank)) for rank in arm.ranks), _effective(arm)
 
 
-def _effective(arm: ArmView) -> Markup:
-    values = [setting(name, value) for name, value in arm.run.effective.items()]
-    return items(values, "plain") or together(NOTHING)
+def _once(arm: ArmView, arms: Sequence[ArmView], content: Callable[[ArmView], Cell]) -> Cell:
+    cell = content(arm)
+    return replace(cell, same_as=same_as_legacy(arm, arms, content))
 
 
-def _calls(rank: Rank) -> Markup:
-    return items((f"{count} × {name}" for name, count in metrics.eager_calls(rank).items()), "plain") or together(
-        NOTHING
-    )
+def _effective(arm: ArmView) -> tuple[Line, ...]:
+    return tuple(Line(written(value), setting=name) for name, value in arm.run.effective.items())
 
 
-def _graphs(arm: ArmView, expected: Callable[[Rank, Group], bool], unit: str) -> Markup:
-    def block(rank: Rank) -> Markup:
-        lines = [_line(group, expected(rank, group), unit) for group in metrics.census_groups(rank)]
-        return items(lines, "plain") or element("p", "none")
-
-    return by_process(arm, block)
+def _captured_at(rank: Rank) -> tuple[Line, ...]:
+    return (Line(metrics.capture_steps(rank) or NOTHING),)
 
 
-def _line(group: Group, expected: bool, unit: str) -> Markup:
-    line = element("span" if expected else "mark", group.line(unit), title=", ".join(group.modules) or None)
+def _calls(rank: Rank) -> tuple[Line, ...]:
+    return tuple(Line(f"{count} × {name}") for name, count in metrics.eager_calls(rank).items())
+
+
+def _graphs(arm: ArmView, expected: Callable[[Rank, Group], bool], unit: str) -> Cell:
+    def lines(rank: Rank) -> tuple[Line, ...]:
+        shown = tuple(_line(group, expected(rank, group), unit) for group in metrics.census_groups(rank))
+        return shown or (Line("none"),)
+
+    return Cell(by_process(arm, lines))
+
+
+def _line(group: Group, expected: bool, unit: str) -> Line:
     layers = f"{'layer' if len(group.layers) == 1 else 'layers'} {metrics.spans(group.layers)}" if group.layers else ""
-    only = "" if expected else element("small", "only in this arm", class_="only")
-    return together(line, element("small", layers) if layers else "", only)
+    return Line(group.line(unit), detail=layers, title=", ".join(group.modules), is_marked=not expected)
 
 
 # --- legacy against migrated ---------------------------------------------------------------------------------
@@ -89,7 +130,7 @@ def _counterpart(arm: ArmView, arms: Sequence[ArmView]) -> Callable[[Rank, Group
     return lambda rank, group: (rank.rank, same(group)) in there
 
 
-def _other_side(arm: ArmView, arms: Sequence[ArmView]) -> ArmView | None:
+def _other_side(arm: ArmView, arms: Iterable[ArmView]) -> ArmView | None:
     by_role = {arm.role: arm for arm in arms}
     if arm.role == MIGRATED:
         return by_role.get(LEGACY_TARGET) or by_role.get(LEGACY_SOURCE)
@@ -101,7 +142,7 @@ def _judge(one: ArmView, other: ArmView) -> Callable[[Group], Hashable]:
     return (lambda group: group) if one.release == other.release else (lambda group: group.shape)
 
 
-def _in_words(arms: Sequence[ArmView]) -> list[str]:
+def _in_words(arms: Iterable[ArmView]) -> list[str]:
     by_role = {arm.role: arm for arm in arms}
     if (migrated := by_role.get(MIGRATED)) is None:
         return ["The migrated configuration has no census to compare with."]

@@ -1,6 +1,6 @@
-"""Charts as inline SVG: all loss curves in one chart, and bars of step times.
+"""Charts as plain values: where curves, marks, ticks and bars are. ``templates/charts.html.j2`` draws them as SVG.
 
-Colours are classes (``role-migrated``) that the page's style sheet fills, so that they follow light and dark.
+Colours are classes (``role-migrated``) that the page's style sheet fills, so that they follow light, dark and print.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cgmigrate.verify.arms import EAGER, EAGER_AGAIN, EAGER_SOURCE, LEGACY_SOURCE, LEGACY_TARGET, MIGRATED
-from cgmigrate.verify.page.markup import Markup, element, together
 
 WIDTH, HEIGHT = 480.0, 280.0
-LEFT, RIGHT, TOP, BOTTOM = 64.0, 12.0, 22.0, 40.0
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 12.0, 26.0, 40.0
 """The chart and its margins, in units of the view box."""
 
 DASH = 6.0
@@ -37,7 +36,7 @@ _MARKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One arm's losses (nats a token), a value a step; values that are not finite, or beyond LARGEST, leave a gap."""
+    """One arm's values, one a step; values that are not finite, or beyond LARGEST, leave a gap."""
 
     role: str
     name: str
@@ -45,21 +44,56 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """One arm's step time (s); ``note`` is its value in words."""
+class Mark:
+    """Something at a place of the view box: a tick with its text, or the mark of a step."""
+
+    x: str
+    y: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve as it is drawn. ``dashes`` and ``offset`` are empty where it shares its line with no other curve."""
 
     role: str
     name: str
-    seconds: float
-    note: str
+    path: str
+    dashes: str
+    offset: str
+    shape: str
+    marks: tuple[Mark, ...]
 
 
-# --- loss curves ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class LineChart:
+    """Curves over the steps. ``title`` names it, ``summary`` says in words what it shows, ``unit`` labels the values.
+
+    ``ident`` begins the ids of its elements; ``width`` to ``bottom`` are lengths of the view box.
+    """
+
+    ident: str
+    title: str
+    summary: str
+    unit: str
+    values: tuple[Mark, ...]
+    steps: tuple[Mark, ...]
+    lines: tuple[Line, ...]
+    zero: str = ""
+    """Where 0 is, if the chart marks it."""
+    width: float = WIDTH
+    height: float = HEIGHT
+    left: float = LEFT
+    right: float = WIDTH - RIGHT
+    middle: float = (LEFT + WIDTH - RIGHT) / 2
+
+
+# --- curves --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Maps steps (from 0) and losses to the view box."""
+    """Maps steps (from 0) and values to the view box."""
 
     steps: int
     low: float
@@ -73,51 +107,90 @@ class _Frame:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
 
 
-def loss_chart(curves: Sequence[Curve], ident: str, summary: str) -> Markup:
-    """All curves in one chart; ``summary`` says in a sentence what it shows. Empty where no loss is finite."""
+def loss_chart(curves: Sequence[Curve], ident: str, summary: str) -> LineChart | None:
+    """The losses of all arms; None where no loss is finite."""
+    return _chart(curves, _Words(ident, "Loss at each step, all arms", summary, "loss (nats)"))
+
+
+def difference_chart(curves: Sequence[Curve], ident: str, summary: str) -> LineChart | None:
+    """What each arm's loss is above or below that of eager; None where no difference is finite.
+
+    Differences are small, so the axis has a power of ten of its own: a tick says 2, the label 10⁻⁴ nats.
+    """
+    finite = [abs(value) for curve in curves for value in curve.values if _drawn(value)]
+    power = _power(max(finite, default=0.0))
+    unit = f"difference (10{str(power).translate(_RAISED)} nats)" if power else "difference (nats)"
+    scaled = [Curve(curve.role, curve.name, tuple(value / 10.0**power for value in curve.values)) for curve in curves]
+    return _chart(scaled, _Words(ident, "Difference from eager at each step, all arms", summary, unit), with_zero=True)
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _power(most: float) -> int:
+    """The power of ten of an axis; 0 where plain numbers do."""
+    if most == 0.0:
+        return 0
+    # Smaller numbers are no longer exact, and 10 to their power is 0.
+    power = max(-300, math.floor(math.log10(most)))
+    return 0 if -2 <= power <= 3 else power
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What a chart says in words, as the fields of ``LineChart`` of these names."""
+
+    ident: str
+    title: str
+    summary: str
+    unit: str
+
+
+def _chart(curves: Sequence[Curve], words: _Words, *, with_zero: bool = False) -> LineChart | None:
     finite = [value for curve in curves for value in curve.values if _drawn(value)]
     if not finite:
-        return Markup("")
-    ticks = _ticks(min(finite), max(finite))
-    frame = _Frame(max(len(curve.values) for curve in curves), min(*finite, *ticks), max(*finite, *ticks))
-    drawn = [
-        _curve(curve, frame, place, len(group)) for group in _alike(curves, frame) for place, curve in enumerate(group)
-    ]
-    return element(
-        "svg",
-        element("title", "Loss at each step, all arms", id=f"{ident}-title"),
-        element("desc", summary, id=f"{ident}-desc"),
-        _axes(frame, ticks),
-        *drawn,
-        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
-        role="img",
-        aria_labelledby=f"{ident}-title {ident}-desc",
-        class_="chart",
+        return None
+    shown = [*finite, 0.0] if with_zero else finite
+    steps = max(len(curve.values) for curve in curves)
+    if with_zero and not any(shown):
+        # Ticks around the zero line would suggest a size that no difference has.
+        ticks, frame = [0.0], _Frame(steps, -1.0, 1.0)
+    else:
+        ticks = _ticks(min(shown), max(shown))
+        frame = _Frame(steps, min(*shown, *ticks), max(*shown, *ticks))
+    groups = _alike(curves, frame)
+    lines = (_line(curve, frame, place, len(group)) for group in groups for place, curve in enumerate(group))
+    zero = f"{frame.y(0.0):.1f}" if with_zero else ""
+    return LineChart(
+        words.ident,
+        words.title,
+        words.summary,
+        words.unit,
+        values=_values(frame, ticks),
+        steps=_steps(frame),
+        lines=tuple(lines),
+        zero=zero,
     )
 
 
-def sample(role: str) -> Markup:
-    """A piece of an arm's curve, for the legend."""
-    line = element("path", d="M1 7L27 7", class_="curve")
-    mark = element("path", d=_MARKERS.get(role, _MARKERS[EAGER]), transform="translate(14 7)", class_="marker")
-    return element("svg", line, mark, viewBox="0 0 28 14", class_=f"sample role-{role}", aria_hidden="true")
+def shape_of(role: str) -> str:
+    """The path of an arm's mark."""
+    return _MARKERS.get(role, _MARKERS[EAGER])
 
 
-def _curve(curve: Curve, frame: _Frame, place: int, sharing: int) -> Markup:
+def _line(curve: Curve, frame: _Frame, place: int, sharing: int) -> Line:
     points = [(frame.x(step), frame.y(value)) if _drawn(value) else None for step, value in enumerate(curve.values)]
-    dashes = f"{DASH:g} {DASH * (sharing - 1):g}" if sharing > 1 else None
-    line = element(
-        "path",
-        d=_path(points),
-        class_="curve",
-        stroke_dasharray=dashes,
-        stroke_dashoffset=f"{0 - DASH * place:g}" if sharing > 1 else None,
-    )
     # Curves that lie on each other take turns in marking the steps.
     shown = [point for step, point in enumerate(points) if point and step % sharing == place % sharing]
-    shape = _MARKERS.get(curve.role, _MARKERS[EAGER])
-    marks = [element("path", d=shape, transform=f"translate({x:.1f} {y:.1f})", class_="marker") for x, y in shown]
-    return element("g", element("title", curve.name), line, *marks, class_=f"role-{curve.role}")
+    return Line(
+        role=curve.role,
+        name=curve.name,
+        path=_path(points),
+        dashes=f"{DASH:g} {DASH * (sharing - 1):g}" if sharing > 1 else "",
+        offset=f"{0 - DASH * place:g}" if sharing > 1 else "",
+        shape=shape_of(curve.role),
+        marks=tuple(Mark(f"{x:.1f}", f"{y:.1f}") for x, y in shown),
+    )
 
 
 def _drawn(value: float) -> bool:
@@ -152,25 +225,20 @@ def _looks_like(one: Curve, other: Curve, frame: _Frame) -> bool:
     return all(abs(frame.y(left) - frame.y(right)) < NEAR for left, right in pairs if _drawn(left))
 
 
-def _axes(frame: _Frame, ticks: Sequence[float]) -> Markup:
-    parts = [element("text", "loss (nats)", x=0, y=12, class_="axis")]
+def _values(frame: _Frame, ticks: Sequence[float]) -> tuple[Mark, ...]:
     digits = _digits(ticks)
-    for tick in ticks:
-        y = frame.y(tick)
-        parts.append(element("path", d=f"M{LEFT:g} {y:.1f}L{WIDTH - RIGHT:g} {y:.1f}", class_="grid"))
-        text = f"{tick:.{digits}f}" if abs(tick) < 1e6 else f"{tick:.3g}"
-        parts.append(element("text", text, x=LEFT - 8, y=f"{y + 4:.1f}", class_="axis", text_anchor="end"))
+    # Adding 0.0 turns a negative zero, which would be written "-0", into a plain one.
+    texts = [f"{round(tick, digits) + 0.0:.{digits}f}" if abs(tick) < 1e6 else f"{tick:.3g}" for tick in ticks]
+    return tuple(Mark("", f"{frame.y(tick):.1f}", text) for tick, text in zip(ticks, texts, strict=True))
+
+
+def _steps(frame: _Frame) -> tuple[Mark, ...]:
     every = max(1, math.ceil(frame.steps / 12))
-    for step in range(0, frame.steps, every):
-        where = {"x": f"{frame.x(step):.1f}", "y": f"{HEIGHT - BOTTOM + 18:g}"}
-        parts.append(element("text", str(step + 1), **where, class_="axis", text_anchor="middle"))
-    middle = {"x": f"{(LEFT + WIDTH - RIGHT) / 2:g}", "y": f"{HEIGHT - 5:g}"}
-    parts.append(element("text", "step", **middle, class_="axis", text_anchor="middle"))
-    return together(*parts)
+    return tuple(Mark(f"{frame.x(step):.1f}", "", str(step + 1)) for step in range(0, frame.steps, every))
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Three to seven round values around the losses."""
+    """Three to seven round values around the values shown."""
     if high - low < 1e-9 * max(1.0, abs(high)):
         low, high = low - max(0.5, abs(low) * 1e-3), high + max(0.5, abs(high) * 1e-3)
     span = high - low
@@ -181,41 +249,57 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _digits(ticks: Sequence[float]) -> int:
-    gap = min(right - left for left, right in itertools.pairwise(ticks))
+    gap = min((right - left for left, right in itertools.pairwise(ticks)), default=1.0)
     return max(0, min(9, -math.floor(math.log10(gap) + 1e-9)))
 
 
 # --- bars ----------------------------------------------------------------------------------------------------
 
-ROW = 40.0
-"""The height of one bar with its label, in pixels: this chart is as wide as its place and does not scale."""
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One arm's time with its spread; ``note`` is the time in words, the rest shares of the chart's width (percent)."""
+
+    role: str
+    name: str
+    note: str
+    share: str
+    least: str
+    most: str
 
 
-def bar_chart(bars: Sequence[Bar], ident: str, heading: str) -> Markup:
-    """One bar an arm, from 0; empty where there is no bar."""
-    if not bars:
-        return Markup("")
-    longest = max(bar.seconds for bar in bars) or 1.0
-    described = "; ".join(f"{bar.name}: {bar.note}" for bar in bars)
-    return element(
-        "svg",
-        element("title", heading, id=f"{ident}-title"),
-        element("desc", described, id=f"{ident}-desc"),
-        *(_bar(bar, index * ROW, bar.seconds / longest) for index, bar in enumerate(bars)),
-        width="100%",
-        height=f"{ROW * len(bars):g}",
-        role="img",
-        aria_labelledby=f"{ident}-title {ident}-desc",
-        class_="bars",
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """One bar an arm, from 0. ``row`` is the height of a bar with its label, in pixels: this chart does not scale."""
+
+    ident: str
+    title: str
+    summary: str
+    bars: tuple[Bar, ...]
+    row: float = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a bar shows: the median, the shortest and the longest time (s), and ``note``, the time in words."""
+
+    role: str
+    name: str
+    median: float
+    least: float
+    most: float
+    note: str
+
+
+def bar_chart(measured: Sequence[Measured], ident: str, title: str) -> BarChart:
+    """The times as shares of the longest."""
+    longest = max((time.most for time in measured), default=0.0) or 1.0
+
+    def share(seconds: float) -> str:
+        return f"{100 * seconds / longest:.2f}%"
+
+    bars = tuple(
+        Bar(time.role, time.name, time.note, share(time.median), share(time.least), share(time.most))
+        for time in measured
     )
-
-
-def _bar(bar: Bar, top: float, share: float) -> Markup:
-    return element(
-        "g",
-        element("text", bar.name, x=0, y=f"{top + 14:g}"),
-        element("text", bar.note, x="100%", y=f"{top + 14:g}", text_anchor="end", class_="value"),
-        element("rect", x=0, y=f"{top + 20:g}", width="100%", height=10, class_="track"),
-        element("rect", x=0, y=f"{top + 20:g}", width=f"{100 * share:.2f}%", height=10, class_="bar"),
-        class_=f"role-{bar.role}",
-    )
+    return BarChart(ident, title, "; ".join(f"{bar.name}: {bar.note}" for bar in bars), bars)

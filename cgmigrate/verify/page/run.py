@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
 from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import Packing, Proxy
-from cgmigrate.verify.page.components import ArmView, alike, facts, items, listed, written
-from cgmigrate.verify.page.markup import Markup, element, together
+from cgmigrate.verify.page.arm_views import ArmView, alike, names_of, written
 
 _NAMES = {
     # Name in a result's environment → name on the page, in the page's order; others follow as they are.
@@ -22,19 +22,35 @@ _NAMES = {
 }
 
 
-def environment(arms: Sequence[ArmView]) -> Markup:
-    """What the arms ran on and with; where arms differ, each value names its arms."""
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the arms ran on and with, remarks of the runs, and the command of each arm (empty: it was not run)."""
+
+    facts: tuple[tuple[str, str], ...]
+    remarks: tuple[str, ...]
+    commands: tuple[tuple[str, str], ...]
+
+
+def environment(arms: Sequence[ArmView]) -> Environment:
+    """The environment of all arms; where arms differ, each value names its arms."""
     known = [arm for arm in arms if arm.result]
     names = dict.fromkeys([*_NAMES, *(name for arm in known for name in arm.run.environment)])
     pairs = {_NAMES.get(name, name): _by_arms(_of_environment(known, name)) for name in names}
     pairs["proxy model"] = _by_arms(alike(known, lambda arm: _model(arm.run.arm.proxy)))
-    notes = dict.fromkeys(note for arm in known for note in arm.run.arm.proxy.notes)
+    return Environment(
+        facts=tuple((name, value) for name, value in pairs.items() if value),
+        remarks=tuple(_remarks(known)),
+        commands=tuple((arm.name, arm.result.command if arm.result else "") for arm in arms),
+    )
+
+
+def _remarks(arms: Sequence[ArmView]) -> list[str]:
+    notes = dict.fromkeys(note for arm in arms for note in arm.run.arm.proxy.notes)
     remarks: dict[str, list[ArmView]] = {}
-    for arm in known:
+    for arm in arms:
         for remark in dict.fromkeys(arm.run.remarks):
             remarks.setdefault(remark, []).append(arm)
-    lines = [*notes, *(f"{listed(group)}: {remark}" for remark, group in remarks.items())]
-    return together(facts({name: value for name, value in pairs.items() if value}), items(lines, "notes"))
+    return [*notes, *(f"{names_of(group)}: {remark}" for remark, group in remarks.items())]
 
 
 def _of_environment(arms: Sequence[ArmView], name: str) -> dict[Hashable, list[ArmView]]:
@@ -44,7 +60,7 @@ def _of_environment(arms: Sequence[ArmView], name: str) -> dict[Hashable, list[A
 def _by_arms(groups: Mapping[Hashable, Sequence[ArmView]]) -> str:
     if len(groups) < 2:
         return str(next(iter(groups), ""))
-    return "; ".join(f"{value} ({listed(group)})" for value, group in groups.items())
+    return "; ".join(f"{value} ({names_of(group)})" for value, group in groups.items())
 
 
 def _model(proxy: Proxy) -> str:
@@ -67,15 +83,3 @@ def _model(proxy: Proxy) -> str:
 def _packing(packing: Packing) -> str:
     cap = "" if packing.cap is None else f", cu_seqlens padded for {packing.cap}"
     return f"packed sequences of {written(packing.documents)} documents{cap}"
-
-
-def commands(arms: Sequence[ArmView]) -> Markup:
-    """The command of each arm, folded away; one click selects one."""
-    pairs: list[Markup] = []
-    for arm in arms:
-        command = arm.result.command if arm.result else ""
-        known = element("pre", element("code", command), class_="command wrapped") if command else "was not run"
-        pairs += [element("dt", arm.name), element("dd", known)]
-    note = element("p", element("small", "A click selects a whole command."))
-    summary = element("summary", "Commands that repeat each arm")
-    return element("details", summary, note, element("dl", *pairs))
