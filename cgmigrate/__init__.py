@@ -65,7 +65,7 @@ def __dir__() -> list[str]:
 
 
 def _version() -> str:
-    """Return the version of the installed package, made of the nearest git tag; 0 for one that is not installed."""
+    """Return the version of the installed package, taken from the nearest git tag; 0 for one that is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -37,7 +37,7 @@ _READERS = {
 
 
 def captures_page() -> str:
-    """The old names and the new ones, each with what releases and readers make of them."""
+    """The old names and the new ones, each with how releases and readers read them."""
     parts = [
         "# What each release captures",
         "The same text means different things in different releases, and to the programs that read it. These tables "
@@ -71,7 +71,7 @@ def _differences() -> str:
     """The rows of readers that change or refuse settings which TransformerConfig takes, or the other way round."""
     rows = ["| settings | reader | releases | in training | in inference |", "|---|---|---|---|---|"]
     for settings in (*OLD, *NEW):
-        found: dict[tuple[str, tuple[str, str]], list[str]] = {}
+        rows_of: dict[tuple[str, tuple[str, str]], list[str]] = {}
         for reader, name in _READERS.items():
             differing = [
                 one
@@ -79,10 +79,10 @@ def _differences() -> str:
                 if one >= SPLIT_IN and _said(settings, one, reader) != _said(settings, one, Reader.CONFIG)
             ]
             for span, said in _spans(settings, reader, differing):
-                found.setdefault((span, said), []).append(name)
+                rows_of.setdefault((span, said), []).append(name)
         rows += (
             f"| {_settings(settings)} | {', '.join(names)} | {span} | {said[0]} | {said[1]} |"
-            for (span, said), names in found.items()
+            for (span, said), names in rows_of.items()
         )
     return "\n".join(rows)
 

@@ -1,4 +1,4 @@
-"""The first example of a rule in the other languages: what cgmigrate makes of the same settings there."""
+"""The first example of a rule in the other languages: how cgmigrate rewrites the same settings there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cgmigrate.megatron.releases import NEWEST
 from cgmigrate.megatron.tables import Tables
 
 _LAST_OF_THE_OLD = "0.17"
-"""The release that files are taken to be written for where nothing says otherwise."""
+"""The release that files are taken to be written for where nothing else is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Form:
 
     @property
     def before_and_after(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Both texts as fenced code, each with what stands above it."""
+        """Both texts as fenced code, each with the line above it."""
         after = "After, with `--unsafe-fixes`" if self.is_unsafe else "After"
         return ("Before", self._fenced(self.before)), (after, self._fenced(self.after))
 
@@ -93,7 +93,7 @@ def _on_a_line(flag: str, value: object) -> str:
 
 
 def _form(rule: Rule, example: Mapping[str, Any], written: tuple[str, str, str, str]) -> Form | None:
-    """What cgmigrate makes of a text; None if another rule rewrites it, or none does."""
+    """How cgmigrate rewrites a text; None if another rule rewrites it, or none does."""
     title, language, name, text = written
     source = str(example.get("from", _LAST_OF_THE_OLD))
     options = {"source": source, "target": str(example.get("to", NEWEST)), "preview": True, "isolated": True}

@@ -42,8 +42,8 @@ RUNS = "Runs"
 """Sections of options."""
 
 
-def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _show_version(context: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested:
         # Reading it takes longer than starting.
         from cgmigrate import __version__
 

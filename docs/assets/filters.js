@@ -49,8 +49,8 @@ function values(text, releases) {
   return text.split(", ");
 }
 
-function fits(found, wanted) {
-  return !wanted || found.includes(wanted) || found.includes(ANY);
+function fits(found, chosen) {
+  return !chosen || found.includes(chosen) || found.includes(ANY);
 }
 
 // The theme replaces the page without loading it where its navigation is instant.
