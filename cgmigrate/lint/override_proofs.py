@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 def override_problem(case: SiteCase, overrides: Iterable[Override], context: Context) -> str:
     """Return why a rewrite is wrong together with an override, empty if each gives the same before and after."""
+    site = case.site
+    if site.flags or (site.overrides and site.origin is None):
+        # It is on a command line itself.
+        return ""
     for override in overrides:
-        if case.after is None or case.before == case.after or case.site.flags:
+        if case.after is None or case.before == case.after:
             continue
         if override.concerns(case.site.path, override.recipes) and (reason := _reason(case, override, context)):
             return reason

@@ -147,8 +147,9 @@ class EmbeddedDocument(TextDocument):
 
     def risk(self, index: int, /) -> str:
         """Return why a fix is not safe; see ``sites.Document``."""
-        if not self._shell.risk(index):
-            return ""
+        reason = self._shell.risk(index)
+        if not reason or self._shell.is_override(index):
+            return reason
         read = next(problem for problem in self.problems if problem.kind is ProblemKind.READ)
         return SEARCHED.format(line=self.text.count("\n", 0, read.span.start) + 1)
 

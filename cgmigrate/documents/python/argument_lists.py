@@ -6,19 +6,14 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from cgmigrate.documents.command_line_values import number_in, value_of_words
+from cgmigrate.documents.command_line_values import value_of_words
+from cgmigrate.documents.overrides import override_pattern, override_value
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source
-from cgmigrate.megatron.catalogue import Catalogue, Setting, SettingKind
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Undecided
 from cgmigrate.text.spans import Span
-
-
-@lru_cache(maxsize=8)
-def _override_pattern(catalogue: Catalogue) -> re.Pattern[str]:
-    return re.compile(rf"([+~]{{0,2}})((?:[A-Za-z_][\w-]*\.)*)({catalogue.alternatives()})=(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +32,7 @@ def places_in_words(elements: Sequence[ast.expr], source: Source, *, is_call: bo
     words = [_word(element, source) for element in elements]
     places = [_flags(words, source)] if not is_call and any(word.field for word in words) else []
     by_prefix: dict[str, list[Item]] = {}
-    pattern = _override_pattern(source.catalogue)
+    pattern = override_pattern(source.catalogue)
     for word in words:
         match = pattern.fullmatch(word.text) if word.text else None
         if match and (match[2] or not is_call):
@@ -64,7 +59,7 @@ def _override(word: _Word, match: re.Match[str], source: Source) -> Item:
     if at < 0 or written[at + len(field) + 1 :].rstrip("\"'") != value.rstrip("\"'"):
         item.value = Undecided(written, "a string with escapes or several parts")
     else:
-        item.value = _override_value(source.catalogue[field], value)
+        item.value = override_value(source.catalogue[field], match)
     return item
 
 
@@ -105,20 +100,3 @@ def _flag(flag: _Word, values: Sequence[_Word], source: Source) -> Item:
     else:
         item.value = True if setting.is_flag else value_of_words(setting, [value.text or "" for value in values])
     return item
-
-
-def _override_value(setting: Setting, text: str) -> object:
-    """Return the value that Hydra reads from an override."""
-    text = text.strip()
-    if re.search(r"[${}\\]", text):
-        return Undecided(text, "a value that is computed when the override is read")
-    if text.startswith("[") and text.endswith("]"):
-        return [word.strip().strip("'\"") for word in text[1:-1].split(",") if word.strip()]
-    word = text.strip("'\"")
-    if word.lower() in ("true", "false"):
-        return word.lower() == "true"
-    if text.lower() == "null":
-        return False if setting.is_flag else None
-    if setting.is_flag:
-        return Undecided(text, "not a boolean")
-    return number_in(word) if setting.kind is SettingKind.NUMBER else word

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 
+from cgmigrate.documents.overrides import value_beside
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.settings import Missing, Undecided
 
@@ -19,7 +19,8 @@ def value_in_words(
     """
     elements = words.elts if isinstance(words, (ast.List, ast.Tuple)) else getattr(words, "args", [])
     if prefix or section:
-        return _override(elements, prefix, section, keys)
+        constants = (element.value for element in elements if isinstance(element, ast.Constant))
+        return value_beside((text for text in constants if isinstance(text, str)), prefix, section, keys)
     value = _flag(elements, keys[-1])
     extended = not isinstance(words, (ast.List, ast.Tuple)) or _is_part(words, source)
     computed = any(not isinstance(element, ast.Constant) for element in elements)
@@ -54,19 +55,3 @@ def _words_behind(texts: Sequence[object]) -> object:
             return Undecided("…", "words that are computed when the code runs")
         words.append(text)
     return words[0] if len(words) == 1 else words or True
-
-
-def _override(elements: Sequence[ast.expr], prefix: str, section: Sequence[str], keys: Sequence[str]) -> object:
-    names = prefix.rstrip(".").split(".") if prefix else []
-    if section and names[-len(section) :] != list(section):
-        return Missing.UNKNOWN
-    path = re.escape(".".join((*names[: len(names) - len(section)], *keys)))
-    pattern = re.compile(rf"[+~]{{0,2}}{path}=(.*)", re.DOTALL)
-    texts = [element.value for element in elements if isinstance(element, ast.Constant)]
-    matches = [match for text in texts if isinstance(text, str) and (match := pattern.fullmatch(text))]
-    if not matches:
-        return Missing.UNKNOWN
-    text = matches[-1][1].strip()
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    return Undecided(text, "a value that is computed when the override is read") if "$" in text else text.strip("'\"")

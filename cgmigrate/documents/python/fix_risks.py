@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection
 
+from cgmigrate.documents.overrides import ELSEWHERE
 from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
@@ -51,7 +52,7 @@ class FixRisks:
             case Form.FLAGS:
                 searched = search_for_flag({item.field for item in place.items}, self._source)
                 return searched or self._flags(self._source.parent(node)) or guard
-        return f"`{place.prefix or place.items[0].field}` overrides a configuration that this file does not show"
+        return ELSEWHERE.format(prefix=place.prefix or place.items[0].field)
 
     def guard_of(self, place: Place) -> str:
         """Return which condition around a place may test for a release, empty if none does."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from cgmigrate.documents.overrides import override_text
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, Names
 from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.source import Source
@@ -53,12 +54,3 @@ def argument_words(value: object) -> list[object]:
     if isinstance(value, bool) or value is None:
         return []
     return value if isinstance(value, list) else [value]
-
-
-def override_text(value: object) -> str:
-    """Return a value in Hydra's notation."""
-    if isinstance(value, list):
-        return f"[{','.join(map(str, value))}]"
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)

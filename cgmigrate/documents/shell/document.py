@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
+from cgmigrate.documents.overrides import ELSEWHERE, value_beside
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader
 from cgmigrate.documents.shell.heredocs import Heredoc, heredocs
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
+from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, override_lines
+from cgmigrate.documents.shell.overrides import spelled as override_spelled
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.tree import ShellTree, parse
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
@@ -77,13 +80,16 @@ class ShellDocument(TextDocument):
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
         self._lines: list[CommandLine] = command_lines(self._fragments, reader.plain_variables)
+        self._overrides = override_lines(self._fragments, text, self.catalogue)
         self._read()
 
     # --- reading ------------------------------------------------------------------------------------
 
     def _read(self) -> None:
         self.sites = [self._site(index, line) for index, line in enumerate(self._lines)]
+        self.sites += [self._of_overrides(index, one) for index, one in enumerate(self._overrides, len(self._lines))]
         written = [flag.span for line in self._lines for one in line.fragments for flag in one.flags]
+        written += [one.span for line in self._overrides for one in line.overrides]
         written.sort(key=attrgetter("start"))
         at = end = 0
         for appearance in self._names:
@@ -132,6 +138,21 @@ class ShellDocument(TextDocument):
             uncertain=is_part,
             programs=line.programs,
         )
+
+    def _of_overrides(self, index: int, line: OverrideLine) -> Site:
+        written = tuple(one.use for one in line.overrides)
+        fragments = CommandLine([line.fragment], {}, {}, True, ())
+        return Site(
+            index,
+            tuple(line.prefix.rstrip(".").split(".")),
+            Span(written[0].span.start, max(use.span.end for use in written)),
+            written,
+            blocked_by=self._blocked_by(fragments, written),
+            overrides=True,
+        )
+
+    def _line_of(self, index: int) -> CommandLine | OverrideLine:
+        return self._lines[index] if index < len(self._lines) else self._overrides[index - len(self._lines)]
 
     def _blocked_by(self, line: CommandLine, written: Sequence[Use]) -> str:
         if self.is_broken and not self._is_arguments:
@@ -255,7 +276,9 @@ class ShellDocument(TextDocument):
 
     def variables_of(self, index: int) -> frozenset[str]:
         """Return the variables that have flags of a site."""
-        return frozenset(one.variable for one in self._lines[index].fragments if one.variable)
+        line = self._line_of(index)
+        fragments = [line.fragment] if isinstance(line, OverrideLine) else line.fragments
+        return frozenset(one.variable for one in fragments if one.variable)
 
     @property
     def uses(self) -> Sequence[Use]:
@@ -290,7 +313,9 @@ class ShellDocument(TextDocument):
 
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return the value of another flag of the command line; see ``sites.Document``."""
-        line = self._lines[index]
+        line = self._line_of(index)
+        if isinstance(line, OverrideLine):
+            return value_beside(line.texts, line.prefix, section, keys)
         if section:
             return Missing.UNKNOWN
         if keys[-1] in line.options:
@@ -318,10 +343,16 @@ class ShellDocument(TextDocument):
             names |= new
         return frozenset(names)
 
+    def is_override(self, index: int) -> bool:
+        """Return whether a site consists of overrides."""
+        return len(self._lines) <= index < len(self.sites)
+
     # --- writing --------------------------------------------------------------------------------------
 
-    def risk(self, _index: int, /) -> str:
-        """Return why a fix of the script is not safe: a test in it reads the words of a command line."""
+    def risk(self, index: int, /) -> str:
+        """Return why a fix is not safe: the file shows no part of what it overrides, or a test reads a command line."""
+        if self.is_override(index):
+            return ELSEWHERE.format(prefix=self._overrides[index - len(self._lines)].prefix)
         read = next((problem for problem in self.problems if problem.kind is ProblemKind.READ), None)
         if read is None:
             return ""
@@ -330,7 +361,12 @@ class ShellDocument(TextDocument):
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites; see ``sites.Document``."""
         own = {index: self.sites[index].own for index in rewrites}
-        result = edits_of(self.text, self._fragments_of(rewrites), own, rewrites, self.catalogue)
+        of_flags = {index: after for index, after in rewrites.items() if index < len(self._lines)}
+        result = edits_of(self.text, self._fragments_of(of_flags), own, of_flags, self.catalogue)
+        for index in rewrites.keys() - of_flags.keys():
+            line = self._overrides[index - len(self._lines)]
+            result += OverrideRewriter(self.text, index, line, self.catalogue).edits(own[index], rewrites[index])
+        result.sort(key=attrgetter("start", "end"))
         if any(one.end > other.start for one, other in pairwise(result)):
             raise CannotEditError(min(rewrites), "two changes replace the same text")
         return result
@@ -370,8 +406,11 @@ class ShellDocument(TextDocument):
         """The document of the text that was checked last; see ``sites.Document``."""
         return self._again
 
-    def spelled(self, _site: int, name: str, value: object) -> str:
-        """Return a setting as a flag; see ``sites.Document``."""
+    def spelled(self, site: int, name: str, value: object) -> str:
+        """Return a setting as a flag or an override; see ``sites.Document``."""
+        line = self._line_of(site)
+        if isinstance(line, OverrideLine):
+            return override_spelled(line, name, value)
         return spelled(self.catalogue, name, value)
 
 

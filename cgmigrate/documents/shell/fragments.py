@@ -185,7 +185,7 @@ class FragmentReader:
         if name is not None and name.rpartition("/")[2] in PRINTERS | SEARCHERS:
             return
         path, span = self._path(node), self.tree.span(node)
-        starts_with_flag = name is not None and name.startswith("-")
+        starts_with_flag = name is not None and name.startswith(("-", "+"))
         blocked_by = _NO_COMMAND if starts_with_flag else ""
         yield self._made(Form.COMMAND, words, span, path, blocked_by)
         for child in node.named_children:
@@ -197,9 +197,14 @@ class FragmentReader:
         first = 0
         for at in [*(at for at, word in enumerate(words) if word.text in _SEPARATORS), len(words)]:
             part = words[first:at]
-            if any(word.text and word.text.startswith("-") for word in part):
+            if any((word.text and word.text.startswith(("-", "+"))) or self._names_setting(word) for word in part):
                 yield self._made(Form.STRING, part, Span(part[0].span.start, part[-1].span.end), path)
             first = at + 1
+
+    def _names_setting(self, word: Word) -> bool:
+        """Return whether a word may be an override of a setting."""
+        written = self.text[word.span.start : word.span.end]
+        return "." in written and "=" in written and self.catalogue.is_in(written)
 
     def _of_assignment(self, node: Node) -> Iterator[Fragment]:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")

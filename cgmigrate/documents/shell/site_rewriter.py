@@ -47,7 +47,8 @@ class SiteRewriter:
                 flag = self.places[name][1]
                 return self._aligned(flag, self._with_value(flag, self._words(name, value)))
             case Add(name=name, value=value, after=after):
-                return [self._added(*self.places[after], " ".join(self._new(name, value)))]
+                fragment, flag = self.places[after]
+                return [self._added(fragment, flag, self._beside(flag, name, value))]
         return []
 
     def _words(self, name: str, value: object) -> list[str]:
@@ -58,8 +59,9 @@ class SiteRewriter:
             raise CannotEditError(self.index, reason)
         return words
 
-    def _new(self, name: str, value: object) -> list[str]:
-        return [self.catalogue[name].flag, *self._words(name, value)]
+    def _beside(self, _flag: Flag, name: str, value: object) -> str:
+        """Return a new setting as it is written beside another one."""
+        return " ".join([self.catalogue[name].flag, *self._words(name, value)])
 
     def _renamed(self, flag: Flag, new: str, value: object) -> list[Edit]:
         setting, words = self.catalogue[new], self._words(new, value)

@@ -17,6 +17,8 @@ EXPANDED = re.compile(r"\$\{?(\w+)", re.ASCII)
 """The beginning of a variable that a shell expands."""
 _PLAIN = re.compile(r"[\w./:=,@%+^-]+", re.ASCII)
 """A word that a shell passes on as it is written."""
+_BRACKETS = re.compile(r"[\w./:=,@%+^\[\]-]+", re.ASCII)
+"""A word with brackets, which a shell passes on as it is written where no file has such a name."""
 _BLANKS = re.compile(r"(?:\\\r?\n|[ \t\r\n])+")
 _EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
 _EXPANSION = re.compile(r"\"?\$(?:\{(\w+)(?:\[[@*]\])?\}|(\w+|[@*]))\"?", re.ASCII)
@@ -70,6 +72,11 @@ def _literal(node: Node, tree: ShellTree, written: str) -> str | None:
             parts = [_literal(child, tree, tree.written(child)) for child in node.named_children]
             return None if not parts or None in parts else "".join(filter(None, parts))
     return None
+
+
+def literal_with_brackets(written: str) -> str | None:
+    """Return what a command gets of a word that may have brackets, None if the shell computes it."""
+    return written if _BRACKETS.fullmatch(written) else None
 
 
 def words_in_string(node: Node, tree: ShellTree) -> list[Word]:

@@ -13,8 +13,7 @@ from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
-_FLAG = "a value that is not read as a command line, so it is not rewritten"
-_OVERRIDE = "a command line inside a value; overrides are not rewritten yet"
+_UNREAD = "a value that is not read as a command line, so it is not rewritten"
 
 
 def command_lines(nodes: Sequence[Node], text: str, catalogue: Catalogue) -> list[Problem]:
@@ -28,8 +27,7 @@ def command_lines(nodes: Sequence[Node], text: str, catalogue: Catalogue) -> lis
         if value.kind == "scalar":
             for match in pattern.finditer(text, value.start, value.end):
                 name = match.group().lstrip("+~").rstrip("=")
-                what = _FLAG if name.startswith("-") else _OVERRIDE
-                message = f"`{name}` is part of {what}"
+                message = f"`{name}` is part of {_UNREAD}"
                 kind, advice = ProblemKind.COMMAND_LINE_IN_VALUE, by_hand(name, catalogue)
                 problems.append(Problem(kind, Span(*match.span()), message, advice=advice))
     return problems

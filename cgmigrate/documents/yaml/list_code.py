@@ -12,11 +12,11 @@ from cgmigrate.documents.yaml.scalar_code import scalar_code
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.text.edits import Edit
 
-WORD = re.compile(r"[\w./:=,@%+^-]+", re.ASCII)
-"""An item that is one word, and that a shell would pass on as it is."""
+WORD = re.compile(r"[\w./:=,@%+^\[\]-]+", re.ASCII)
+"""An item that is one word, and that a shell would pass on as it is, or with brackets."""
 _SEVERAL = re.compile(r"--[\w-]+(?:[ =][\w./:=,@%+^-]+)*(?: [\w./:=,@%+^-]+)*", re.ASCII)
 """An item of several words, which whoever uses the list divides."""
-_NEW = re.compile(r"[\w./=-]+(?: [\w./=-]+)*", re.ASCII)
+_NEW = re.compile(r"[\w./=+-]+(?: [\w./=+-]+)*", re.ASCII)
 _BULLET = re.compile(r"[ \t]*-[ \t]+")
 _UNKNOWN = '"$_"'
 """A word that is not followed."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cgmigrate.documents.code import Code
 from cgmigrate.documents.nesting import Part
-from cgmigrate.documents.uses import appearances_in
+from cgmigrate.documents.uses import Appearance, appearances_in
 from cgmigrate.documents.yaml.document import YamlDocument
 from cgmigrate.documents.yaml.list_code import ListPart, list_code
 from cgmigrate.documents.yaml.scalar_code import scalar_code, written_in
@@ -30,6 +30,8 @@ _LISTS_OF_NAMES = frozenset(
 """Words of keys whose values name flags, and set none (`allowed_args`)."""
 _FLAG = re.compile(r"--[a-z]+-")
 """Begins a flag of Megatron-LM; others have options with underscores."""
+_ARGUMENT = re.compile(r"\s*(?:-|\+{0,2}[\w-]+(?:\.[\w-]+)+=)")
+"""Begins arguments without the command: a flag, or an override."""
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|a|k)?sh\b")
 _OTHERS = re.compile(r"(?:\S*/)?(?:python|pwsh|powershell|cmd|perl|node|ruby)[\d.]*(?: .*\{0\}.*)?")
 """Interpreters of other languages, as GitHub names them."""
@@ -58,7 +60,7 @@ class _Value:
 def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Part]:
     """Return the command lines in values: those with some numbers, or those with flags of settings."""
     text = document.text
-    names = [one.span.start for one in appearances_in(text, document.catalogue) if _FLAG.match(one.key)]
+    names = [one.span.start for one in appearances_in(text, document.catalogue) if _is_argument(one, text)]
     if not names and numbers is None:
         return []
     parts = []
@@ -71,6 +73,12 @@ def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Pa
         part = _part(number, value, text, names) if is_requested else None
         parts += [part] if part is not None else []
     return parts
+
+
+def _is_argument(name: Appearance, text: str) -> bool:
+    """Return whether a name is a flag, or that of an override: ``a.cuda_graph_scope=[]``."""
+    is_override = text[max(0, name.span.start - 1) : name.span.start] == "." and text.startswith("=", name.span.end)
+    return is_override or _FLAG.match(name.key) is not None
 
 
 def _merged(roots: Sequence[Node]) -> dict[int, list[Node]]:
@@ -179,7 +187,7 @@ def _scalar_part(number: int, value: _Value, text: str, names: Sequence[int]) ->
     if masked is None:
         return None
     code, variables = masked
-    is_arguments = code.text.lstrip().startswith("-")
+    is_arguments = _ARGUMENT.match(code.text) is not None
     if value.word in _ARGUMENTS and not value.is_item and not is_arguments:
         return None
     return Part(

@@ -1,0 +1,75 @@
+"""Override strings as Hydra and OmegaConf read them: ``++model.cuda_graph_scope=[attn]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from cgmigrate.documents.command_line_values import number_in
+from cgmigrate.megatron.catalogue import Catalogue, Setting, SettingKind
+from cgmigrate.megatron.settings import Missing, Undecided
+
+ELSEWHERE = "`{prefix}` overrides a configuration that this file does not show"
+"""Why a fix of an override is not safe."""
+COMPUTED = "a value that is computed when the override is read"
+DELETES = "an override that deletes the key"
+
+
+@lru_cache(maxsize=8)
+def override_pattern(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of an override of a setting: signs, path with its final dot, name and value."""
+    return re.compile(rf"([+~]{{0,2}})((?:[A-Za-z_][\w-]*\.)*)({catalogue.alternatives()})=(.*)", re.DOTALL)
+
+
+def override_value(setting: Setting, match: re.Match[str]) -> object:
+    """Return the value that Hydra reads from an override of a setting."""
+    text = match[4].strip()
+    if "~" in match[1]:
+        return Undecided(text, DELETES)
+    if re.search(r"[${}\\]", text):
+        return Undecided(text, COMPUTED)
+    if text.startswith("[") and text.endswith("]"):
+        return [word.strip().strip("'\"") for word in text[1:-1].split(",") if word.strip()]
+    word = text.strip("'\"")
+    if word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    return _flag_value(text) if setting.is_flag else _word_value(setting, word, text)
+
+
+def _flag_value(text: str) -> object:
+    return False if text.lower() == "null" else Undecided(text, "not a boolean")
+
+
+def _word_value(setting: Setting, word: str, text: str) -> object:
+    if text.lower() == "null":
+        return None
+    return number_in(word) if setting.kind is SettingKind.NUMBER else word
+
+
+def override_text(value: object) -> str:
+    """Return a value in Hydra's notation."""
+    if isinstance(value, list):
+        return f"[{','.join(map(str, value))}]"
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def value_beside(texts: Iterable[str], prefix: str, section: Sequence[str], keys: Sequence[str]) -> object:
+    """Return the value of another override among some texts; ``prefix`` is that of the site's own, with its dot.
+
+    ``section`` and ``keys`` are the path of the other setting in the configuration around the site.
+    """
+    names = prefix.rstrip(".").split(".") if prefix else []
+    if section and names[-len(section) :] != list(section):
+        return Missing.UNKNOWN
+    path = re.escape(".".join((*names[: len(names) - len(section)], *keys)))
+    pattern = re.compile(rf"[+~]{{0,2}}{path}=(.*)", re.DOTALL)
+    matches = [match for text in texts if (match := pattern.fullmatch(text))]
+    if not matches:
+        return Missing.UNKNOWN
+    text = matches[-1][1].strip()
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    return Undecided(text, COMPUTED) if "$" in text else text.strip("'\"")
