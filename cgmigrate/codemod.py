@@ -2,7 +2,7 @@
 
     python -m libcst.tool codemod -x cgmigrate.codemod.MigrateCudaGraphs src/
 
-It needs ``pip install 'cgmigrate[libcst]'``. libcst gives one Python file at a time: a fix that has to change several
+It needs the extra ``libcst``. libcst gives one Python file at a time: a fix that has to change several
 files is left for ``cgmigrate fix``, which writes all of them or none.
 """
 

@@ -25,7 +25,7 @@ def commands_page() -> str:
     parts.append("\n".join(table))
     for name, command in shown:
         parts += _command(command, click.Context(command, info_name=name, parent=context))
-    return "\n\n".join([*parts, GENERATED]) + "\n"
+    return "\n\n".join([*parts, f"<!-- {GENERATED} -->"]) + "\n"
 
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rule_pages import applicability, programs, releases
+from rule_pages import PROGRAMS, applicability, programs, releases
 
 from cgmigrate.lint.rules import Rule, RuleKind
 from cgmigrate.megatron.catalogue import Setting
@@ -22,7 +22,7 @@ FAMILIES = {
 }
 _FILTERS = (
     '<div id="filters" data-columns="severity fix programs releases" '
-    f'data-releases="{" ".join(map(str, KNOWN))}"></div>'
+    f'data-releases="{" ".join(map(str, KNOWN))}" data-programs="{", ".join(PROGRAMS.values())}"></div>'
 )
 """Where filters.js puts a choice for each of these columns; without scripts the table is whole."""
 
@@ -100,5 +100,8 @@ def settings_page(settings: Iterable[Setting]) -> str:
         for one in sorted(settings, key=lambda one: not one.subject)
     ]
     head = ["| name | kind | field of | releases | what it says |", "|---|---|---|---|---|"]
-    parts += ["\n".join([*head, *rows]), "Generated from `rules/settings` by `docs/build.py`; change them there."]
+    parts += [
+        "\n".join([*head, *rows]),
+        "<!-- Generated from `rules/settings` by `docs/build.py`; change them there. -->",
+    ]
     return "\n\n".join(parts) + "\n"

@@ -13,7 +13,7 @@ from cgmigrate.megatron.releases import NEWEST, OLDEST
 from cgmigrate.report.explain import file_in_words, fix_in_words, releases_in_words
 
 GENERATED = "Generated from the rule's file by `docs/build.py`; change it there."
-_PROGRAMS = {"bridge": "Megatron-Bridge", "nemo-rl": "NeMo-RL", "command-line": "Megatron-LM's command line"}
+PROGRAMS = {"bridge": "Megatron-Bridge", "nemo-rl": "NeMo-RL", "command-line": "Megatron-LM"}
 
 
 def page(rule: Rule) -> str:
@@ -29,7 +29,7 @@ def page(rule: Rule) -> str:
         parts += _example(number, example)
     for form in forms(rule):
         parts += [f"### The first example {form.title}", *_pair(*form.before_and_after)]
-    parts += ["## Sources", _bullets(rule.sources), GENERATED]
+    parts += ["## Sources", _bullets(rule.sources), f"<!-- {GENERATED} -->"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -66,13 +66,13 @@ def programs(rule: Rule) -> str:
     named = [_readers(case.when) for case in rule.cases]
     if not named or not all(named):
         return "any program"
-    return ", ".join(dict.fromkeys(_PROGRAMS[one] for each in named for one in each))
+    return ", ".join(dict.fromkeys(PROGRAMS[one] for each in named for one in each))
 
 
 def _readers(when: Mapping[str, Any]) -> list[str]:
     """The readers that a condition names; all refusals of a reader begin with its name."""
     reader, refusal = when.get("reader", []), when.get("rejected", "")
-    of_refusal = [name for name in _PROGRAMS if isinstance(refusal, str) and refusal.startswith(f"{name}-")]
+    of_refusal = [name for name in PROGRAMS if isinstance(refusal, str) and refusal.startswith(f"{name}-")]
     return of_refusal + ([reader] if isinstance(reader, str) else list(reader))
 
 

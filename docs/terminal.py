@@ -74,16 +74,17 @@ def _pieces(line: str) -> list[Piece]:
 
 
 def _wrapped(line: list[Piece]) -> Iterator[list[Piece]]:
-    """Yield a line as a terminal of so many columns shows it."""
+    """Yield a line as rows of so many columns; a picture does not break a word, as a terminal would."""
     row: list[Piece] = []
     left = COLUMNS
     for text, codes in line:
-        rest = text
-        while len(rest) > left:
-            yield [*row, (rest[:left], codes)]
-            row, rest, left = [], rest[left:], COLUMNS
-        row.append((rest, codes))
-        left -= len(rest)
+        for word in re.findall(r" *[^ ]+| +", text):
+            if len(word) > left:
+                yield row
+                row, word = [], word.lstrip()
+                left = COLUMNS
+            row.append((word, codes))
+            left -= len(word)
     yield row
 
 

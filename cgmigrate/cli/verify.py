@@ -73,7 +73,9 @@ def _check_page(page: str) -> None:
     if not os.path.isdir(os.path.dirname(page) or "."):
         raise CommandError(f"--report {page}: no such folder")
     if find_spec("jinja2") is None:
-        raise CommandError("--report needs Jinja2, which is not installed: pip install 'cgmigrate[verify]'")
+        from cgmigrate.verify.mcore import INSTALL
+
+        raise CommandError(f"--report needs Jinja2, which is not installed; {INSTALL}")
 
 
 def _print_notes(outcome: Outcome) -> None:

@@ -60,12 +60,11 @@ def fix_in_words(rule: Rule) -> str:
 
 def _kinds_of_fix(rule: Rule) -> tuple[bool, bool]:
     """Return whether the rule has safe fixes, and whether it has unsafe ones."""
-    if rule.cases:
-        fixes = [case.fix for case in rule.cases if case.fix]
-        return any(not fix.unsafe for fix in fixes), any(fix.unsafe for fix in fixes)
+    fixes = [case.fix for case in rule.cases if case.fix]
     # A rule without cases makes its fix in code. Its examples, which are tested, show which fixes there are.
     reported = [example for example in rule.examples if example.get("reported", True)]
-    return any("after" in example for example in reported), any("unsafe-after" in example for example in reported)
+    safe = any(not fix.unsafe for fix in fixes) or any("after" in example for example in reported)
+    return safe, any(fix.unsafe for fix in fixes) or any("unsafe-after" in example for example in reported)
 
 
 def rule_markdown(rule: Rule) -> str:

@@ -33,6 +33,8 @@ LAST_PATCH = {
 
 _OF_EXTRA = ("torch", "triton")
 """What the extra ``cgmigrate[verify]`` installs beside megatron-core."""
+INSTALL = "install cgmigrate with its extra `verify`, as in `pip install 'cgmigrate[verify] @ git+URL'`"
+"""What to do where a package of the extra is missing; cgmigrate is on no registry."""
 
 INFO = Path("megatron/core/package_info.py")
 FETCH_SECONDS = 600.0
@@ -126,8 +128,14 @@ def with_advice(reason: str, home: Home) -> str:
         return reason
     if home.isolated:
         return f"{reason}; install {missing[1]} in the virtual environment of {home.python}"
-    package = "'cgmigrate[verify]'" if missing[1] in _OF_EXTRA else missing[1]
-    return f"{reason}; `pip install {package}` installs it"
+    return f"{reason}; {INSTALL if missing[1] in _OF_EXTRA else f'`pip install {missing[1]}` installs it'}"
+
+
+def lacks_torch(homes: Mapping[str, Home]) -> str:
+    """Return why no release can be imported by this Python, empty if each can, or brings its own Python."""
+    if all(home.isolated for home in homes.values()) or _is_installed("torch"):
+        return ""
+    return f"verify imports megatron-core, which needs torch, and this Python has none; {INSTALL}"
 
 
 # --- the installed one ------------------------------------------------------------------------------
@@ -280,10 +288,18 @@ def _download(version: str, into: Path) -> Path:
         why = errors[-1].removeprefix("ERROR: ") if errors else f"pip ended with {run.returncode}"
         running = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         raise MCoreError(
-            f"pip cannot fetch megatron-core {version} for {running}: {why}; give a folder instead (`--mcore "
-            f"{version}=DIR`)"
+            f"pip cannot fetch megatron-core {version} for {running}: {why}; {_other_python(version)}give a folder "
+            f"instead (`--mcore {version}=DIR`)"
         )
     return wheel
+
+
+def _other_python(version: str) -> str:
+    """Return that a release needs a newer Python than the running one; empty if it does not."""
+    from packaging.version import Version
+
+    is_too_old = sys.version_info < (3, 12) and Version(version) >= Version("0.17")
+    return "it needs Python 3.12: run cgmigrate with that, or " if is_too_old else ""
 
 
 def _pip() -> list[str]:

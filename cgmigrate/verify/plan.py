@@ -322,7 +322,10 @@ def _unclear(before: Settings, after: Settings) -> str:
     if why := undecided(before, after):
         return why
     if dict(before) == dict(after):
-        return "the settings are not migrated (`cgmigrate check` says why), so there is nothing to compare"
+        return (
+            "the settings are not migrated, so there is nothing to compare: `cgmigrate check` says why, and which "
+            "other files have to change with this one"
+        )
     return ""
 
 

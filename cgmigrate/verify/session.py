@@ -15,7 +15,7 @@ from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Result
 from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge, with_changes
 from cgmigrate.verify.config_level import ConfigVerdict, verify_config
-from cgmigrate.verify.mcore import Home, check_values, home_for, homes_of
+from cgmigrate.verify.mcore import Home, check_values, home_for, homes_of, lacks_torch
 from cgmigrate.verify.plan import Case, Planned, Scale, Selection, cases_of, planned
 from cgmigrate.verify.run import Runner
 from cgmigrate.verify.slurm import script
@@ -80,6 +80,8 @@ def verify(options: VerifyOptions, progress: Callable[[str], None]) -> Outcome:
         check_values(options.mcore)
         return outcome
     homes = homes_of(options.mcore, progress)
+    if options.level == CONFIG and (reason := lacks_torch(homes)):
+        raise VerifyError(reason)
     if options.level == CONFIG:
         clear = iter(verify_config([case for case in cases if not case.unclear], homes, progress))
         outcome.config = [

@@ -15,7 +15,8 @@ function ready() {
     const valuesOf = (row) => values(row.cells[column].textContent.trim(), releases);
     const known = new Set([...table.tBodies[0].rows].flatMap(valuesOf));
     known.delete(ANY);
-    return { ...labelled(title, title === "releases" ? releases : [...known].sort()), valuesOf };
+    const given = { releases, programs: place.dataset.programs.split(", ") };
+    return { ...labelled(title, given[title] ?? [...known].sort()), valuesOf };
   });
   const count = document.createElement("output");
   place.append(...choices.map(({ label }) => label), count);

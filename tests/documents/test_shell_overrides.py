@@ -120,8 +120,8 @@ REWRITTEN = {
         'OPT="model.cuda_graph_impl=local model.cuda_graph_modules=[attn]"\npython t.py $OPT',
     ),
     "the command of bash -c": (
-        'bash -c "python t.py ++a.megatron_cfg.cuda_graph_impl=transformer_engine ++a.megatron_cfg.cuda_graph_scope=full"',
-        'bash -c "python t.py ++a.megatron_cfg.cuda_graph_impl=transformer_engine ++a.megatron_cfg.cuda_graph_modules=[]"',
+        'bash -c "t.py ++a.megatron_cfg.cuda_graph_impl=transformer_engine ++a.megatron_cfg.cuda_graph_scope=full"',
+        'bash -c "t.py ++a.megatron_cfg.cuda_graph_impl=transformer_engine ++a.megatron_cfg.cuda_graph_modules=[]"',
     ),
     "a new value with brackets is quoted": (
         "a.override_transformer_config.cuda_graph_impl=local a.override_transformer_config.cuda_graph_scope=full",

@@ -44,7 +44,7 @@ from cgmigrate.verify.mcore import Home, MCoreError, environment, home_for, home
 from cgmigrate.verify.plan import Selection, cases_of
 from cgmigrate.verify.related_fields import assumed_fields, related_fields
 from cgmigrate.verify.release_changes import GRAPHS, SUPPORT, changes_of_readings
-from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES
+from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES, ROOT
 
 OLD, NEW = Release(0, 17), Release(0, 19)
 CONFIG, FLAGS, BRIDGE = Reader.CONFIG, Reader.COMMAND_LINE, Reader.BRIDGE
@@ -572,8 +572,8 @@ def python_without(folder: Path, package: str) -> str:
 @pytest.mark.parametrize(
     ("package", "advice"),
     [
-        ("torch", "; `pip install 'cgmigrate[verify]'` installs it"),
-        ("triton.language", "; `pip install 'cgmigrate[verify]'` installs it"),
+        ("torch", f"; {mcore.INSTALL}"),
+        ("triton.language", f"; {mcore.INSTALL}"),
         ("einops", "; `pip install einops` installs it"),
         ("megatron.training", ""),
     ],
@@ -795,3 +795,23 @@ def test_experts_are_assumed_only_where_the_settings_need_them() -> None:
         "moe_token_dispatcher_type": "alltoall",
         "moe_layer_freq": [0, 1, 1],
     }
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def test_the_tutorial_shows_what_verify_prints(source: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs/tutorial-nemo-rl.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True)
+    for path, text in re.findall(r"Write `([^`]+)`:\n\n```\w+\n(.*?)```", page, re.DOTALL):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    subprocess.run(["git", "add", "."], check=True)
+    (shown,) = re.findall(
+        r"```console\n\$ cgmigrate verify --mcore 0.17.1 --mcore 0.19.2 \.\n(.*?)```", page, re.DOTALL
+    )
+    result = CliRunner().invoke(main, ["verify", "--mcore", f"0.17.1={source.paths[0]}", "."])
+    summary = [line for line in result.stderr.splitlines() if line.startswith("Compared")]
+    assert result.exit_code == 0
+    assert [*result.stdout.splitlines(), *summary] == shown.splitlines()
