@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,7 @@ class Run:
         inputs = list(self.discovery)
         sources = [item for item in inputs if isinstance(item, Source)]
         self._load_rules(sources)
+        self.notes += self._unread()
         self.to_examine, self.examined = len(inputs), 0
         if not inputs:
             # A clean tree needs no checker, whose modules take time to import.
@@ -78,6 +79,18 @@ class Run:
         one_by_one = self.options.edits or self.options.details or self.chooser is not None
         planner = Planner(self.paths, self.options, self.contexts, related, one_by_one)
         return FileChecker(planner, self.baseline, self.chooser, self.notes)
+
+    def _unread(self) -> Iterator[str]:
+        """Yield notes on files of other kinds that name deprecated settings which no other system has."""
+        if not self.discovery.unread_names:
+            return
+        from cgmigrate.megatron.settings import ENABLE
+        from cgmigrate.project.unread_files import notes_on
+
+        def names(path: str) -> Collection[str]:
+            return self.contexts.catalogue_of(path).deprecated - {ENABLE}
+
+        yield from notes_on(self.discovery.unread_names, self.contexts.seeds_of, names)
 
     def _load_rules(self, sources: Sequence[Source]) -> None:
         """Load the rules for all files, so that an error in one configuration ends the run before a file is written.

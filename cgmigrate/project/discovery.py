@@ -31,6 +31,8 @@ class Counters:
     """Files that are examined or too large."""
     submodules: list[str] = field(default_factory=list, init=False)
     """Git submodules that were skipped."""
+    unread_names: list[str] = field(default_factory=list, init=False)
+    """Files of kinds that are not read, but that may hold settings."""
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class Discovery(Counters):
         for path in self.paths:
             listing.add_named(path)
         self.submodules = sorted(listing.submodules)
+        self.unread_names = sorted(listing.unread)
         return listing.in_order()
 
     def _read(self, file: ListedFile) -> Input | None:

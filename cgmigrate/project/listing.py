@@ -18,6 +18,7 @@ from cgmigrate.project.git import run_git
 from cgmigrate.project.ignore_files import IgnoreFile, Patterns, is_ignored, read_ignore_files
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.paths import openable_path, prefix_of, why_unreachable, why_unreadable
+from cgmigrate.project.unread_files import may_hold_settings
 from cgmigrate.text.files import read_bytes
 
 SKIPPED = (
@@ -88,6 +89,8 @@ class Listing:
         self._input_errors: dict[str, InputError] = {}
         self.submodules: set[str] = set()
         """Git submodules that were skipped."""
+        self.unread: set[str] = set()
+        """Files of kinds that are not read, but that may hold settings."""
 
     def in_order(self) -> list[ListedFile | InputError]:
         """Return each file once, and each input error, sorted by path."""
@@ -181,7 +184,11 @@ class Listing:
     def _add_file(self, path: str, status: os.stat_result) -> None:
         """Add a file of a syntax that is read, if it is not excluded."""
         syntax = syntax_of(path)
-        if (syntax is None and not may_be_script(path)) or self._is_excluded(path):
+        is_read = syntax is not None or may_be_script(path)
+        if not (is_read or may_hold_settings(path)) or self._is_excluded(path):
+            return
+        if not is_read:
+            self.unread.update([path] if stat.S_ISREG(status.st_mode) else [])
             return
         names = self._files
         if stat.S_ISLNK(status.st_mode):
@@ -212,7 +219,7 @@ class Listing:
                     name = path + "/"
                     if entry.name not in SKIPPED and not is_ignored(name, ignores) and not self._is_excluded(name):
                         pending.append((path, ignores))
-                elif (syntax_of(entry.name) or may_be_script(entry.name)) and not is_ignored(path, ignores):
+                elif _may_count(entry.name) and not is_ignored(path, ignores):
                     self._add_entry(path)
 
     def _scan(self, folder: str) -> list[os.DirEntry[str]]:
@@ -224,6 +231,11 @@ class Listing:
         except OSError as error:
             self._add_error(folder, why_unreadable(error), missing=True)
         return []
+
+
+def _may_count(name: str) -> bool:
+    """Return whether a file of some name is read, or may hold settings that are not."""
+    return syntax_of(name) is not None or may_be_script(name) or may_hold_settings(name)
 
 
 def _is_of_submodule(git: os.DirEntry[str]) -> bool:
