@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.megatron.settings import ENABLE, IMPL, INFERENCE, MODULES
 
 
@@ -14,7 +14,7 @@ def pattern_in_text(catalogue: Catalogue) -> re.Pattern[str]:
     """Return the pattern of deprecated names in a command line; other systems have an option `enable_cuda_graph`."""
     names, flags = catalogue.alternatives(deprecated=True), catalogue.alternatives(deprecated=True, flags=True)
     return re.compile(
-        rf"(?<![\w-])(?:{flags})(?![\w-])"
+        rf"{FLAG_BEGINS}(?:{flags})(?![\w-])"
         rf"|(?<![\w.])[+~]{{0,2}}(?:\w+\.)+(?!{ENABLE})(?:{names})="
         rf"|(?<![\w.])[+~]{{0,2}}(?:\w+\.)*(?:model|megatron|transformer_config)\w*\.{ENABLE}="
     )

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import lru_cache
 
 from cgmigrate.documents.sites import Role, Use
-from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.text.spans import Span
 
 
@@ -81,4 +81,4 @@ def _pattern(catalogue: Catalogue) -> re.Pattern[str]:
     settings = catalogue.settings.values()
     flags = sorted({flag for setting in settings for flag in (setting.flag, setting.no_flag) if flag})
     written = "|".join(sorted(map(re.escape, flags), key=len, reverse=True))
-    return re.compile(rf"(?<![A-Za-z0-9_])(?:--)?(?:{names})(?![A-Za-z0-9_])|(?<![\w-])(?:{written})(?![\w-])")
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:--)?(?:{names})(?![A-Za-z0-9_])|{FLAG_BEGINS}(?:{written})(?![\w-])")

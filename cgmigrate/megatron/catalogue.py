@@ -21,7 +21,11 @@ from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind, flag_of
 from cgmigrate.megatron.setting_names import CLASSES, CORE_OF_CLASSES, SETTINGS, SURROUNDINGS, cores, with_hyphens
 from cgmigrate.megatron.settings import FIELDS
 
-__all__ = ["ABSENT", "Catalogue", "Setting", "SettingKind", "flag_of", "load"]
+__all__ = ["ABSENT", "FLAG_BEGINS", "Catalogue", "Setting", "SettingKind", "flag_of", "load"]
+
+
+FLAG_BEGINS = r"(?:(?<![\w-])|(?<=\\[nrt]))"
+"""A pattern of where a flag begins: behind no other word, or behind a line break or tab as a string has it."""
 
 
 @dataclass(frozen=True, eq=False)

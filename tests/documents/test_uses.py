@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cgmigrate.documents.command_line_advice import pattern_in_text
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.sites import Role, SiteId, site_ids
@@ -181,3 +182,16 @@ def test_identities_of_sites() -> None:
     assert site_ids(moved) == site_ids(document)
     yaml = YamlDocument("a:\n  - {cuda_graph_impl: local}\n  - {cuda_graph_impl: none}\n", "/project/a.yaml")
     assert [site.place for site in site_ids(yaml)] == ["a", "a (2)"]
+
+
+@pytest.mark.parametrize("before", ["", " ", "\\n", "\\t", "\\r\\n", '"', "="])
+def test_a_flag_may_follow_a_line_break_as_a_string_has_it(before: str) -> None:
+    text = f"{before}--cuda-graph-scope full"
+    assert [(one.setting, one.key) for one in appearances_in(text, load())] == [
+        ("cuda_graph_scope", "--cuda-graph-scope")
+    ]
+    assert pattern_in_text(load()).search(text)
+
+
+def test_a_longer_flag_is_another_one() -> None:
+    assert not list(appearances_in("my--cuda-graph-scope full --no-cuda-graph-scope", load()))

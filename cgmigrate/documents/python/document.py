@@ -37,7 +37,7 @@ from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
-from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue, load
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
@@ -57,7 +57,7 @@ ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
 @lru_cache(maxsize=8)
 def _deprecated_word(catalogue: Catalogue) -> re.Pattern[str]:
     names, flags = catalogue.alternatives(deprecated=True), catalogue.alternatives(deprecated=True, flags=True)
-    return re.compile(rf"(?<![\w-])(?:{names}|{SCOPE_CLASS}|{flags})(?![\w-])")
+    return re.compile(rf"(?:(?<![\w-])(?:{names}|{SCOPE_CLASS})|{FLAG_BEGINS}(?:{flags}))(?![\w-])")
 
 
 class PythonDocument(TextDocument):
