@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -299,3 +300,28 @@ def test_the_types_of_options_allow_lists_and_paths() -> None:
     hints = get_type_hints(api.Options)
     assert hints["select"] == hints["ignore"] == hints["exclude"] == Sequence[str]
     assert hints["rules"] == Sequence[str | os.PathLike[str]]
+
+
+def test_the_example_of_the_page_runs_and_prints_what_it_says(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    for folder in ("conf", "scripts"):
+        (project / folder).mkdir()
+    (project / "conf/train.yaml").write_text(YAML)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    *diagnostics, captured = capsys.readouterr().out.splitlines()
+    assert [line.split()[2] for line in diagnostics] == ["CG102", "CG106"]
+    assert code.rstrip().endswith(f"# {captured}")
+    assert not names["report"].clean and not names["result"].diagnostics
+
+
+def test_the_page_describes_every_name_of_the_api() -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    for name in api.__all__:
+        assert re.search(rf"^### `{name}`$|`{name}[`(]", page, re.MULTILINE), name
+    for field in (*fields(api.Options), *fields(api.Diagnostic), *fields(api.Rejected)):
+        assert f"| `{field.name}` |" in page
+    assert all(f"`{word}`" in page for word in ("error", "warning", "note"))
