@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from cgmigrate.lint.rules import load as load_rules
 from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
 from cgmigrate.megatron.tables import load
+from cgmigrate.report.explain import rule_markdown, rule_text
 from cgmigrate.report.release_tables import names, setting_text
 
 TABLES = load()
@@ -112,6 +115,13 @@ def _covers(releases: str, release: Release) -> bool:
 def test_every_name_is_explained() -> None:
     assert len(names(TABLES)) > 1500
     assert all(setting_text(name, TABLES) for name in names(TABLES))
+
+
+def test_the_releases_of_an_example_follow_a_comma() -> None:
+    """`Before from 0.16` reads as a time before that release."""
+    texts = "".join(rule_text(rule) + rule_markdown(rule) for rule in load_rules().values())
+    assert not re.search(r"Before (from|to) ", texts)
+    assert {"Before:", "Before, from 0.16 "} <= set(re.findall(r"^Before(?:, from 0\.16 |:)", texts, re.MULTILINE))
 
 
 # --- families and JSON -----------------------------------------------------------------------------
