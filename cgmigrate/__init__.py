@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cgmigrate.api import (
+        Backend,
+        Blocks,
         Capture,
         Diagnostic,
+        Iteration,
+        Layers,
         Options,
         Reader,
         Rejected,
@@ -30,8 +34,12 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Backend",
+    "Blocks",
     "Capture",
     "Diagnostic",
+    "Iteration",
+    "Layers",
     "Options",
     "Reader",
     "Rejected",

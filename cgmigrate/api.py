@@ -6,15 +6,16 @@ decides the syntax, the configuration and the releases, and files that it is mer
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cgmigrate.megatron.capture import capture_of
+from cgmigrate import arguments
+from cgmigrate.megatron import capture
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
-from cgmigrate.megatron.types import Capture, Reader, Rejected
-from cgmigrate.megatron.versions import parse_release
+from cgmigrate.megatron.types import Backend, Blocks, Capture, Iteration, Layers, Reader, Rejected
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.options import Options as RunOptions
 
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
     from cgmigrate.report import Reported
 
 __all__ = [
+    "Backend",
+    "Blocks",
     "Capture",
     "Diagnostic",
+    "Iteration",
+    "Layers",
     "Options",
     "Reader",
     "Rejected",
@@ -41,27 +46,33 @@ __all__ = [
     "parse_release",
 ]
 
+AnyPath = str | os.PathLike[str]
+"""A path as text, or as a ``pathlib.Path``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a check or a migration does; the default is that of the command line.
+    """What a check or a migration does; the default is that of the command line."""
 
-    ``source`` and ``target`` are releases such as ``0.17``; without them, those of the project's pins apply.
-    ``isolated`` reads no configuration files.
-    """
-
-    source: str | None = None
-    target: str | None = None
-    select: tuple[str, ...] = ()
-    """Beginnings of codes: only these rules run."""
-    ignore: tuple[str, ...] = ()
+    source: str | Release | None = None
+    """The release that the files were written for (``--from``). None: what the configuration or the project's pins
+    say."""
+    target: str | Release | None = None
+    """The release that is to read them (``--to``). None: the same."""
+    select: Sequence[str] = ()
+    """Beginnings of codes: only these rules run (``--select``). A single text is refused."""
+    ignore: Sequence[str] = ()
+    """Beginnings of codes: these rules do not run (``--ignore``)."""
     preview: bool = False
-    rules: tuple[str, ...] = ()
-    """Folders with rules of a team's own."""
-    exclude: tuple[str, ...] = ()
+    """Whether what is in preview runs (``--preview``)."""
+    rules: Sequence[AnyPath] = ()
+    """Folders with rules of a team's own (``--rules``)."""
+    exclude: Sequence[str] = ()
+    """Patterns as in ``.gitignore``: these files are skipped (``--exclude``)."""
     isolated: bool = False
+    """Whether configuration files are ignored (``--isolated``)."""
     unsafe_fixes: bool = False
-    """Whether `migrate_text` applies unsafe fixes."""
+    """Whether ``migrate_text`` applies unsafe fixes (``--unsafe-fixes`` of ``fix``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +80,23 @@ class Diagnostic:
     """A message about a place. Lines and columns count from 1, columns in code points; the end is exclusive."""
 
     path: str
+    """The file, as it was named or from the working directory."""
     line: int
+    """The line where the place begins."""
     column: int
+    """The column where it begins."""
     end_line: int
+    """The line where it ends."""
     end_column: int
+    """The column after its last character."""
     rule: str
-    """Its code, such as ``CG101``."""
+    """The code of the rule, such as ``CG101``."""
     name: str
+    """The name of the rule, such as ``enable-cuda-graph``."""
     severity: str
-    """``error`` or ``warning``."""
+    """``error``, ``warning``, or ``note`` for what no program reads, such as documentation."""
     message: str
+    """What is wrong, in one sentence."""
     fix: str
     """What its fix writes at this place, empty if there is no fix."""
     applicability: str
@@ -95,19 +113,28 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file that could not be read or handled, and why."""
+    """A path that could not be read or handled.
+
+    Of a file that cannot be read, only those with the name of a setting are listed: the others are searched for names
+    and not read any further. It is listed even where options or comments hide the diagnostic.
+    """
 
     path: str
+    """The file or folder, as it was named or from the working directory."""
     reason: str
+    """Why it could not be read, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The diagnostics of some paths in order of path and line, and the number of files that were searched."""
+    """What ``check_paths`` returns."""
 
     files: int
+    """How many files were searched for names of settings."""
     diagnostics: tuple[Diagnostic, ...]
+    """The diagnostics, in order of path and line."""
     unread: tuple[Unread, ...]
+    """What could not be read, in order of path."""
 
     @property
     def clean(self) -> bool:
@@ -117,24 +144,24 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A migrated text, the diagnostics that remain in it, and those that were fixed.
-
-    Places are those of the text before. A fix that has to change other files as well is not applied.
-    """
+    """What ``migrate_text`` returns. The places of its diagnostics are those of the old text."""
 
     text: str
+    """The text with its fixes applied. One that has to change other files as well is not applied."""
     diagnostics: tuple[Diagnostic, ...]
+    """The diagnostics that remain."""
     fixed: tuple[Diagnostic, ...]
+    """Those that the applied fixes settle."""
 
 
-def check_text(text: str, filename: str, options: Options | None = None) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics of a text. Raises ValueError for a name or option that cannot be used."""
+def check_text(text: str, filename: AnyPath, options: Options | None = None) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of a text. Raises TypeError, and ValueError for a name or option that cannot be used."""
     run = _run_of_text(text, filename, options, rewrite=False)
     return tuple(one for checked in _checked(run) for one in _diagnostics(run, checked))
 
 
-def migrate_text(text: str, filename: str, options: Options | None = None) -> Result:
-    """Return a text with its fixes applied. Raises ValueError for a name or option that cannot be used."""
+def migrate_text(text: str, filename: AnyPath, options: Options | None = None) -> Result:
+    """Return a text with its fixes applied. Raises the same errors as ``check_text``."""
     run = _run_of_text(text, filename, options, rewrite=True)
     every: list[Diagnostic] = []
     fixed: list[Diagnostic] = []
@@ -145,49 +172,79 @@ def migrate_text(text: str, filename: str, options: Options | None = None) -> Re
     return Result(text, tuple(one for one in every if one not in fixed), tuple(fixed))
 
 
-def check_paths(paths: Sequence[str], options: Options | None = None) -> Report:
-    """Return the diagnostics of files and folders. Raises ValueError for an option that cannot be used."""
-    if isinstance(paths, str):
-        raise TypeError("paths is a string: give a list of paths")
-    run = _run(tuple(paths), _run_options(options), options)
+def check_paths(paths: Iterable[AnyPath], options: Options | None = None) -> Report:
+    """Return the diagnostics of files and folders. Raises TypeError, and ValueError for what cannot be used."""
+    options = _checked_options(options)
+    run = _run(arguments.paths_of("paths", paths), _run_options(options), options)
     diagnostics: list[Diagnostic] = []
     unread: list[Unread] = []
     for item in run:
         if isinstance(item, InputError):
             unread.append(Unread(item.path, item.reason))
-        else:
-            diagnostics += _diagnostics(run, item)
+            continue
+        if item.unread:
+            unread.append(Unread(item.path, item.unread))
+        diagnostics += _diagnostics(run, item)
     return Report(run.discovery.files_seen, tuple(diagnostics), tuple(unread))
 
 
-def _run_of_text(text: str, filename: str, options: Options | None, rewrite: bool) -> Run:
-    # Code that reads surrogates from a broken file gets the diagnostic about its encoding.
-    stdin = (filename, text.encode("utf-8", "surrogatepass"))
-    return _run(("-",), replace(_run_options(options), stdin=stdin, rewrite=rewrite), options)
+def capture_of(settings: Settings, release: str | Release, reader: str | Reader) -> Capture | Rejected:
+    """Return what settings capture when a release reads them, or why it rejects them.
 
-
-def _run_options(options: Options | None) -> RunOptions:
-    options = options or Options()
-    return RunOptions(
-        parse_release(options.source) if options.source else None,
-        parse_release(options.target) if options.target else None,
-        tuple(code.upper() for code in options.select),
-        tuple(code.upper() for code in options.ignore),
-        preview=options.preview,
-        unsafe=options.unsafe_fixes,
-        rewrite=False,
-        exclude=options.exclude,
-        rule_folders=options.rules,
+    Raises TypeError, and ValueError for a release, a reader or a setting that is not known.
+    """
+    return capture.capture_of(
+        arguments.settings_of("settings", settings),
+        arguments.release_of("release", release),
+        arguments.reader_of("reader", reader),
     )
 
 
-def _run(paths: Sequence[str], run_options: RunOptions, options: Options | None) -> Run:
+def parse_release(text: str) -> Release:
+    """Return the minor release of a version or tag. Raises TypeError, and ValueError for one that is not known."""
+    return arguments.release_of("text", text)
+
+
+def _run_of_text(text: str, filename: AnyPath, options: Options | None, rewrite: bool) -> Run:
+    options = _checked_options(options)
+    # Code that reads surrogates from a broken file gets the diagnostic about its encoding.
+    data = arguments.text_of("text", text).encode("utf-8", "surrogatepass")
+    stdin = (arguments.path_of("filename", filename), data)
+    return _run(("-",), replace(_run_options(options), stdin=stdin, rewrite=rewrite), options)
+
+
+def _checked_options(options: Options | None) -> Options:
+    if options is not None and not isinstance(options, Options):
+        raise arguments.wrong_type("options", "cgmigrate.Options(...)", options)
+    return options or Options()
+
+
+def _run_options(options: Options) -> RunOptions:
+    source = None if options.source is None else arguments.release_of("source", options.source)
+    target = None if options.target is None else arguments.release_of("target", options.target)
+    if source and target and source > target:
+        raise ValueError(f"source {source} is newer than target {target}")
+    return RunOptions(
+        source,
+        target,
+        tuple(code.upper() for code in arguments.texts_of("select", options.select)),
+        tuple(code.upper() for code in arguments.texts_of("ignore", options.ignore)),
+        preview=arguments.flag_of("preview", options.preview),
+        unsafe=arguments.flag_of("unsafe_fixes", options.unsafe_fixes),
+        rewrite=False,
+        exclude=arguments.texts_of("exclude", options.exclude),
+        rule_folders=arguments.paths_of("rules", options.rules),
+    )
+
+
+def _run(paths: Sequence[str], run_options: RunOptions, options: Options) -> Run:
     from cgmigrate.lint.codes import check_codes
     from cgmigrate.lint.run import Run
     from cgmigrate.project.cascade import Configurations
 
-    isolated, rules = (options.isolated, options.rules) if options else (False, ())
-    run = Run(paths, run_options, Configurations("", isolated, bool(run_options.exclude), False, rules))
+    isolated = arguments.flag_of("isolated", options.isolated)
+    configurations = Configurations("", isolated, bool(run_options.exclude), False, run_options.rule_folders)
+    run = Run(paths, run_options, configurations)
     check_codes(run)
     return run
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from api_reference import with_reference
 from capture_pages import captures_page
 from command_pages import commands_page
 from configuration_schema import schema
@@ -37,6 +38,7 @@ WORKED = tuple(
 )
 """Pages that are written by hand and show commands with what they print."""
 FORMATS = DOCS / "formats.md"
+API = DOCS / "api.md"
 _NAMES = ("command-line.md", "configuration.md", "design.md", "rewrites.md")
 MENTIONING = (DOCS.parent / "README.md", *(DOCS / name for name in _NAMES))
 """Pages that are written by hand and name the known releases, each between two comments."""
@@ -73,6 +75,7 @@ def files() -> dict[Path, str]:
         _with_releases((DOCS / "configuration.md").read_text(encoding="utf-8"))
     )
     pages[DOCS / "terminal.svg"] = picture()
+    pages[API] = with_reference(API.read_text(encoding="utf-8"))
     pages[FORMATS] = with_examples(FORMATS.read_text(encoding="utf-8"))
     return {path: _with_releases(text) for path, text in pages.items()}
 

@@ -41,6 +41,9 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
             sections.setdefault(getattr(option, "section", "") or "Options", []).append(row)
     for title, rows in sections.items():
         yield "\n".join([f"| {title} | |", "|---|---|", *rows])
+    if examples := getattr(command, "examples", ()):
+        yield "Examples:"
+        yield "\n".join(["```sh", *examples, "```"])
 
 
 def _help(text: str) -> Iterator[str]:

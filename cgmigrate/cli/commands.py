@@ -79,7 +79,14 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-@main.command(section=MIGRATE)
+@main.command(
+    section=MIGRATE,
+    examples=(
+        "cgmigrate check .",
+        "cgmigrate check --to 0.18 conf scripts/train.sh",
+        "cgmigrate check --output-format sarif --output-file report.sarif .",
+    ),
+)
 @shared_options
 @option(
     OUTPUT, "--statistics", is_flag=True, help="Show the number of diagnostics of each rule instead of the diagnostics."
@@ -147,7 +154,15 @@ def check(
     sys.exit(max(recovered, checking.check(selection, reporting, mode)))
 
 
-@main.command(short_help="Rewrite settings so that the same graphs are captured.", section=MIGRATE)
+@main.command(
+    short_help="Rewrite settings so that the same graphs are captured.",
+    section=MIGRATE,
+    examples=(
+        "cgmigrate fix --diff .",
+        "cgmigrate fix conf scripts/train.sh",
+        "cgmigrate fix --unsafe-fixes --interactive conf/train.yaml",
+    ),
+)
 @shared_options
 @option(FIXES, "--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
 @option(
@@ -228,7 +243,15 @@ def _undo() -> int:
     return max(recover(), DIAGNOSTICS if undo_last_run() else CLEAN)
 
 
-@main.command(section=READ, context_settings={"ignore_unknown_options": True})
+@main.command(
+    section=READ,
+    context_settings={"ignore_unknown_options": True},
+    examples=(
+        "cgmigrate explain CG101",
+        "cgmigrate explain cuda_graph_scope",
+        "cgmigrate explain conf/train.yaml:12",
+    ),
+)
 @click.argument("name", shell_complete=complete_explained)
 @release_options
 @rules_option
@@ -255,7 +278,15 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     sys.exit(explain_topic(Topic(name, source, target, folders, format == "json")))
 
 
-@main.command(short_help="Compare what is captured before and after migration.", section=PROVE)
+@main.command(
+    short_help="Compare what is captured before and after migration.",
+    section=PROVE,
+    examples=(
+        "cgmigrate verify conf",
+        "cgmigrate verify --after new/train.yaml old/train.yaml",
+        "cgmigrate verify --level capture --report report.html conf/train.yaml:12",
+    ),
+)
 @click.argument("paths", nargs=-1, required=True, type=PATH)
 @release_options
 @option(

@@ -201,6 +201,7 @@ def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
 
     similar = [code for code in rules if _FAMILY.fullmatch(name.upper()) and code.startswith(name.upper()[:-1])]
     similar = similar or difflib.get_close_matches(name.upper(), rules, n=3)
-    similar = similar or difflib.get_close_matches(name, [*_own_settings(rules), *names(load())], n=3)
+    named = dict.fromkeys((*(rule.name for rule in rules.values()), *_own_settings(rules), *names(load())))
+    similar = similar or difflib.get_close_matches(name.lower(), named, n=3)
     hint = f"; did you mean {', '.join(similar[:3])}?" if similar else ""
     return f"no rule or setting {name}{hint} (`cgmigrate rules` lists the rules)"

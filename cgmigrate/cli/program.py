@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -40,12 +40,14 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command that refuses options and paths that are empty, and lists its options in sections."""
+    """A command that refuses options and paths that are empty, lists its options in sections, and shows examples."""
 
-    def __init__(self, *args: Any, section: str = "", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, section: str = "", examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.section = section
         """The section of the commands in which it is listed."""
+        self.examples = examples
+        """Command lines that the help shows as they are."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options. Raises click.BadParameter for one whose value is empty."""
@@ -58,6 +60,14 @@ class Command(click.Command):
         options = (one for one in self.get_params(ctx) if isinstance(one, click.Option))
         records = [(getattr(one, "section", ""), record) for one in options if (record := one.get_help_record(ctx))]
         _write_sections(formatter, records, "Options")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, then the text at the end."""
+        if self.examples:
+            with formatter.section("Examples"):
+                # Not as a paragraph, whose lines would be joined.
+                formatter.write("".join(f"  {line}\n" for line in self.examples))
+        super().format_epilog(ctx, formatter)
 
 
 class Group(Command, click.Group):

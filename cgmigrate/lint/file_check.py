@@ -10,7 +10,7 @@ from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.documents.syntax import document_of, is_documentation, unread_text
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.file_result import Chooser, FileResult
-from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
+from cgmigrate.lint.kinds import UNREADABLE, CheckKind, enabled_rule_for
 from cgmigrate.lint.pages import as_notes
 from cgmigrate.lint.planning import OpenedFile, Planned, Planner
 from cgmigrate.lint.withheld_sets import OtherFile, one_for_each_set
@@ -120,6 +120,7 @@ class FileChecker:
             releases=(file.context.source, file.context.target),
             hidden=hidden,
             details=self._details(file),
+            unread=next((one.message for one in file.document.problems if one.kind in UNREADABLE), ""),
         )
 
     def _details(self, file: PlannedFile) -> Details | None:
@@ -203,16 +204,16 @@ class FileChecker:
         path = file.path
         if is_documentation(path):
             self.notes.append(f"{path}: {message}")
-            return FileResult(path, b"" if isinstance(file, TooLarge) else file.data, "", ())
+            return FileResult(path, b"" if isinstance(file, TooLarge) else file.data, "", (), unread=message)
         rule = enabled_rule_for(kind, self.contexts.rules_of(path))
         diagnostic = Diagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
         diagnostics = self.contexts.selected(path, (diagnostic,))
         if isinstance(file, TooLarge):
-            return FileResult(path, b"", "", diagnostics)
+            return FileResult(path, b"", "", diagnostics, unread=message)
         if b"cgmigrate:" in file.data and not self.options.strict:
             from cgmigrate.lint.suppressions import SuppressionComments
 
             comments = SuppressionComments(unread_text(file.data.decode("utf-8", "replace"), file.syntax))
             suppressed = self._suppressed(comments, path, diagnostics)
-            return FileResult(path, file.data, "", suppressed.shown, hidden=suppressed.hidden)
-        return FileResult(path, file.data, "", diagnostics)
+            return FileResult(path, file.data, "", suppressed.shown, hidden=suppressed.hidden, unread=message)
+        return FileResult(path, file.data, "", diagnostics, unread=message)

@@ -51,6 +51,8 @@ class FileResult:
     """Diagnostics whose fix the user declined."""
     details: Details | None = None
     """What explains the diagnostics to a person, where the report shows it."""
+    unread: str = ""
+    """Why the file could not be read, whether a diagnostic says so or not; empty if it was read."""
 
     @property
     def light(self) -> FileResult:

@@ -12,8 +12,11 @@ class Reader(enum.Enum):
     """The program that interprets the settings; separators, defaults and checks differ."""
 
     CONFIG = "TransformerConfig"
+    """``TransformerConfig`` of megatron-core, constructed by Python code."""
     COMMAND_LINE = "Megatron-LM's command line"
+    """Megatron-LM's command line: the settings are those of its flags, under the names of their fields."""
     BRIDGE = "Megatron-Bridge"
+    """Megatron-Bridge, which validates its configuration before megatron-core does."""
     NEMO_RL = "NeMo-RL"
     """NeMo-RL forwards named keys and then calls Megatron-Bridge's validation."""
 
@@ -25,17 +28,16 @@ class Reader(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Settings that the reader rejects.
-
-    ``code`` names the kind of error (rules refer to it), ``reason`` is the reader's own message, ``fields`` are the
-    settings that cause it. ``stage`` is ``config`` if validation fails, ``capture`` if validation succeeds but building
-    or capturing the model fails.
-    """
+    """Settings that the reader rejects."""
 
     code: str
+    """The kind of error, such as ``unknown-field``; rules refer to it."""
     reason: str
+    """The reader's own message."""
     fields: tuple[str, ...]
+    """The settings that cause it."""
     stage: str = "config"
+    """``config`` if validation fails; ``capture`` if only building or capturing the model fails."""
 
 
 class RejectedError(Exception):
@@ -67,7 +69,9 @@ class Backend(enum.Enum):
     """The implementation that captures graphs of layers."""
 
     LOCAL = "local"
+    """megatron-core's own graphs."""
     TRANSFORMER_ENGINE = "transformer_engine"
+    """Those of Transformer Engine."""
 
 
 WHOLE: frozenset[str] = frozenset()
@@ -76,17 +80,20 @@ WHOLE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """One graph per layer, or per captured part of it; without modules, of the whole layer."""
+    """One graph per layer, or per captured part of it."""
 
     backend: Backend
+    """Who captures them."""
     modules: frozenset[str] = WHOLE
+    """The captured parts, such as ``attn``; empty for whole layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One graph of the whole training iteration, up to 0.16 with ``nested`` graphs of layers."""
+    """One graph of the whole training iteration."""
 
     nested: Layers | None = None
+    """Graphs of layers that are captured in it, which only releases up to 0.16 do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +103,12 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What is captured in training and in inference (decode steps); None if nothing is."""
+    """What is captured. ``str`` of it is a description."""
 
     training: Layers | Iteration | None = None
+    """In training; None if nothing is."""
     inference: Layers | Blocks | None = None
+    """In inference, in its decode steps; None if nothing is."""
 
     def __str__(self) -> str:
         return self.describe()

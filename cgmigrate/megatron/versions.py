@@ -9,10 +9,14 @@ from cgmigrate.megatron.releases import NEWEST, OLDEST, UPSTREAM, Release
 KNOWN_RANGE = f"{OLDEST} to {NEWEST}"
 """The known releases, for messages."""
 
-_VERSION = (
-    r"(?:core_[rv]|v)?([0-9]{1,6})\.([0-9]{1,6})(?:\.[0-9]+)*"
+BEFORE_RELEASE = "(?:core_[rv]|v)?"
+"""What a version or a tag has before its release; letters may be in any case."""
+AFTER_RELEASE = (
+    r"(?:\.[0-9]+)*"
     r"(?:[-_.]?(?:alpha|a|beta|b|preview|pre|rc|c|dev|post)[-_.]?[0-9]*){0,3}(?:\+[a-z0-9.]+)?"
 )
+"""What it has after it."""
+_VERSION = rf"{BEFORE_RELEASE}([0-9]{{1,6}})\.([0-9]{{1,6}}){AFTER_RELEASE}"
 
 
 class ReleaseError(ValueError):

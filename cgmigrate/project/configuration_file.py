@@ -73,7 +73,7 @@ class _Reader:
             self._require_version(table[REQUIRED_VERSION])
         for key in table:
             if key not in KEYS:
-                raise self.error(key, f"unknown key{_suggestion(key, KEYS)}")
+                raise self.error(key, f"unknown key{_suggestion(key, KEYS.keys() - FORMER_KEYS)}")
         values = {KEYS[key].name: KEYS[key].read(self, key, value) for key, value in table.items() if KEYS[key].name}
         configuration = Configuration(path, self.folder, **values)
         self._check_codes(configuration, folders)
@@ -139,7 +139,7 @@ def _codes_in(path: str) -> list[str]:
 def _suggestion(word: str, known: Iterable[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(word.replace("_", "-"), list(known), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word.replace("_", "-"), sorted(known), n=1, cutoff=0.56)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
@@ -245,6 +245,8 @@ class Key:
 
 
 REQUIRED_VERSION = "required-version"
+FORMER_KEYS = frozenset(("format",))
+"""Names that keys had in earlier releases: accepted, and never suggested."""
 
 
 KEYS: Mapping[str, Key] = {
@@ -261,7 +263,7 @@ KEYS: Mapping[str, Key] = {
     "extend-rules": Key("extend_rules", _folders),
     "ecosystems": Key("ecosystems", _ecosystems),
     "output-format": Key("format", _format),
-    "format": Key("format", _format),  # its name in earlier releases
+    "format": Key("format", _format),
     "baseline": Key("baseline", _path),
 }
 """All keys of a configuration."""

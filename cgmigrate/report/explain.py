@@ -85,7 +85,7 @@ def _blocks(example: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the texts of an example, each with its title; a title without text says that nothing changes."""
     releases = "".join(f" {word} {example[word]}" for word in ("from", "to") if word in example)
     why = f" ({example['why']})" if "why" in example else ""
-    before = (f"Before{releases}{why}{file_in_words(example)}:", example["before"])
+    before = (f"Before{',' if releases else ''}{releases}{why}{file_in_words(example)}:", example["before"])
     files = [before, *((f"`{name}`:", text) for name, text in example.get("beside", {}).items())]
     if not example.get("reported", True):
         others = [("After the fixes of other rules:", example["after"])] if "after" in example else []

@@ -8,6 +8,11 @@ from typing import NamedTuple
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.tables import Accepted, History, Row, Tables, release_of
 
+_TYPES = {"int": ("int", "ints"), "float": ("float", "floats"), "bool": ("bool", "bools")}
+"""What the words after a flag are, one and several, by the function that reads them."""
+_NUMBERS = {"+": "one or more", "*": "any number of"}
+"""How many words a flag takes, by the ``nargs`` of argparse."""
+
 
 class Range(NamedTuple):
     """The releases in which an entry is the same; ``row`` is None where it is gone."""
@@ -31,7 +36,7 @@ def histories(name: str, tables: Tables) -> list[tuple[str, History]]:
 def setting_text(name: str, tables: Tables) -> str:
     """Return what the releases accept under a name, as a field or a flag; empty if none has the name."""
     known = histories(name, tables)
-    parts = ["\n".join([title, *_lines(history, tables)]) for title, history in known]
+    parts = ["\n".join([title, *_lines(title, history, tables)]) for title, history in known]
     if any(title.startswith("-") for title, _ in known):
         parts.append(f"Flags are known since {tables.flags_since}.")
     return "\n\n".join(parts) + "\n" if known else ""
@@ -60,27 +65,64 @@ def ranges(history: History, tables: Tables) -> Iterator[Range]:
         yield Range(first, max(release for release in known if end is None or release < end), row)
 
 
-def _lines(history: History, tables: Tables) -> Iterator[str]:
+def _lines(title: str, history: History, tables: Tables) -> Iterator[str]:
     for first, last, row in ranges(history, tables):
         releases = f"{first} to {last}" if first < last else str(first)
-        yield f"  {releases:12}  {_accepted(Accepted.of(row)) if row is not None else 'no longer there'}"
+        yield f"  {releases:12}  {_accepted(title, Accepted.of(row)) if row is not None else 'no longer there'}"
 
 
-def _accepted(entry: Accepted) -> str:
-    parts = [] if entry.choices else [entry.type or entry.action]
-    if entry.choices:
-        parts.append("one of " + ", ".join(map(_value, entry.choices)))
-    if entry.nargs is not None:
-        parts.append(f"nargs {entry.nargs}")
-    if entry.dest:
-        parts.append(f"sets {entry.dest}")
-    if not entry.init:
-        parts.append("computed")
-    elif entry.required:
-        parts.append("required")
-    else:
-        parts.append(f"default {entry.expression or _value(entry.default)}")
+def _accepted(title: str, entry: Accepted) -> str:
+    parts = _flag(title, entry) if title.startswith("-") else _field(entry)
     return "; ".join(filter(None, parts))
+
+
+def _field(entry: Accepted) -> Iterator[str]:
+    """Yield what a field accepts, as Python has it."""
+    yield f"one of {_choices(entry)}" if entry.choices else entry.type
+    if not entry.init:
+        yield "computed"
+    elif entry.required:
+        yield "required"
+    else:
+        yield f"default {entry.expression or _value(entry.default)}"
+
+
+def _flag(flag: str, entry: Accepted) -> Iterator[str]:
+    """Yield what a person types after a flag, the setting of another name that it sets, and its default."""
+    other = entry.dest.replace("_", "-") != flag.lstrip("-")
+    if entry.action == "Store":
+        yield _words(entry)
+        yield f"sets {entry.dest}" if other else ""
+        yield _default(entry)
+    else:
+        yield "switch" if entry.action != "BooleanOptional" else f"switch, off as --no-{flag.lstrip('-')}"
+        sets = f"sets {entry.dest}" if other else ""
+        yield f"{sets} to False" if sets and entry.action == "StoreFalse" else sets
+
+
+def _words(entry: Accepted) -> str:
+    """Return what is typed after a flag: a number, one of its choices, or words and how many."""
+    # Any other type is a function of Megatron-LM's parser, whose name means nothing to a person.
+    one, many = _TYPES.get(entry.type, ("word", "words"))
+    if entry.choices:
+        one, many = f"one of {_choices(entry)}", f"of {_choices(entry)}"
+    if entry.nargs is None:
+        return one
+    return f"{_NUMBERS.get(str(entry.nargs), entry.nargs)} {many}"
+
+
+def _default(entry: Accepted) -> str:
+    """Return the value that a flag has where it is not typed."""
+    if entry.expression:
+        return f"default {entry.expression.rpartition('.')[2]}"
+    if entry.default is None or entry.default == []:
+        return "no default"
+    words = entry.default if isinstance(entry.default, list) else [entry.default]
+    return "default " + " ".join(map(_value, words))
+
+
+def _choices(entry: Accepted) -> str:
+    return ", ".join(map(_value, entry.choices))
 
 
 def _value(value: object) -> str:

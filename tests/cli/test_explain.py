@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from cgmigrate.lint.rules import load as load_rules
 from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
 from cgmigrate.megatron.tables import load
+from cgmigrate.report.explain import rule_markdown, rule_text
 from cgmigrate.report.release_tables import names, setting_text
 
 TABLES = load()
@@ -25,11 +28,42 @@ def test_a_field_is_shown_with_its_owner_its_releases_and_its_flag(project: Path
 def test_a_flag_is_shown_by_its_own_name(project: Path, cgmigrate) -> None:
     result = cgmigrate("explain", "--cuda-graph-impl")
     assert result.stdout.startswith(
-        "--cuda-graph-impl\n"
-        "  0.17          one of none, local, transformer_engine; sets cuda_graph_impl; default none\n"
-        "  0.18 to "
+        "--cuda-graph-impl\n  0.17          one of none, local, transformer_engine; default none\n  0.18 to "
     )
     assert "TransformerConfig" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("flag", "shown"),
+    [
+        (
+            "--cuda-graph-scope",
+            ["one or more words; no default", "one or more words; sets cuda_graph_scope_deprecated"],
+        ),
+        ("--rampup-batch-size", ["3 ints; no default"]),
+        ("--cp-comm-type", ["one or more words; default p2p"]),
+        ("--data-path", ["any number of words; no default"]),
+        ("--attention-backend", ["one of flash, fused, unfused, local, auto; default auto"]),
+        ("--moe-router-load-balancing-type", ["one or more of aux_loss, seq_aux_loss,"]),
+        ("--disable-bias-linear", ["switch; sets add_bias_linear to False"]),
+        ("--rl-use-sequence-packing", ["switch, off as --no-rl-use-sequence-packing"]),
+        ("--window-size", ["word; no default"]),
+    ],
+)
+def test_a_flag_is_shown_as_it_is_typed(flag: str, shown: list[str]) -> None:
+    lines = setting_text(flag, TABLES).split("\n\n")[0].splitlines()[1:]
+    assert len(lines) >= len(shown)
+    for line, expected in zip(lines, shown, strict=False):
+        assert line[16:].startswith(expected)
+
+
+def test_no_line_of_a_flag_names_a_function_or_an_action_of_a_parser() -> None:
+    types = {row["type"] for history in TABLES.flags_of.values() for row in history.values() if row and "type" in row}
+    internals = types - {"int", "float", "bool", "str"}
+    assert "<lambda>" in internals
+    for flag in TABLES.flags_of:
+        text = setting_text(flag, TABLES)
+        assert not any(word in text for word in (*internals, "nargs", "Store", "default []", "None")), text
 
 
 def test_an_entry_that_is_gone_is_no_longer_there() -> None:
@@ -39,12 +73,26 @@ def test_an_entry_that_is_gone_is_no_longer_there() -> None:
 
 @pytest.mark.parametrize(
     ("name", "similar"),
-    [("moe_deepep_num_sm", "moe_deepep_num_sms"), ("--cuda-graph-imp", "--cuda-graph-impl"), ("CG109", "CG101")],
+    [
+        ("moe_deepep_num_sm", "moe_deepep_num_sms"),
+        ("--cuda-graph-imp", "--cuda-graph-impl"),
+        ("CUDA_GRAPH_SCOP", "cuda_graph_scope"),
+        ("unreadable-yml", "unreadable-yaml"),
+        ("CG109", "CG101"),
+    ],
 )
 def test_an_unknown_name_gets_the_nearest_ones(project: Path, cgmigrate, name: str, similar: str) -> None:
     result = cgmigrate("explain", name)
     assert result.exit_code == 2
-    assert f"no rule or setting {name}; did you mean " in result.stderr and similar in result.stderr
+    before, _, after = result.stderr.partition("; did you mean ")
+    assert before.endswith(f"no rule or setting {name}")
+    suggested = after.partition("?")[0].split(", ")
+    assert similar in suggested and len(set(suggested)) == len(suggested)
+
+
+def test_an_unknown_name_that_is_near_to_nothing_gets_no_suggestion(project: Path, cgmigrate) -> None:
+    result = cgmigrate("explain", "nonsense")
+    assert (result.exit_code, "did you mean" in result.stderr) == (2, False)
 
 
 @pytest.mark.parametrize("release", KNOWN, ids=str)
@@ -67,6 +115,13 @@ def _covers(releases: str, release: Release) -> bool:
 def test_every_name_is_explained() -> None:
     assert len(names(TABLES)) > 1500
     assert all(setting_text(name, TABLES) for name in names(TABLES))
+
+
+def test_the_releases_of_an_example_follow_a_comma() -> None:
+    """`Before from 0.16` reads as a time before that release."""
+    texts = "".join(rule_text(rule) + rule_markdown(rule) for rule in load_rules().values())
+    assert not re.search(r"Before (from|to) ", texts)
+    assert {"Before:", "Before, from 0.16 "} <= set(re.findall(r"^Before(?:, from 0\.16 |:)", texts, re.MULTILINE))
 
 
 # --- families and JSON -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 import pytest
@@ -34,7 +35,8 @@ def test_help_of_a_command_lists_every_option_in_a_section(
         if isinstance(option, Option) and not option.hidden:
             assert f"  {option.opts[0]}" in shown
     # Without a section is only the option that each command has.
-    assert shown[shown.index("\nOptions:") :].split("\n")[2:] in (
+    options = shown[shown.index("\nOptions:") :].partition("\nExamples:")[0]
+    assert options.split("\n")[2:] in (
         ["  -h, --help  Show this message and exit.", ""],
         [""],
     )
@@ -43,3 +45,15 @@ def test_help_of_a_command_lists_every_option_in_a_section(
 def test_help_of_an_unknown_command_names_help(cgmigrate: Callable[..., Result]) -> None:
     result = cgmigrate("help", "chekc")
     assert result.exit_code == 2 and "no command chekc; `cgmigrate help` lists the commands" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["check", "fix", "explain", "verify"])
+def test_help_ends_with_examples_that_can_be_run(cgmigrate: Callable[..., Result], name: str) -> None:
+    before, title, after = cgmigrate(name, "--help").stdout.partition("\nExamples:\n")
+    lines = after.splitlines()
+    assert title and "Options:" in before and 2 <= len(lines) <= 3
+    for line in lines:
+        program, command, *words = shlex.split(line)
+        assert (line[:2], program, command) == ("  ", "cgmigrate", name) and len(line) <= 80
+        # Raises an error for an option or value that there is not.
+        main.commands[name].make_context(name, words)

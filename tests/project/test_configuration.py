@@ -193,6 +193,10 @@ def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
     ("text", "message"),
     [
         ('\nselct = ["CG1"]\n', "cgmigrate.toml:2: `selct`: unknown key; did you mean `select`?"),
+        ('form = "0.17"\n', "`form`: unknown key; did you mean `from`?"),
+        ('formt = "json"\n', "`formt`: unknown key; did you mean `from`?"),
+        ('targt = "0.19"\n', "`targt`: unknown key\n"),
+        ('source = "0.17"\n', "`source`: unknown key\n"),
         ("per_file_ignores = {}\n", "`per_file_ignores`: unknown key; did you mean `per-file-ignores`?"),
         ("from = 0.17\n", '`from`: a text in quotes is expected, not 0.17 (write "0.17")'),
         ('to = "0.99"\n', "`to`: "),

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +24,9 @@ SCHEMA = json.loads((ROOT / "docs/configuration.schema.json").read_text(encoding
 CHECKER = jsonschema.Draft7Validator(SCHEMA)
 VALID: dict[str, st.SearchStrategy[Any]] = {
     "required-version": st.just(">=0.1"),
-    "from": st.sampled_from(["0.16", "core_v0.17.0"]),
-    "to": st.sampled_from(["0.18", "0.19.2"]),
-    "select": st.lists(st.sampled_from(["CG1", "cg301"]), max_size=2),
+    "from": st.sampled_from(["0.16", "core_v0.17.0", "CORE_R0.16.1", " v0.17 "]),
+    "to": st.sampled_from(["0.18", "0.19.2", "0.18.0RC1", "0.019", "0.20.0.dev3+a.B", "0.19-alpha_1"]),
+    "select": st.lists(st.sampled_from(["CG1", "cg301", "c", "Cg"]), max_size=2),
     "ignore": st.lists(st.sampled_from(["CG1", "CG6"]), max_size=2),
     "preview": st.booleans(),
     "docs": st.booleans(),
@@ -70,6 +75,54 @@ def test_what_the_schema_refuses_cgmigrate_refuses(key: str, value: Any) -> None
     elif key != "extend-ignore" and not isinstance(value, str):
         # Only the content of a text can be wrong in a way that the schema does not see.
         assert accepted({key: value})
+
+
+RULE = """
+id: TEAM001
+name: a-rule
+summary: A rule of a team's own
+fields: [cuda_graph_impl]
+when: {cuda_graph_impl: local}
+explanation: It is here so that there is a code besides those of the shipped rules.
+sources: [this test]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_valid"),
+    [
+        ('from = "0.16"\nto = "v0.19.1rc2"\nselect = ["CG1", "cg3"]\n', True),
+        ('[per-file-ignores]\n"a/" = ["CG1", "C"]\n', True),
+        ('extend-rules = ["rules"]\nselect = ["TEAM001", "te", "CG1"]\n', True),
+        ('from = "banana"\n', False),
+        ('to = "0.11"\n', False),
+        ('to = "0.21"\n', False),
+        ('to = "1.19"\n', False),
+        ('from = "0.1"\n', False),
+        ('from = "0.17 or newer"\n', False),
+        ('select = ["XX"]\n', False),
+        ('select = ["TEAM001"]\nextend-rules = []\n', False),
+        ('ignore = ["CG9"]\n', False),
+        ('ignore = ["CG1*"]\n', False),
+        ('[per-file-ignores]\n"a/" = ["CG1011"]\n', False),
+        ('extend-rules = ["rules"]\nselect = ["CG 1"]\n', False),
+        ('form = "0.17"\n', False),
+    ],
+)
+def test_an_editor_and_cgmigrate_refuse_the_same_files(
+    text: str, is_valid: bool, project: Path, cgmigrate: Callable[..., Result]
+) -> None:
+    (project / "rules").mkdir()
+    (project / "rules/TEAM001-a-rule.yaml").write_text(RULE)
+    (project / "a.yaml").write_text("clean: true\n")
+    (project / "cgmigrate.toml").write_text(text)
+    checker = [str(Path(sys.executable).with_name("check-jsonschema")), "--schemafile"]
+    done = subprocess.run(
+        [*checker, str(ROOT / "docs/configuration.schema.json"), "cgmigrate.toml"], capture_output=True, text=True
+    )
+    assert done.returncode in (0, 1), done.stderr
+    shown = cgmigrate("check", "a.yaml")
+    assert (done.returncode == 0, shown.exit_code == 0) == (is_valid, is_valid), done.stdout + shown.stderr
 
 
 def test_the_page_names_the_schema() -> None:
