@@ -278,7 +278,7 @@ def test_a_page_is_for_readers_of_all_kinds() -> None:
     assert set(headings) == {"h1", "h2", "h3"}
     assert all("scope" in attributes for attributes in read.tags("th"))
     message = [attributes for attributes in read.tags("svg") if attributes.get("aria-hidden") != "true"]
-    assert len(message) == 7  # losses, differences and times of two trainings, times of one generation
+    assert len(message) == 4  # losses and differences of two trainings
     assert all(attributes["role"] == "img" and attributes["aria-labelledby"] for attributes in message)
     assert len(read.tags("caption")) == len(read.tags("table"))
 
@@ -557,6 +557,22 @@ def test_bars_show_the_time_and_the_gain() -> None:
     widths = [a["width"] for a in Reader(shown(training())).tags("rect") if a.get("class") == "bar"]
     assert widths[2] == "100.00%"
     assert float(widths[5].rstrip("%")) == pytest.approx(100 * 7.9 / 34, abs=0.01)
+
+
+def test_the_words_beside_bars_are_text_that_wraps() -> None:
+    """Words at fixed places of a drawing are printed over each other in a narrow window."""
+    bars = [text for path, text in Reader(shown(training())).texts if "ul" in path and "× eager’s speed" in text]
+    assert len(bars) == 3
+
+
+def test_a_table_that_scrolls_keeps_its_first_column_and_shows_that_it_scrolls() -> None:
+    style = Reader(shown(training())).text("style")
+    assert re.search(r"\.scroll tbody th, [^}]*position: sticky; left: 0;[^}]*background: var\(--paper\)", style)
+    assert re.search(r"\.scroll \{[^}]*no-repeat local,[^}]*var\(--shade\)", style)
+
+
+def test_a_printed_page_has_margins() -> None:
+    assert re.search(r"@page \{ margin: \d+mm \d+mm; \}", Reader(shown(training())).text("style"))
 
 
 def slower(again: float) -> str:
