@@ -493,7 +493,25 @@ def test_losses_are_compared_in_words() -> None:
     text = words(shown(training()))
     equal = "eager on 0.19.2, eager again on 0.19.2, eager on 0.17.1, legacy on 0.19.2 and migrated on 0.19.2"
     assert f"{equal}: equal to the last bit in all 8 steps." in text
-    assert "legacy on 0.17.1 departs from eager on 0.19.2 at step 4; by 0.00031 nats at most" in text
+    assert "legacy on 0.17.1 departs from eager on 0.17.1 at step 4; by 0.00031 nats at most" in text
+    assert "departs from eager on 0.19.2" not in text
+
+
+def test_eager_of_the_old_release_departs_from_eager_of_the_new_one_and_legacy_from_its_own() -> None:
+    roles, results = training()
+    old = results[roles[EAGER_SOURCE]]
+    results[roles[EAGER_SOURCE]] = replace(old, ranks=(rank(drift=1e-5),))
+    text = words(shown((roles, results)))
+    assert "eager on 0.17.1 departs from eager on 0.19.2 at step 4" in text
+    assert "legacy on 0.17.1 departs from eager on 0.17.1 at step 4; by 0.0003 nats at most" in text
+
+
+def test_without_eager_the_first_arm_is_the_measure() -> None:
+    roles, results = training()
+    for role in (EAGER, EAGER_AGAIN, EAGER_SOURCE):
+        del roles[role]
+    text = words(shown((roles, results)))
+    assert "legacy on 0.19.2 and migrated on 0.19.2 depart from legacy on 0.17.1 at step 4" in text
 
 
 def svg(chart: LineChart) -> str:
