@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +39,28 @@ def verdicts(name: str) -> dict[tuple[str, str], tuple[str, str]]:
 
 def test_the_reports_are_current() -> None:
     assert BUILD.main(check=True) == 0
+
+
+def test_the_page_has_a_matrix_of_configurations_and_workloads() -> None:
+    part = (DOCS / "README.md").read_text(encoding="utf-8").partition("<!-- matrix -->")[2].partition("<!-- end -->")[0]
+    part = part.replace("\N{NO-BREAK SPACE}", " ")
+    table = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("|")]
+    assert table[0] == ["configuration", "training", "generation, static batching", "generation, dynamic batching"]
+    rows = {row[0]: row[1:] for row in table[2:]}
+    assert rows["`enable`"] == [
+        "[≈ equivalent, but](matrix.html#c1)<br>Δ numbers",
+        "[≈ equivalent, but](matrix.html#c2)<br>Δ numbers",
+        "[✓ equivalent](matrix.html#c3)",
+    ]
+    assert rows["`none-full-iteration`"][0].startswith("[≈ equivalent, but](matrix.html#c10)")
+    anchors = re.findall(r"matrix\.html#(c\d+)", part)
+    assert len(rows) == 7
+    assert len(anchors) == len(set(anchors)) == 11
+    report = (DOCS / "matrix.html").read_text(encoding="utf-8")
+    assert all(f'<h2 id="{anchor}">' in report for anchor in anchors)
+    # Whole sentences are below the table, out of sight until a click shows them.
+    assert part.count("<details>") == part.count("</details>") == 7
+    assert "<li>digest <code>0066ad16</code>: legacy on 0.17.1</li>" in part
 
 
 def test_one_gpu() -> None:
