@@ -1,6 +1,7 @@
 """Open the verification reports and the documentation in Chromium: `python .ci/browsers.py CHROMIUM SITE`.
 
-A page may log no error, load nothing from elsewhere, be no wider than the window, and link to no missing anchor.
+A page may log no error, load nothing from elsewhere, be no wider than the window, link to no missing anchor, and print
+no texts of a chart over each other.
 The search of the documentation finds a rule by the name of a setting, code can be copied, and the table of all rules
 has filters that work.
 Reports are laid out for print, too.
@@ -29,6 +30,27 @@ OPTIONS = [
 MISSING_ANCHORS = """() => [...document.querySelectorAll('a[href^="#"]')]
     .map(link => link.getAttribute("href").slice(1))
     .filter(name => name && !document.getElementById(decodeURIComponent(name)))"""
+
+OVERLAPS = """() => {
+    const boxes = part => {
+        const range = document.createRange();
+        range.selectNodeContents(part);
+        return [...range.getClientRects()].filter(box => box.width && box.height);
+    };
+    const apart = (one, other) => one.right <= other.left + 1 || other.right <= one.left + 1 ||
+        one.bottom <= other.top + 1 || other.bottom <= one.top + 1;
+    const found = [];
+    for (const chart of document.querySelectorAll("svg, .bars")) {
+        const parts = [...chart.querySelectorAll("text, li > span")].map(part => [part.textContent, boxes(part)]);
+        parts.forEach(([text, own], place) => {
+            const over = parts.slice(place + 1).find(([, others]) =>
+                own.some(one => others.some(other => !apart(one, other))));
+            if (over) found.push(`"${text}" and "${over[0]}"`);
+        });
+    }
+    return found;
+}"""
+"""Texts of a chart that are printed over each other."""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -64,6 +86,8 @@ def problems(page: Page, url: str, root: str, looks: Sequence[tuple[str, str]]) 
             content = page.evaluate("document.documentElement.scrollWidth")
             if content > width:
                 result.append(f"{content} px wide in a window of {width} px ({media}, {scheme})")
+            over = page.evaluate(OVERLAPS)
+            result += [f"{texts} overlap in a window of {width} px ({media}, {scheme})" for texts in over]
     if not page.title() or page.locator("h1").count() == 0:
         result.append("no title or no heading")
     return result + [f"no anchor #{name}" for name in page.evaluate(MISSING_ANCHORS)]

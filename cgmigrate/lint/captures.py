@@ -28,7 +28,21 @@ def verb(verdict: Rejected) -> str:
     return "is refused by" if verdict.stage == "config" else "fails when captured by"
 
 
+def before_and_after(was: Capture | Rejected, source: Release, will: Capture | Rejected, target: Release) -> list[str]:
+    """Return what two releases do with settings, in words that distinguish them."""
+    if isinstance(was, Rejected) or isinstance(will, Rejected):
+        return [outcome(was, source), outcome(will, target)]
+    return [f"captures {text} in {release}" for text, release in zip(both(was, will), (source, target), strict=True)]
+
+
+def _phases(capture: Capture) -> tuple[bool, bool]:
+    """Return whether anything is captured in training, and in inference."""
+    return capture.training is not None, capture.inference is not None
+
+
 def both(first: Capture, second: Capture) -> tuple[str, str]:
-    """Return two captures in words that distinguish them."""
+    """Return two captures in words that distinguish them; what one of them does not capture at all is said."""
+    if Capture() not in (first, second) and _phases(first) != _phases(second):
+        return first.describe_by_phase(), second.describe_by_phase()
     same = first.describe_briefly() == second.describe_briefly()
     return first.describe_briefly(same), second.describe_briefly(same)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue
 from cgmigrate.documents.sites import Document, Site, Use
+from cgmigrate.megatron.settings import Undecided
 
 LONGEST = 160
 """Characters of a quoted text that are shown."""
@@ -19,11 +21,12 @@ def fix_text(document: Document, site: Site, written: Use, planned: Iterable[Cha
     for change in planned:
         match change:
             case Rename(old=old, new=new, value=value) if old == written.setting:
-                after = quotes.get(new) or document.spelled(site.index, new, value)
-                parts += _rewritten(_text_of(document, written), after)
+                parts += _rewritten(
+                    _text_of(document, written), quotes.get(new, ""), document, (site.index, new, value)
+                )
             case Revalue(name=name, value=value):
-                after = quotes.get(name) or document.spelled(site.index, name, value)
-                parts += _rewritten(_text_of(document, own[name]), after)
+                spelled = (site.index, name, value)
+                parts += _rewritten(_text_of(document, own[name]), quotes.get(name, ""), document, spelled)
             case Add(name=name, value=value, after=beside) if beside == written.setting:
                 parts.append(f"add {quoted(quotes.get(name) or document.spelled(site.index, name, value))}")
             case Remove(name=name) if name == written.setting:
@@ -35,11 +38,17 @@ def _text_of(document: Document, written: Use) -> str:
     return document.text[written.span.start : written.span.end]
 
 
-def _rewritten(before: str, after: str) -> list[str]:
-    """Return what is written and deleted when one text becomes the other; of several lines those that change."""
-    old, new = _lines(before), _lines(after)
+def _rewritten(before: str, after: str, document: Document, spelled: tuple[int, str, object]) -> list[str]:
+    """Return what is written and deleted when one text becomes the other.
+
+    A list of YAML in block style is shown as it would be written in one line; ``spelled`` are its site, its name and
+    its value. Of brackets with comments, and where the value is not known, the lines that change are shown.
+    """
+    if not after or (_in_block_style(after) and not isinstance(spelled[2], Undecided)):
+        return [f"write {quoted(document.spelled(*spelled))}"]
     if not _by_lines(after):
         return [f"write {quoted(after)}"]
+    old, new = _lines(before), _lines(after)
     # The first line holds the name, which is written anew.
     written = [line for line in new if line not in old]
     deleted = [line for line in old[1:] if line not in new]
@@ -48,13 +57,22 @@ def _rewritten(before: str, after: str) -> list[str]:
 
 def _shortened(text: str) -> str:
     """Return a deleted text for display; of several lines, the first."""
-    return quoted(_lines(text)[0] + " …") if _by_lines(text) else quoted(text)
+    if not _by_lines(text):
+        return quoted(text)
+    first = _lines(text)[0]
+    return quoted(f"{first.partition(' #')[0] if _in_block_style(text) else first} …")
 
 
 def _by_lines(text: str) -> bool:
     """Return whether line breaks mean something: a list of YAML in block style, or a comment inside brackets."""
     lines = _lines(text)
-    return len(lines) > 1 and (lines[0].endswith(":") or any("#" in line for line in lines))
+    return _in_block_style(text) or (len(lines) > 1 and any("#" in line for line in lines))
+
+
+def _in_block_style(text: str) -> bool:
+    """Return whether the value begins below the name, as a list of YAML in block style does."""
+    lines = _lines(text)
+    return len(lines) > 1 and re.fullmatch(r"[^\[({]*:(\s+#.*)?", lines[0]) is not None
 
 
 def _lines(text: str) -> list[str]:

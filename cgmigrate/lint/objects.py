@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.sites import Document, Problem, Site, Use, site_ids
 from cgmigrate.lint.candidates import Candidate
-from cgmigrate.lint.captures import is_known, outcome
+from cgmigrate.lint.captures import before_and_after, is_known
 from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
 from cgmigrate.lint.edit_sets import Group, Place
 from cgmigrate.lint.fix_text import quoted
@@ -309,7 +309,8 @@ class _Objects:
         if was == will and isinstance(was, Capture):
             return f"captures {was.describe_briefly()}, in {case.source} before and in {target} after"
         how = "after" if is_fixed else "unchanged"
-        return f"{outcome(was, case.source)} before; {outcome(will, target)} {how}"
+        before, later = before_and_after(was, case.source, will, target)
+        return f"{before} before; {later} {how}"
 
 
 def _why_withheld(candidate: Candidate) -> tuple[str, ...]:

@@ -117,6 +117,11 @@ class Capture:
         """Return a description; ``modules`` adds those of ``local``, which select no part of a GPT layer."""
         return f"{_describe(self.training, modules)} in training, {_describe(self.inference, modules)} in inference"
 
+    def describe_by_phase(self) -> str:
+        """Return what is captured in training and in inference, once if it is the same in both."""
+        training, inference = _describe(self.training, modules=False), _describe(self.inference, modules=False)
+        return f"{training} in training and in inference" if training == inference else self.describe()
+
     def describe_briefly(self, modules: bool = False) -> str:
         """Return what is captured, and when only where that is not both in training and in inference."""
         training, inference = _describe(self.training, modules), _describe(self.inference, modules)

@@ -101,6 +101,8 @@ class Reported:
     """Where an earlier diagnostic of the file is that has the same edits and shows them."""
     related: tuple[Related, ...] = ()
     """The other places of its set, if that is withheld."""
+    whole_fix: str = ""
+    """All that its fix does in the file, in short; ``diagnostic.fix_text`` is the part of this place."""
 
     @property
     def named(self) -> str:
@@ -196,11 +198,13 @@ def reported(
 
     Where the file's rewrite was ``written``, places are those of the text that it has now.
     """
+    from cgmigrate.report.fix_words import whole_fixes
+
     after = checked.after if written else None
     text = checked.text if after is None else after
     edits = () if after is None else checked.edits
     inside = in_repository(checked.path, naming.root)
-    selected = set(chosen)
+    selected, whole = set(chosen), whole_fixes(checked.diagnostics)
     diagnostics = [diagnostic for diagnostic in checked.diagnostics if diagnostic in selected]
     result = [
         Reported(
@@ -214,6 +218,7 @@ def reported(
             checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
             (naming.rules[diagnostic.rule],),
             related=tuple(_related(one, naming, written) for one in diagnostic.related),
+            whole_fix=whole.get(diagnostic.fix.id, "") if diagnostic.fix else "",
         )
         for diagnostic in diagnostics
     ]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Report, Reported
 from cgmigrate.report.concise import MARK, headline
-from cgmigrate.report.overview import fixes, together_with
+from cgmigrate.report.fix_words import fix_words
+from cgmigrate.report.overview import fixes
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_line, in_text
 
@@ -38,12 +39,8 @@ def _command(reported: Reported) -> str:
     else:
         properties |= {"endLine": end.line}
     # The log shows only the message of a command, so the message repeats the place.
-    lines = [headline(reported)]
-    if diagnostic.fix_text:
-        lines.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix_text}")
-    if diagnostic.fix and reported.other_files:
-        lines.append(f"note: {together_with(reported.other_files, diagnostic.fix.id)}")
-    lines += [f"{label}: {text}" for label, text in with_places(reported)]
+    words = (*fix_words(reported), *with_places(reported))
+    lines = [headline(reported), *(f"{label}: {text}" for label, text in words)]
     level = _LEVELS[diagnostic.severity]
     arguments = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{level} {arguments}::{_data(chr(10).join(lines))}\n"

@@ -10,6 +10,7 @@ from typing import Any
 
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Report, Reported
+from cgmigrate.report.fix_words import fix_words
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_json
 
@@ -26,9 +27,7 @@ def _issue(reported: Reported) -> dict[str, Any]:
     diagnostic, start, end = reported.diagnostic, reported.start, reported.end
     # GitLab shows only the description, in one line.
     parts = [f"{diagnostic.rule}: {diagnostic.message}"]
-    if diagnostic.fix_text:
-        parts.append(f"{'fix' if reported.applied else 'fix with --unsafe-fixes'}: {diagnostic.fix_text}")
-    parts += [f"{label}: {text}" for label, text in with_places(reported)]
+    parts += [f"{label}: {text}" for label, text in (*fix_words(reported), *with_places(reported))]
     return {
         "description": " | ".join(parts),
         "check_name": diagnostic.rule,

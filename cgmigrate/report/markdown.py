@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Report, Reported
-from cgmigrate.report.overview import fixes
+from cgmigrate.report.overview import fixes, together_with
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_line
 
@@ -46,6 +46,8 @@ def _row(reported: Reported) -> str:
     then = []
     if diagnostic.fix_text:
         then.append(diagnostic.fix_text if reported.applied else f"with `--unsafe-fixes`: {diagnostic.fix_text}")
+    if diagnostic.fix and reported.other_files:
+        then.append(together_with(reported.other_files, diagnostic.fix.id))
     then += [f"{label}: {text}" for label, text in with_places(reported)]
     mark = f"{_MARK} " if reported.applied else ""
     cells = [

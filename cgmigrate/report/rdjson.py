@@ -12,6 +12,7 @@ from typing import Any
 
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Place, Related, Replacement, Report, Reported
+from cgmigrate.report.fix_words import capital, fix_words
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_json
 
@@ -31,10 +32,8 @@ def render(report: Report) -> str:
 def _diagnostic(reported: Reported, suggested: set[tuple[str, str]]) -> dict[str, Any]:
     """Return a diagnostic; ``suggested`` has the path and id of fixes that an earlier one suggests."""
     diagnostic = reported.diagnostic
-    lines = [diagnostic.message]
-    if diagnostic.fix_text:
-        lines.append(f"{'Fix' if reported.applied else 'Fix with --unsafe-fixes'}: {diagnostic.fix_text}")
-    lines += [f"{label.capitalize()}: {text}" for label, text in with_places(reported)]
+    words = (*fix_words(reported), *with_places(reported))
+    lines = [diagnostic.message, *(f"{capital(label)}: {text}" for label, text in words)]
     result: dict[str, Any] = {
         "message": "\n".join(lines),
         "location": {"path": reported.named, "range": _range(reported.text, reported.start, reported.end)},

@@ -18,6 +18,7 @@ from cgmigrate import __version__
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Place, Related, Report, Reported
 from cgmigrate.report.explain import rule_markdown, rule_text
+from cgmigrate.report.fix_words import capital, fix_words
 from cgmigrate.report.rule_pages import home, public_page_of
 from cgmigrate.text.escaping import in_json
 
@@ -84,8 +85,10 @@ def _notification(input_error: InputError) -> dict[str, Any]:
 
 def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
     diagnostic, file = reported.diagnostic, _file(reported)
-    lines = [diagnostic.message]
-    lines += [f"{label.capitalize()}: {text}" for label, text in diagnostic.remarks]
+    is_offered = bool(reported.applied and reported.replacements and not reported.other_files)
+    # A fix that is no part of the document is named in words.
+    words = (*(() if is_offered else fix_words(reported)), *diagnostic.remarks)
+    lines = [diagnostic.message, *(f"{capital(label)}: {text}" for label, text in words)]
     result = {
         "ruleId": diagnostic.rule,
         "ruleIndex": codes.index(diagnostic.rule),
@@ -96,13 +99,13 @@ def _result(reported: Reported, codes: Sequence[str]) -> dict[str, Any]:
     }
     if reported.related:
         result["relatedLocations"] = [_related(number, one) for number, one in enumerate(reported.related, 1)]
-    if reported.applied and reported.replacements and not reported.other_files:
+    if is_offered:
         replacements = [
             {"deletedRegion": _between(r.start, r.end)} | ({"insertedContent": {"text": r.text}} if r.text else {})
             for r in reported.replacements
         ]
         change = {"artifactLocation": file, "replacements": replacements}
-        result["fixes"] = [{"description": {"text": diagnostic.fix_text}, "artifactChanges": [change]}]
+        result["fixes"] = [{"description": {"text": reported.whole_fix}, "artifactChanges": [change]}]
     return result
 
 

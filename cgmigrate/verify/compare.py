@@ -440,20 +440,38 @@ def _notes(roles: Mapping[str, Result]) -> list[str]:
     elif noise is not None:
         by = f"by {noise:.1e}" if 0.0 < noise < math.inf else f"({eager_apart})"
         notes.append(f"two eager runs on {migrated.arm.release} differ {by}")
-    equal: list[str] = []
-    for role, eager_role in ((LEGACY_SOURCE, EAGER_SOURCE), (LEGACY_TARGET, EAGER), (MIGRATED, EAGER)):
-        result, eager = roles.get(role), roles.get(eager_role)
-        if result is None or eager is None or result.outcome != DONE or eager.outcome != DONE:
-            continue
-        apart = numbers_apart(without_rng(eager), without_rng(result))
-        if apart:
-            notes.append(f"{label(role, result.arm.release)} departs from eager: {apart}{_by(eager, result)}")
-        else:
-            equal.append(label(role, result.arm.release))
-    if equal:
-        notes.append(f"equal to eager to the last bit: {', '.join(equal)}")
+    notes += _against_eager(roles)
     for result in roles.values():
         notes += [remark for remark in (*result.remarks, *result.arm.proxy.notes) if remark not in notes]
     failures = {result.failure for role, result in roles.items() if result.outcome != DONE and role.startswith("eager")}
     notes += [f"an eager arm did not run: {failure}" for failure in sorted(failures)]
     return list(dict.fromkeys(notes))
+
+
+def _against_eager(roles: Mapping[str, Result]) -> list[str]:
+    """What each arm computes other than eager on its own release, which arms nothing, and what is not compared."""
+    notes: list[str] = []
+    equal: dict[str, list[str]] = {}
+    seeded: dict[str, list[str]] = {}
+    for role, eager_role in ((LEGACY_SOURCE, EAGER_SOURCE), (LEGACY_TARGET, EAGER), (MIGRATED, EAGER)):
+        result, eager = roles.get(role), roles.get(eager_role)
+        if result is None or eager is None or result.outcome != DONE or eager.outcome != DONE:
+            continue
+        name, measure = label(role, result.arm.release), label(eager_role, eager.arm.release)
+        if apart := numbers_apart(without_rng(eager), without_rng(result)):
+            notes.append(f"{name} departs from {measure}: {apart}{_by(eager, result)}")
+            continue
+        equal.setdefault(measure, []).append(name)
+        if generators := _generators_apart(eager, result):
+            seeded.setdefault(f"than under {measure} ({generators})", []).append(name)
+    notes += [f"equal to {measure} to the last bit: {', '.join(names)}" for measure, names in equal.items()]
+    for apart, names in seeded.items():
+        notes.append(f"random-number states end elsewhere {apart}, although all else is equal: {', '.join(names)}")
+    return notes
+
+
+def _generators_apart(left: Result, right: Result) -> str:
+    """The random number generators that end in other states, by name; empty where none does."""
+    pairs = zip(left.ranks, right.ranks, strict=False)
+    apart = (state for ours, theirs in pairs for state in ours.rng.split() if state not in theirs.rng.split())
+    return ", ".join(dict.fromkeys(state.rpartition(":")[0] for state in apart))

@@ -1,4 +1,4 @@
-"""Writes the reports of this folder from the recorded runs, and the tables of README.md between their marks.
+"""Writes the reports of this folder from the recorded runs, and the matrices of README.md between their marks.
 
 ``python docs/verification/build.py`` writes; with ``--check`` it says what is out of date and ends with 1. The runs
 were recorded with ``cgmigrate verify --json`` on the GPU machine (tests/fixtures/verify, paths of that machine
@@ -10,13 +10,20 @@ from __future__ import annotations
 import gzip
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, ROLES, TRAINING, Result
-from cgmigrate.verify.compare import Comparison, judge
+from cgmigrate.verify.compare import EQUIVALENT, Comparison, judge
 from cgmigrate.verify.metrics import all_graphs, census_lines, label, parameters_digest, short
 from cgmigrate.verify.page import page
+from cgmigrate.verify.page.answer import Judged
+from cgmigrate.verify.page.badges import verdict_badge
+from cgmigrate.verify.page.matrix import workload_name
+from cgmigrate.verify.page.runs import judged_run
+from cgmigrate.verify.release_changes import GRAPHS, NUMBERS, SUPPORT
 from cgmigrate.verify.report import from_json, text
 
 FOLDER = Path(__file__).parent
@@ -51,26 +58,70 @@ def files() -> dict[Path, str]:
         result[FOLDER / f"{name}.html"] = page(comparisons, results, {"machine": title, "recorded": "2026-11-21"})
         shown = [text(comparison, results, lambda word, _: word) for comparison in comparisons]
         result[FOLDER / f"{name}.txt"] = "\n".join(shown)
-        table = "\n".join(_table(comparisons, results))
+        part = _part(comparisons, results, f"{name}.html")
         readme = re.sub(
-            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", readme, flags=re.S
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=part: f"{m[1]}\n{t}\n\n{m[2]}", readme, flags=re.S
         )
     result[FOLDER / "README.md"] = readme
     return result
 
 
-def _table(comparisons: list[Comparison], results: dict[str, Result]) -> list[str]:
-    lines = ["| configuration | workload | verdict | captured | digests |", "|---|---|---|---|---|"]
-    for comparison in comparisons:
+_CHANGED = {NUMBERS: "numbers", GRAPHS: "graphs", SUPPORT: "fails"}
+"""What the release changed by itself, in a word; the page explains them above its tables."""
+
+Rows = Mapping[str, Sequence[tuple[Judged, dict[str, Result]]]]
+"""The comparisons of each configuration, by its name, each with its arms by their role."""
+
+
+def _part(comparisons: Sequence[Comparison], results: Mapping[str, Result], report: str) -> str:
+    """What the page has of one recording: the matrix, and below it what each configuration captured and computed."""
+    rows: dict[str, list[tuple[Judged, dict[str, Result]]]] = {}
+    for number, comparison in enumerate(comparisons, 1):
         arms = {role: results[comparison.roles[role]] for role in ROLES if role in comparison.roles}
-        file = comparison.name.rpartition("/")[2].partition(".")[0]
-        verdict = comparison.verdict.replace("but", "but …")
-        cells = [comparison.workload, verdict, _captured(arms), _digests(arms, comparison.workload)]
-        lines.append("| " + " | ".join([f"`{file}`", *cells]) + " |")
+        name = comparison.name.rpartition("/")[2].partition(".")[0]
+        rows.setdefault(name, []).append((judged_run(comparison, results, f"c{number}"), arms))
+    return "\n".join([*_matrix(rows, report), "", *_details(rows)])
+
+
+def _matrix(rows: Rows, report: str) -> list[str]:
+    """A row a configuration and a column a workload. A cell has the verdict and what the release changed."""
+    known = dict.fromkeys(judged.workload for row in rows.values() for judged, _ in row)
+    lines = [_row(["configuration", *map(workload_name, known)]), "|---" * (len(known) + 1) + "|"]
+    for name, row in rows.items():
+        cells = {judged.workload: _cell(judged, report) for judged, _ in row}
+        lines.append(_row([f"`{name}`", *(cells.get(workload, "") for workload in known)]))
     return lines
 
 
-def _captured(arms: dict[str, Result]) -> str:
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(judged: Judged, report: str) -> str:
+    badge = verdict_badge(judged.verdict)
+    # A narrow column breaks no sign from its word.
+    changes = (f"Δ\N{NO-BREAK SPACE}{_CHANGED[change]}" for change in judged.changes)
+    return "<br>".join([f"[{badge.sign}\N{NO-BREAK SPACE}{badge.word}]({report}#{judged.anchor})", *changes])
+
+
+def _details(rows: Rows) -> list[str]:
+    """A block a configuration that opens with a click, in HTML: Markdown inside of it is not read everywhere."""
+    lines: list[str] = []
+    for name, row in rows.items():
+        lines += ["<details>", f"<summary><code>{name}</code>: graphs and digests</summary>", "<dl>"]
+        for judged, arms in row:
+            facts = [*_reason(judged), *_captured(arms), *_digests(arms, judged.workload)]
+            shown = "".join(f"<li>{fact}</li>" for fact in facts)
+            lines += [f"<dt>{workload_name(judged.workload)}</dt>", f"<dd><ul>{shown}</ul></dd>"]
+        lines += ["</dl>", "</details>"]
+    return lines
+
+
+def _reason(judged: Judged) -> list[str]:
+    return [] if judged.verdict == EQUIVALENT else [escape(judged.reason)]
+
+
+def _captured(arms: Mapping[str, Result]) -> list[str]:
     """What each arm captured, arms that agree together."""
     arms_of: dict[str, list[str]] = {}
     for role in (LEGACY_SOURCE, LEGACY_TARGET, MIGRATED):
@@ -81,16 +132,20 @@ def _captured(arms: dict[str, Result]) -> str:
         else:
             graphs_in_words = result.outcome
         arms_of.setdefault(graphs_in_words, []).append(label(role, result.arm.release))
-    return " — ".join(f"{', '.join(names)}: {captured}" for captured, names in arms_of.items())
+    if len(arms_of) == 1:
+        return [f"legacy and migrated: {escape(captured)}" for captured in arms_of]
+    return [f"{', '.join(names)}: {escape(captured)}" for captured, names in arms_of.items()]
 
 
-def _digests(arms: dict[str, Result], workload: str) -> str:
+def _digests(arms: Mapping[str, Result], workload: str) -> list[str]:
     arms_of: dict[str, list[str]] = {}
     for role, result in arms.items():
         if result.outcome == "done":
             digest = parameters_digest(result) if workload == TRAINING else result.ranks[0].logits
             arms_of.setdefault(short(digest), []).append(label(role, result.arm.release))
-    return "; ".join(f"`{digest}` {', '.join(names)}" for digest, names in arms_of.items())
+    if len(arms_of) == 1 and all(result.outcome == "done" for result in arms.values()):
+        return [f"digest <code>{digest}</code>: all arms" for digest in arms_of]
+    return [f"digest <code>{digest}</code>: {', '.join(names)}" for digest, names in arms_of.items()]
 
 
 def main(check: bool) -> int:

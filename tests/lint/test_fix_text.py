@@ -42,19 +42,20 @@ def fixes(path: Path, text: str) -> list[str]:
             ["write `'cuda_graph_modules': ['attn']`"],
         ),
         (
+            # A list over several lines is shown in one.
             "cuda_graph_impl: transformer_engine\n  cuda_graph_scope:\n  - attn\n  - mlp\n",
-            ["write `cuda_graph_modules:`"],
+            ["write `cuda_graph_modules: [attn, mlp]`"],
+        ),
+        (
+            "cuda_graph_impl: transformer_engine\n  cuda_graph_scope:  # the note\n  - attn # one\n  - moe_router\n",
+            ["write `cuda_graph_modules: [attn, moe_router]`"],
         ),
         (
             "cuda_graph_impl: local\n  cuda_graph_scope:\n  - attn\n  - full_iteration_inference\n",
-            [
-                "write `cuda_graph_modules:`, delete `- full_iteration_inference`, "
-                "add `inference_cuda_graph_scope: block`"
-            ]
-            * 2,
+            ["write `cuda_graph_modules: [attn]`, add `inference_cuda_graph_scope: block`"] * 2,
         ),
         (
-            "cuda_graph_impl: local\n  cuda_graph_scope:\n  - full_iteration\n",
+            "cuda_graph_impl: local\n  cuda_graph_scope:  # the note\n  - full_iteration\n",
             ["write `cuda_graph_impl: full_iteration`, delete `cuda_graph_scope: …`"],
         ),
     ],
@@ -77,6 +78,10 @@ def test_a_fix_of_yaml_is_quoted_letter_by_letter(tmp_path: Path, text: str, sho
         (
             'TransformerConfig(**{"external_cuda_graph": True, "cuda_graph_scope": ["attn"]})',
             ['write `"cuda_graph_impl": "transformer_engine"`', 'write `"cuda_graph_modules": ["attn"]`'],
+        ),
+        (
+            "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=[\n  CudaGraphScope.attn,  # one\n  ])",
+            ["write `cuda_graph_modules=[`, write `CudaGraphModule.attn, # one`, delete `CudaGraphScope.attn, # one`"],
         ),
         (
             '["--enable-cuda-graph", "--cuda-graph-scope", "attn", "moe_router"]',
@@ -135,6 +140,12 @@ def collapsed(text: str) -> str:
     return " ".join(text.split())
 
 
+def below_each_other(quote: str) -> str:
+    """A list of YAML in one line, as its text in block style reads with single spaces."""
+    name, _, items = quote.rstrip("]").partition(": [")
+    return " - ".join([f"{name}:", *items.split(", ")])
+
+
 def quotes(fix: str, verbs: str) -> Iterable[str]:
     return re.findall(rf"(?:{verbs}) `([^`]*)`", fix)
 
@@ -152,7 +163,7 @@ def test_every_quote_is_in_the_text_before_or_after(corpus: Path) -> None:
             after = collapsed(apply(checked.text, edits))
             for quote in quotes(diagnostic.fix_text, "write|add"):
                 seen += 1
-                assert quote.rstrip("…") in after, (checked.path, diagnostic)
+                assert quote.rstrip("…") in after or below_each_other(quote) in after, (checked.path, diagnostic)
             for quote in quotes(diagnostic.fix_text, "delete"):
                 seen += 1
                 assert quote.rstrip("… ") in collapsed(checked.text), (checked.path, diagnostic)

@@ -438,6 +438,40 @@ def test_sarif_has_rules_places_fixes_and_fingerprints(examples: Path, cgmigrate
             assert edits == diagnostic["fix"]["edits"]
 
 
+def test_sarif_describes_all_replacements_of_a_fix(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  cuda_graph_scope: full_iteration\n")
+    results = sarif(cgmigrate, "a.yaml")["results"]
+    assert [one["ruleId"] for one in results] == ["CG101", "CG104"]
+    for one in results:
+        (fix,) = one["fixes"]
+        lines = {r["deletedRegion"]["startLine"] for r in fix["artifactChanges"][0]["replacements"]}
+        assert lines == {3, 4}
+        assert fix["description"]["text"] == (
+            "write `cuda_graph_impl: full_iteration`, delete `cuda_graph_scope: full_iteration`"
+        )
+        assert "Fix" not in one["message"]["text"]
+
+
+def test_sarif_names_an_unsafe_fix(project: Path, cgmigrate: Run) -> None:
+    write("a.yaml", "model:\n  cuda_graph_scope: full_iteration\n  hidden_size: 4096\n")
+    (result,) = sarif(cgmigrate, "a.yaml")["results"]
+    lines = result["message"]["text"].split("\n")
+    assert lines[1] == "Fix with --unsafe-fixes: delete `cuda_graph_scope: full_iteration`"
+    assert lines[2].startswith("Because: ")
+    assert "fixes" not in result
+
+
+@pytest.mark.parametrize("name", ["sarif", "rdjson", "gitlab", "github", "markdown"])
+def test_a_half_of_a_fix_in_two_files_names_the_other_file(project: Path, cgmigrate: Run, name: str) -> None:
+    write("base.yaml", "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n")
+    write("child.yaml", "defaults: base.yaml\nmodel:\n  cuda_graph_scope: [attn]\n")
+    group = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"][0]["fix"]["id"]
+    shown = cgmigrate("check", "--format", name, ".").stdout
+    for other in ("base.yaml", "child.yaml"):
+        assert f"written together with {other} (`cgmigrate fix --group {group}` applies only this fix)" in shown
+    assert "write `cuda_graph_impl: local`" in shown and "write `cuda_graph_modules: [attn]`" in shown
+
+
 def test_sarif_says_when_something_was_not_looked_at(project: Path, cgmigrate: Run) -> None:
     (failed,) = sarif(cgmigrate, "nowhere.yaml")["invocations"]
     assert failed["executionSuccessful"] is False

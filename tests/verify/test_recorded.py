@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +39,28 @@ def verdicts(name: str) -> dict[tuple[str, str], tuple[str, str]]:
 
 def test_the_reports_are_current() -> None:
     assert BUILD.main(check=True) == 0
+
+
+def test_the_page_has_a_matrix_of_configurations_and_workloads() -> None:
+    part = (DOCS / "README.md").read_text(encoding="utf-8").partition("<!-- matrix -->")[2].partition("<!-- end -->")[0]
+    part = part.replace("\N{NO-BREAK SPACE}", " ")
+    table = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("|")]
+    assert table[0] == ["configuration", "training", "generation, static batching", "generation, dynamic batching"]
+    rows = {row[0]: row[1:] for row in table[2:]}
+    assert rows["`enable`"] == [
+        "[≈ equivalent, but](matrix.html#c1)<br>Δ numbers",
+        "[≈ equivalent, but](matrix.html#c2)<br>Δ numbers",
+        "[✓ equivalent](matrix.html#c3)",
+    ]
+    assert rows["`none-full-iteration`"][0].startswith("[≈ equivalent, but](matrix.html#c10)")
+    anchors = re.findall(r"matrix\.html#(c\d+)", part)
+    assert len(rows) == 7
+    assert len(anchors) == len(set(anchors)) == 11
+    report = (DOCS / "matrix.html").read_text(encoding="utf-8")
+    assert all(f'<h2 id="{anchor}">' in report for anchor in anchors)
+    # Whole sentences are below the table, out of sight until a click shows them.
+    assert part.count("<details>") == part.count("</details>") == 7
+    assert "<li>digest <code>0066ad16</code>: legacy on 0.17.1</li>" in part
 
 
 def test_one_gpu() -> None:
@@ -89,7 +112,7 @@ def test_each_report_has_one_answer(name: str, sentence: str) -> None:
 def test_times_are_compared_only_where_eager_runs_repeat_them() -> None:
     page = (DOCS / "two-gpus.html").read_text(encoding="utf-8")
     sections = {part.partition(" ")[0]: part for part in page.split("<h2 id=")}
-    shown = {anchor: "× eager’s speed</text>" in part for anchor, part in sections.items() if "Time of a step" in part}
+    shown = {anchor: "× eager’s speed</span>" in part for anchor, part in sections.items() if "Time of a step" in part}
     # Two eager runs took 61 and 151 ms (expert parallel), 41 and 70 ms (pipeline), 39 and 40 ms (tensor parallel).
     assert list(shown.values()) == [False] * 4 + [True] * 3
     assert "Two eager runs differ by 147 %, so times are not compared." in page

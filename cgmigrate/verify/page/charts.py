@@ -270,13 +270,10 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """One bar an arm, from 0. ``row`` is the height of a bar with its label, in pixels: this chart does not scale."""
+    """One bar an arm, from 0; the bars are as wide as the page, so the words beside them stay text."""
 
-    ident: str
     title: str
-    summary: str
     bars: tuple[Bar, ...]
-    row: float = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +288,7 @@ class Measured:
     note: str
 
 
-def bar_chart(measured: Sequence[Measured], ident: str, title: str) -> BarChart:
+def bar_chart(measured: Sequence[Measured], title: str) -> BarChart:
     """The times as shares of the longest."""
     longest = max((time.most for time in measured), default=0.0) or 1.0
 
@@ -302,4 +299,4 @@ def bar_chart(measured: Sequence[Measured], ident: str, title: str) -> BarChart:
         Bar(time.role, time.name, time.note, share(time.median), share(time.least), share(time.most))
         for time in measured
     )
-    return BarChart(ident, title, "; ".join(f"{bar.name}: {bar.note}" for bar in bars), bars)
+    return BarChart(title, bars)

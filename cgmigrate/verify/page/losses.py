@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.text.plurals import counted
@@ -105,15 +105,29 @@ def _by_measure(pairs: Sequence[Pair]) -> dict[str, list[str]]:
 
 
 def _in_words(arms: Sequence[ArmView]) -> list[str]:
-    """What of the losses is equal to the last bit, and where the rest departs; the first arm is the measure."""
-    groups = list(alike(arms, lambda arm: metrics.compared(arm.run)["losses"]).values())
-    measure = groups[0][0]
+    """What of the losses is equal to the last bit, and where the rest departs from the eager arm of the chart."""
+    groups = list(alike(arms, _losses).values())
     words = [_alone_or_equal(group, len(groups) == 1) for group in groups]
-    words += [_departure(group, measure) for group in groups[1:]]
+    words += [_departure(group, measure) for measure, group in _departing(arms, groups)]
     endless = [arm for arm in arms if not all(map(math.isfinite, metrics.losses(arm.run)))]
     if endless:
         words.append(f"{names_of(endless)}: losses that are not finite leave a gap in the curve.")
     return [word for word in words if word]
+
+
+def _losses(arm: ArmView) -> Hashable:
+    return metrics.compared(arm.run)["losses"]
+
+
+def _departing(arms: Sequence[ArmView], groups: Sequence[Sequence[ArmView]]) -> list[tuple[ArmView, Sequence[ArmView]]]:
+    """The arms whose losses are other than those of their measure, together where they share losses and measure."""
+    # Without eager, the first arm is the measure.
+    pairs = _pairs(arms) or [(arm, groups[0][0]) for group in groups[1:] for arm in group]
+    apart: dict[Hashable, tuple[ArmView, list[ArmView]]] = {}
+    for arm, measure in pairs:
+        if _losses(arm) != _losses(measure):
+            apart.setdefault((_losses(arm), measure.role), (measure, []))[1].append(arm)
+    return list(apart.values())
 
 
 def _alone_or_equal(group: Sequence[ArmView], only: bool) -> str:

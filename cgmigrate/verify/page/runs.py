@@ -77,7 +77,7 @@ def run_section(comparison: Comparison, results: Mapping[str, Result], judged: J
         census=census(done),
         losses=losses_of(done, ident) if training else None,
         tokens=None if training else tokens_of(done),
-        times=times_of(done, ident) if done else None,
+        times=times_of(done) if done else None,
         sameness=sameness(done),
     )
 

@@ -24,8 +24,8 @@ class TimeView:
     note: str
 
 
-def times_of(arms: Sequence[ArmView], ident: str) -> TimeView:
-    """The times of arms that are done; ``ident`` begins the ids of the chart."""
+def times_of(arms: Sequence[ArmView]) -> TimeView:
+    """The times of arms that are done."""
     unit = "step" if is_training(arms) else "round"
     timed = [(arm, times) for arm in arms if (times := metrics.step_times(arm.run)) is not None]
     if not timed:
@@ -40,7 +40,7 @@ def times_of(arms: Sequence[ArmView], ident: str) -> TimeView:
         Measured(arm.role, arm.name, times.median, times.least, times.most, _in_words(arm, times, eager))
         for arm, times in timed
     ]
-    return TimeView(unit, bar_chart(measured, f"{ident}-times", f"Time of a {unit}, all arms"), why)
+    return TimeView(unit, bar_chart(measured, f"Time of a {unit}, all arms"), why)
 
 
 def _in_words(arm: ArmView, times: Times, eager: Mapping[str, float]) -> str:
