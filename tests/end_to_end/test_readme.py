@@ -122,7 +122,8 @@ def test_ci_runs_the_two_commands() -> None:
         assert end in script.replace("\\", "")
 
 
-def test_inline_commands_and_options_exist() -> None:
+def test_inline_commands_and_options_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     for name, *arguments in (shlex.split(words) for words in re.findall(r"`cgmigrate ([^`]+)`", TEXT)):
         if name == "explain":
             assert cgmigrate(name, *arguments).exit_code == 0
