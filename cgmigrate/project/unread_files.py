@@ -20,6 +20,8 @@ SUFFIXES = frozenset(
 )
 """Those of configurations, templates and notebooks. Logs, patches, tables and lock files only quote settings."""
 _MOST_BYTES = 1024 * 1024
+_REPORT = re.compile(rb"[\"']CG\d{3}\b")
+"""A code of a rule: the file is a baseline or a report of cgmigrate, which quote the settings that it has seen."""
 
 
 def may_hold_settings(path: str) -> bool:
@@ -37,7 +39,9 @@ def notes_on(paths: Iterable[str], seeds_of: SeedsOf, names: Callable[[str], Col
             data = read_bytes(path, _MOST_BYTES)
         except OSError:
             continue
-        if not seeds_of(path).in_file(data) or not (match := _pattern(names(path)).search(data)):
+        if not seeds_of(path).in_file(data) or _REPORT.search(data):
+            continue
+        if not (match := _pattern(names(path)).search(data)):
             continue
         line = data.count(b"\n", 0, match.start()) + 1
         kind = os.path.splitext(path)[1].lower()

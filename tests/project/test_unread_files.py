@@ -66,6 +66,15 @@ def test_an_excluded_file_and_one_that_git_ignores_are_not_named(project: Path, 
     assert notes(cgmigrate("check", "--exclude", "b.json", ".").stderr) == []
 
 
+def test_baselines_and_reports_of_cgmigrate_are_not_named(project: Path, cgmigrate) -> None:
+    write("a.yaml", "m:\n  external_cuda_graph: true\n")
+    cgmigrate("check", "--write-baseline", "--baseline", "known.json", ".")
+    for name in ("json", "sarif", "gitlab", "rdjson"):
+        cgmigrate("check", "--output-format", name, "--output-file", f"{name}.json", "a.yaml")
+    assert len(list(project.glob("*.json"))) == 5
+    assert notes(cgmigrate("check", ".").stderr) == []
+
+
 def test_programs_get_the_note_too(project: Path, cgmigrate) -> None:
     write("a.json", SCOPE)
     assert "does not read .json files" in cgmigrate("check", "--output-format", "json", ".").stdout
