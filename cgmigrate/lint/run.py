@@ -90,7 +90,7 @@ class Run:
         def names(path: str) -> Collection[str]:
             return self.contexts.catalogue_of(path).deprecated - {ENABLE}
 
-        yield from notes_on(self.discovery.unread_names, self.contexts.seeds_of, names)
+        yield from notes_on(self.discovery.unread_names, names)
 
     def _load_rules(self, sources: Sequence[Source]) -> None:
         """Load the rules for all files, so that an error in one configuration ends the run before a file is written.

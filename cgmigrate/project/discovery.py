@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.syntax import SYNTAXES, Syntax
 from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
-from cgmigrate.project.listing import READ, ListedFile, Listing
+from cgmigrate.project.listing import ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
 from cgmigrate.project.seeds import SUPPRESSION_MARK, Seeds, SeedsOf, seeds_of
+from cgmigrate.project.unread_files import READ
 
 _PIECE = 1024 * 1024
 

@@ -18,7 +18,7 @@ from cgmigrate.project.git import run_git
 from cgmigrate.project.ignore_files import IgnoreFile, Patterns, is_ignored, read_ignore_files
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.paths import openable_path, prefix_of, why_unreachable, why_unreadable
-from cgmigrate.project.unread_files import may_hold_settings
+from cgmigrate.project.unread_files import READ, may_hold_settings
 from cgmigrate.text.files import read_bytes
 
 SKIPPED = (
@@ -41,10 +41,6 @@ SKIPPED = (
     "venv",
 )
 """Folders of tools and of other projects: entered if git tracks files in them or the user names them."""
-
-
-# Does not wait: a name may have become a FIFO since it was listed.
-READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def syntax_of_named(path: str, data: bytes | None = None) -> Syntax | InputError:

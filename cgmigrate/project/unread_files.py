@@ -9,8 +9,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from cgmigrate.project.seeds import SeedsOf
-from cgmigrate.text.files import read_bytes
+from cgmigrate.project.seeds import seeds_of
 
 SUFFIXES = frozenset(
     (
@@ -19,6 +18,8 @@ SUFFIXES = frozenset(
     )
 )
 """Those of configurations, templates and notebooks. Logs, patches, tables and lock files only quote settings."""
+READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Does not wait: a name may have become a FIFO since it was listed."""
 _MOST_BYTES = 1024 * 1024
 _REPORT = re.compile(rb"[\"']CG\d{3}\b")
 """A code of a rule: the file is a baseline or a report of cgmigrate, which quote the settings that it has seen."""
@@ -29,23 +30,33 @@ def may_hold_settings(path: str) -> bool:
     return os.path.splitext(path)[1].lower() in SUFFIXES
 
 
-def notes_on(paths: Iterable[str], seeds_of: SeedsOf, names: Callable[[str], Collection[str]]) -> Iterator[str]:
+def notes_on(paths: Iterable[str], names: Callable[[str], Collection[str]]) -> Iterator[str]:
     """Yield a note for each file that contains one of the names for it; large files have none.
 
-    ``names`` is called for files with a seed word only.
+    ``names`` is called for files with a seed word of the settings that ship only.
     """
+    words = seeds_of().plain
     for path in paths:
-        try:
-            data = read_bytes(path, _MOST_BYTES)
-        except OSError:
-            continue
-        if not seeds_of(path).in_file(data) or _REPORT.search(data):
+        data = _start_of(path)
+        if len(data) > _MOST_BYTES or not words.are_in(data) or _REPORT.search(data):
             continue
         if not (match := _pattern(names(path)).search(data)):
             continue
         line = data.count(b"\n", 0, match.start()) + 1
         kind = os.path.splitext(path)[1].lower()
         yield f"cgmigrate does not read {kind} files, and one names `{match.group().decode()}`: {path}:{line}"
+
+
+def _start_of(path: str) -> bytes:
+    """Return the first bytes of a file, empty if it cannot be read: each clean tree reads its files in this way."""
+    try:
+        descriptor = os.open(path, READ)
+        try:
+            return os.read(descriptor, _MOST_BYTES + 1)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return b""
 
 
 def _pattern(names: Collection[str]) -> re.Pattern[bytes]:
