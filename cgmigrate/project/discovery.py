@@ -15,7 +15,7 @@ from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLa
 from cgmigrate.project.listing import ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
 from cgmigrate.project.seeds import SUPPRESSION_MARK, Seeds, SeedsOf, seeds_of
-from cgmigrate.project.unread_files import READ
+from cgmigrate.text.files import READ
 
 _PIECE = 1024 * 1024
 

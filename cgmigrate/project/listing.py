@@ -18,8 +18,8 @@ from cgmigrate.project.git import run_git
 from cgmigrate.project.ignore_files import IgnoreFile, Patterns, is_ignored, read_ignore_files
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.paths import openable_path, prefix_of, why_unreachable, why_unreadable
-from cgmigrate.project.unread_files import READ, may_hold_settings
-from cgmigrate.text.files import read_bytes
+from cgmigrate.project.unread_files import may_hold_settings
+from cgmigrate.text.files import READ, read_bytes
 
 SKIPPED = (
     ".git",

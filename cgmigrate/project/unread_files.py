@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from cgmigrate.project.seeds import seeds_of
+from cgmigrate.text.files import READ
 
 SUFFIXES = frozenset(
     (
@@ -18,8 +19,6 @@ SUFFIXES = frozenset(
     )
 )
 """Those of configurations, templates and notebooks. Logs, patches, tables and lock files only quote settings."""
-READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""Does not wait: a name may have become a FIFO since it was listed."""
 _MOST_BYTES = 1024 * 1024
 _REPORT = re.compile(rb"[\"']CG\d{3}\b")
 """A code of a rule: the file is a baseline or a report of cgmigrate, which quote the settings that it has seen."""

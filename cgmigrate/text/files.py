@@ -15,13 +15,14 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_GENERATED = 64 * 1024 * 1024
 """The limit for files that programs write: lock files and baselines."""
 
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Does not wait: a name may have become a FIFO since it was listed."""
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     """Return the content of a regular file. Raises OSError, also for other files and for more bytes than ``limit``."""
     _check_kind(os.stat(path).st_mode, path)
-    descriptor = os.open(path, _READ)
+    descriptor = os.open(path, READ)
     with open(descriptor, "rb") as file:
         # The name may have become another file since.
         _check_kind(os.fstat(descriptor).st_mode, path)

@@ -54,11 +54,6 @@ def override_lines(fragments: Sequence[Fragment], text: str, catalogue: Catalogu
     return sorted(result, key=lambda line: line.overrides[0].span.start)
 
 
-def has_override(words: Sequence[Word], text: str, catalogue: Catalogue) -> bool:
-    """Return whether a word is an override of a setting."""
-    return next(_overrides_in(words, text, catalogue), None) is not None
-
-
 def _literal(word: Word, text: str) -> str | None:
     return word.text if word.text is not None else literal_with_brackets(text[word.span.start : word.span.end])
 
