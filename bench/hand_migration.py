@@ -5,7 +5,7 @@
 
 CLONE is a clone of Megatron-LM with the history of pull request 4292, which split the scope and moved the launch
 scripts and the test cases of the repository to the new flags by hand. `fix --to 0.19` runs on its parent commit.
-What each of the two made of a script or a test case is read here again, as words of a command line, and judged by
+The result of each for a script or a test case is read again, as words of a command line, and judged by
 `capture_of`. The exit status is 1 if a file is wrong.
 """
 

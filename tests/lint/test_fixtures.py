@@ -1,6 +1,6 @@
-"""The cases of every rule: what `check` reports of a file and what `fix` writes.
+"""The cases of every rule, and of every form in scripts and pages: what `check` reports and what `fix` writes.
 
-A case is a folder ``tests/fixtures/rules/CGnnn/<case>/``:
+A case is a folder ``tests/fixtures/rules/CGnnn/<case>/``, or ``tests/fixtures/forms/S0/<case>/`` with the form's name:
 
 - ``before.yaml`` or ``before.py`` is checked and fixed. Other files of the folder lie beside it and do not change.
 - ``expected.txt`` has one line ``line:column code severity applicability`` for each diagnostic of this file, with
@@ -8,7 +8,7 @@ A case is a folder ``tests/fixtures/rules/CGnnn/<case>/``:
   ``--padded-to=BYTES``, which fills the file up with ``#``.
 - ``after.yaml`` or ``after.py`` is what ``fix`` writes; without it, ``fix`` leaves every byte.
 
-The cases that a rule does not report have names that begin with ``00-no-op-``.
+The cases that a rule does not report have names that begin with ``00-no-op-``; those of a form have no diagnostic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from cgmigrate.megatron.settings import FIELDS
 from tests.support.paths import FIXTURES
 
 RULES = FIXTURES / "rules"
-CASES = sorted(path.parent for path in RULES.glob("*/*/expected.txt"))
+FORMS = FIXTURES / "forms"
+CASES = sorted(path.parent for folder in (RULES, FORMS) for path in folder.glob("*/*/expected.txt"))
 NO_OP = "00-no-op-"
 SETTING = re.compile("|".join([*FIELDS, *(name.replace("_", "-") for name in FIELDS), "CudaGraph(Scope|Module)"]))
 PADDED = "--padded-to="
@@ -111,6 +112,34 @@ def test_every_rule_has_cases_that_it_reports_and_before_them_cases_that_it_does
         assert reported == [not case.name.startswith(NO_OP) for case in cases], rule
 
 
+IN_SCRIPTS = {
+    "S0": "a flag without a value",
+    "S1": "a flag on a line of its own",
+    "S2": "a flag in a string, or one of several on a line",
+    "S3": "an option of another program, with underscores",
+    "S4": "a flag with a computed value",
+    "S5": "an override",
+    "S6": "a flag with a written boolean",
+    "S7": "a variable",
+}
+IN_PAGES = {
+    "M0": "text",
+    "M1": "a flag in a block",
+    "M2": "a cell of a table",
+    "M3": "an assignment in a block",
+    "M4": "an override in a block",
+    "M5": "a key in a block",
+    "M6": "a block in another language",
+}
+
+
+def test_every_form_has_a_case_that_is_reported_and_one_that_is_left_alone() -> None:
+    assert {path.name for path in FORMS.iterdir()} == IN_SCRIPTS.keys() | IN_PAGES.keys()
+    for form in FORMS.iterdir():
+        reported = {case.name.startswith(NO_OP): bool(Expected.of(case).diagnostics) for case in form.iterdir()}
+        assert reported == {True: False, False: True}, form.name
+
+
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.name.startswith(NO_OP)], ids=lambda case: f"{case.parent.name}-{case.name}"
 )
@@ -123,4 +152,5 @@ def test_a_case_has_no_file_that_is_not_judged() -> None:
         names = {path.name for path in case.iterdir()}
         suffix = before_of(case).suffix
         assert not {name for name in names if name.startswith("after") and name != f"after{suffix}"}, case
-    assert {path.parent for path in RULES.glob("*/*/*")} == set(CASES), "a case without expected.txt"
+    files = (path for folder in (RULES, FORMS) for path in folder.glob("*/*/*"))
+    assert {path.parent for path in files} == set(CASES), "a case without expected.txt"
