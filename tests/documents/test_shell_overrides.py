@@ -1,15 +1,20 @@
-"""Overrides in scripts: generated words, expanded by a real bash and read by Hydra's own parser before and after."""
+"""Overrides in scripts and lists: words that a real bash expands, read by Hydra's own parser before and after."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.shell import ShellDocument
+from cgmigrate.documents.syntax import document_of, syntax_of
 from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.lint.plan import plan_alone
 from cgmigrate.megatron.capture import capture_of
@@ -63,9 +68,11 @@ def scripts(draw: st.DrawFn) -> str:
     return f"# a job\n{gap.join(['python -m verl.trainer.main_ppo', *words])}  # why\necho done\n"
 
 
-def fixed(text: str) -> str:
-    """Return the script with all of its fixes, which are all unsafe."""
-    plan = plan_alone("a.sh", ShellDocument(text, "/p/a.sh"), CONTEXT)
+def fixed(text: str, name: str = "a.sh") -> str:
+    """Return the file with all of its fixes, which are all unsafe."""
+    syntax = syntax_of(name)
+    assert syntax
+    plan = plan_alone(name, document_of(f"/p/{name}", text, syntax, CONTEXT.catalogue), CONTEXT)
     assert all(fix.applicability is not Applicability.SAFE for fix in plan.fixes)
     edited = plan.edited([fix.id for fix in plan.fixes])
     return edited[0].text if edited else text
@@ -92,13 +99,18 @@ def test_the_same_is_captured_by_what_hydra_reads(text: str) -> None:
     assert is_valid(after)
     assert fixed(after) == after
     (before_words,), (after_words,) = recorded(text), recorded(after)
+    if after != text:
+        check_captures(before_words, after_words)
+    else:
+        assert before_words == after_words
+
+
+def check_captures(before_words: list[str], after_words: list[str]) -> None:
     (before, others), (result, rest) = hydra_reads(before_words), hydra_reads(after_words)
     assert others == rest
-    if after == text:
-        return
     was = capture_of({name: before[name] for name in NAMES if name in before}, LAST_OLD, Reader.CONFIG)
     will = capture_of({name: result[name] for name in NEW_NAMES if name in result}, NEWEST, Reader.CONFIG)
-    assert isinstance(was, Rejected) or will == was, (text, after)
+    assert isinstance(was, Rejected) or will == was, (before_words, after_words)
     assert result.keys() <= set(NEW_NAMES)
 
 
@@ -109,6 +121,71 @@ def test_a_site_has_what_hydra_reads(text: str) -> None:
     own, _ = hydra_reads(recorded(text)[0])
     assert site.own == own
     assert site.path == tuple(PREFIX.rstrip(".").split("."))
+
+
+# --- lists of arguments, which no shell reads --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ListFile:
+    """A file with a list of arguments: its name, the text, and what reads the words."""
+
+    name: str
+    text: str
+    read: Callable[[str], list[str]]
+
+
+def of_yaml(text: str) -> list[str]:
+    (words,) = yaml.safe_load(text).values()
+    return [str(word) for word in words]
+
+
+def of_dockerfile(text: str) -> list[str]:
+    words: list[str] = json.loads(text.partition("CMD ")[2].partition("\n#")[0].replace("\\\n", ""))
+    return words
+
+
+@st.composite
+def argument_lists(draw: st.DrawFn) -> ListFile:
+    words = []
+    for word in draw(st.permutations([*draw(pairs()), *draw(st.lists(st.sampled_from(OTHERS), max_size=4))])):
+        plain = word.replace("'", "").replace('"', "")
+        words.append(draw(st.sampled_from([plain, plain.replace(",", ", ")])))
+    words = [*draw(st.sampled_from([[], ["python", "t.py"], ["python", "a file.py"]])), *words]
+    form = draw(st.sampled_from(["CMD", "block", "flow"]))
+    if form == "CMD":
+        gap = draw(st.sampled_from([", ", ",", " , \\\n    "]))
+        return ListFile("Dockerfile", f"FROM x\nCMD [{gap.join(map(json.dumps, words))}]\n# end\n", of_dockerfile)
+    items = [
+        json.dumps(word) if form == "flow" else draw(st.sampled_from([word, f"'{word}'", f'"{word}"']))
+        for word in words
+    ]
+    key = draw(st.sampled_from(["args", "command"]))
+    bullet = draw(st.sampled_from(["- ", "  - ", "    -   "]))
+    ending = draw(st.sampled_from(["", "  # why"]))
+    text = f"[{', '.join(items)}]" if form == "flow" else "".join(f"\n{bullet}{item}{ending}" for item in items)
+    return ListFile("a.yaml", f"{key}: {text}\n", of_yaml)
+
+
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
+@given(file=argument_lists())
+def test_the_same_is_captured_by_what_hydra_gets_of_a_list(file: ListFile) -> None:
+    after = fixed(file.text, file.name)
+    assert fixed(after, file.name) == after
+    if after != file.text:
+        check_captures(file.read(file.text), file.read(after))
+
+
+def test_most_lists_are_rewritten() -> None:
+    rewritten = []
+
+    @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(file=argument_lists())
+    def count(file: ListFile) -> None:
+        rewritten.append(fixed(file.text, file.name) != file.text)
+
+    count()
+    assert sum(rewritten) > len(rewritten) / 4
 
 
 # --- forms ----------------------------------------------------------------------------------------

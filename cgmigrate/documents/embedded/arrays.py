@@ -18,10 +18,10 @@ _UNKNOWN = '"$_"'
 
 @dataclass(frozen=True, slots=True)
 class CommandArray:
-    """The words of an array as shell code. ``plain`` are those strings that are words as they are written."""
+    """The words of an array as shell code. ``words`` is where the contents of those strings are that are read."""
 
     code: Code
-    plain: tuple[Span, ...]
+    words: tuple[Span, ...]
     texts: tuple[str, ...]
 
 
@@ -38,16 +38,16 @@ def command_array(arguments: Code, file: str, names: Collection[int]) -> Command
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return None
     parts: list[Code] = []
-    plain: list[Span] = []
+    words: list[Span] = []
     for match in _STRING.finditer(one_line.text):
         word = _word(one_line, match, is_first=not parts, names=names)
         if parts:
             parts.append(_separator(parts[-1], word, file))
         parts.append(word)
         content = one_line[slice(*match.span("content"))]
-        if word.text == content.text and content:
-            plain.append(Span(content.starts[0], content.ends[-1]))
-    return CommandArray(Code.joined(parts), tuple(plain), tuple(texts))
+        if content and word.text != _UNKNOWN:
+            words.append(Span(content.starts[0], content.ends[-1]))
+    return CommandArray(Code.joined(parts), tuple(words), tuple(texts))
 
 
 def _without_continuations(code: Code) -> Code:
@@ -63,9 +63,10 @@ def _word(code: Code, match: re.Match[str], *, is_first: bool, names: Collection
     if _PLAIN.fullmatch(content.text) and not (is_first and "=" in content.text):
         return content
     if "\\" not in content.text and "'" not in content.text:
-        start, end = match.start(), match.end() - 1
-        first = Code.written_as("'", code.starts[start], code.ends[start])
-        return first + content + Code.written_as("'", code.starts[end], code.ends[end])
+        # The quotes of the shell have no character in the file: between those of the array is the word itself.
+        start = content.starts[0] if content else code.ends[match.start()]
+        end = content.ends[-1] if content else start
+        return Code.written_as("'", start, start) + content + Code.written_as("'", end, end)
     if any(start in names for start in content.starts):
         raise ValueError("a string with escapes")
     return Code.added(_UNKNOWN)

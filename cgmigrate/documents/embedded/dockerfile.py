@@ -203,7 +203,7 @@ class _Reader:
             return None
 
     def _add_array(self, name: str, words: CommandArray, *, is_deferred: bool) -> None:
-        self.words += words.plain
+        self.words += words.words
         if name == "ENTRYPOINT" and not is_deferred:
             self.stage.entrypoint, self.stage.has_entrypoint = words.code, True
         elif name == "CMD" and not is_deferred:

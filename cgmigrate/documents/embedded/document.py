@@ -15,6 +15,7 @@ from cgmigrate.documents.code import CannotMapError
 from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
 from cgmigrate.documents.comments import Comment, CommentForm
 from cgmigrate.documents.embedded.layout import Layout
+from cgmigrate.documents.overrides import without_shell_quotes
 from cgmigrate.documents.shell.document import HARNESS, OWN_OPTION, SEARCHED, ShellDocument
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
@@ -168,16 +169,28 @@ class EmbeddedDocument(TextDocument):
 
     def _edit(self, edit: Edit) -> Edit:
         span = self._script.replaced(edit.start, edit.end)
-        return Edit(span.start, span.end, self._written(edit.text, span.start))
+        return Edit(span.start, span.end, self._written(edit, span.start))
 
-    def _written(self, text: str, offset: int) -> str:
+    def _written(self, edit: Edit, offset: int) -> str:
         """Return new code as the file writes it at an offset. Raises CannotMapError."""
-        if any(word.start <= offset <= word.end for word in self._layout.words):
-            if not set(text).isdisjoint("\"'\\\n"):
-                raise CannotMapError("the change has quotes, which an array of strings writes otherwise")
-            return text.replace(" ", '", "')
-        line_break = "\r\n" if "\r\n" in self.text else "\n"
-        return text.replace("\\\n", f"{self._layout.escape}\n").replace("\n", line_break)
+        word = next((word for word in self._layout.words if word.start <= offset <= word.end), None)
+        if word is None:
+            line_break = "\r\n" if "\r\n" in self.text else "\n"
+            return edit.text.replace("\\\n", f"{self._layout.escape}\n").replace("\n", line_break)
+        is_inside = self._is_quoted(word) and not self._is_quote(edit.start - 1)
+        text = edit.text if is_inside else without_shell_quotes(edit.text)
+        if not set(text).isdisjoint("\"'\\\n"):
+            raise CannotMapError("the change has quotes, which an array of strings writes otherwise")
+        return text if is_inside else text.replace(" ", '", "')
+
+    def _is_quoted(self, word: Span) -> bool:
+        """Return whether a string of an array has quotes in the script."""
+        first = self._script.position(word.start)
+        return first is not None and first > 0 and self._is_quote(first - 1)
+
+    def _is_quote(self, at: int) -> bool:
+        """Return whether a character of the script is a quote that the file does not have."""
+        return self._script.text[at] == "'" and self._script.is_added(at)
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
@@ -185,12 +198,19 @@ class EmbeddedDocument(TextDocument):
         script = apply(self._script.text, self._shell.edits(rewrites))
         if reason := self._shell.check(script, rewrites):
             return reason
-        # A text without rewrites has other comments.
-        if again._script.text != script and (rewrites or self._shell.check(again._script.text, rewrites)):
+        if again._script.text != script and not self._is_same(again._script.text, script, rewrites):
             return "the instructions would be read differently"
         if len(again.problems) != len(self.problems) or len(again._layout.unread) != len(self._layout.unread):
             return "other instructions would be read differently"
         return ""
+
+    def _is_same(self, text: str, expected: str, rewrites: Mapping[int, Settings]) -> bool:
+        """Return whether the script of an edited file, which is not the expected text, is the same for a shell.
+
+        A text without rewrites has other comments. In an array, a new word has other quotes.
+        """
+        is_similar = not rewrites or without_shell_quotes(text) == without_shell_quotes(expected)
+        return is_similar and not self._shell.check(text, rewrites)
 
     @property
     def edited(self) -> EmbeddedDocument | None:

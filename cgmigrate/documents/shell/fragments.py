@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
 from cgmigrate.documents.shell.tree import ShellTree
-from cgmigrate.documents.shell.words import EXPANDED, Word, words_in_string, words_in_text, words_of
+from cgmigrate.documents.shell.words import (
+    EXPANDED,
+    Word,
+    is_override_of_list,
+    words_in_string,
+    words_in_text,
+    words_of,
+)
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
@@ -189,6 +196,8 @@ class FragmentReader:
         blocked_by = _NO_COMMAND if starts_with_flag else ""
         yield self._made(Form.COMMAND, words, span, path, blocked_by)
         for child in node.named_children:
+            if is_override_of_list(self.tree.written(child)):
+                continue
             if child.type in ("string", "raw_string") and (inner := words_in_string(child, self.tree))[1:]:
                 yield from self._of_string(inner, path)
 

@@ -18,7 +18,7 @@ _REST = re.compile(r"[ \t]*(?P<backslash>\\?)(?=\r?\n|\Z)")
 _CONTINUED = re.compile(r"[ \t]*\\\r?\n[ \t]*\Z")
 _ALIGNED = re.compile(r"[ \t]{2,}(?=\S)")
 _BEFORE_END = ")\"'"
-_OPENING = "(\"'"
+_QUOTES = "\"'"
 
 
 class SiteRewriter:
@@ -113,24 +113,29 @@ class SiteRewriter:
                 last = at
                 while last + 1 < len(flags) and flags[last + 1].first == flags[last].last + 1:
                     last += 1
-                edits.append(self._removal(fragments[key].form, flags[at].span.start, flags[last].span.end))
+                edits.append(self._removal(fragments[key], flags[at], flags[last]))
                 at = last + 1
         return edits
 
-    def _removal(self, form: Form, start: int, end: int) -> Edit:
+    def _removal(self, fragment: Fragment, one: Flag, other: Flag) -> Edit:
+        """Return the deletion of adjacent flags, from one to another."""
+        start, end = one.span.start, other.span.end
         first = self._line_start(start)
         rest = _REST.match(self.text, end)
         is_first, is_last = not self.text[first:start].strip(), rest is not None
         if is_first and rest is not None:
             continued = _CONTINUED.search(self.text, 0, start) if not rest["backslash"] else None
-            if continued and form is not Form.ARRAY:
+            if continued and fragment.form is not Form.ARRAY:
                 # The line before was continued by this one only.
                 return Edit(continued.start(), rest.end(), "")
             return Edit(first, self._next_line(rest.end()), "")
         blanks = self._blanks_behind(end)
         before = self.text[:start].rstrip(" \t")
-        if is_first or before[-1:] in _OPENING:
-            return Edit(start, end if self.text[blanks : blanks + 1] in _BEFORE_END else blanks, "")
+        # A quote is that of a word beside it, unless the flag is the first or last one in a string.
+        is_opened = before[-1:] == "(" or (one.first == 0 and before[-1:] in _QUOTES)
+        is_closed = other.last == len(fragment.words) - 1 and self.text[blanks : blanks + 1] in _BEFORE_END
+        if is_first or is_opened:
+            return Edit(start, end if is_closed else blanks, "")
         if is_last and rest is not None and rest["backslash"] and blanks - end > 1:
             return Edit(len(before), end, " " * (end - len(before)))
         return Edit(len(before), end, "")

@@ -19,6 +19,8 @@ _PLAIN = re.compile(r"[\w./:=,@%+^-]+", re.ASCII)
 """A word that a shell passes on as it is written."""
 _BRACKETS = re.compile(r"[\w./:=,@%+^\[\]-]+", re.ASCII)
 """A word with brackets, which a shell passes on as it is written where no file has such a name."""
+_OVERRIDE_OF_LIST = re.compile(r"([\"'])[+~]{0,2}[\w.-]+=\[[^\[\]]*\]\1", re.ASCII)
+"""A string that is one override, whose value is a list that may have blanks."""
 _BLANKS = re.compile(r"(?:\\\r?\n|[ \t\r\n])+")
 _EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
 _EXPANSION = re.compile(r"\"?\$(?:\{(\w+)(?:\[[@*]\])?\}|(\w+|[@*]))\"?", re.ASCII)
@@ -77,6 +79,11 @@ def _literal(node: Node, tree: ShellTree, written: str) -> str | None:
 def literal_with_brackets(written: str) -> str | None:
     """Return what a command gets of a word that may have brackets, None if the shell computes it."""
     return written if _BRACKETS.fullmatch(written) else None
+
+
+def is_override_of_list(written: str) -> bool:
+    """Return whether a string is one override with a list as its value, and no command line."""
+    return _OVERRIDE_OF_LIST.fullmatch(written) is not None
 
 
 def words_in_string(node: Node, tree: ShellTree) -> list[Word]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.code import CannotMapError, Code
 from cgmigrate.documents.nesting import Part
+from cgmigrate.documents.overrides import without_shell_quotes
 from cgmigrate.documents.yaml.scalar_code import scalar_code
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.text.edits import Edit
@@ -16,11 +17,16 @@ WORD = re.compile(r"[\w./:=,@%+^\[\]-]+", re.ASCII)
 """An item that is one word, and that a shell would pass on as it is, or with brackets."""
 _SEVERAL = re.compile(r"--[\w-]+(?:[ =][\w./:=,@%+^-]+)*(?: [\w./:=,@%+^-]+)*", re.ASCII)
 """An item of several words, which whoever uses the list divides."""
+_OVERRIDE = re.compile(r"[+~]{0,2}[\w-]+(?:\.[\w-]+)+=[^']*")
+"""An item that is an override, whatever characters are in its value."""
 _NEW = re.compile(r"[\w./=+-]+(?: [\w./=+-]+)*", re.ASCII)
+_NEW_WITH_BRACKETS = re.compile(r"[\w./=,+\[\]-]+(?: [\w./=,+\[\]-]+)*", re.ASCII)
+"""New words of a list whose items may have brackets."""
 _BULLET = re.compile(r"[ \t]*-[ \t]+")
 _UNKNOWN = '"$_"'
 """A word that is not followed."""
 _EMPTY = "the list would be empty"
+_NEEDS_QUOTES = "a value with brackets needs quotes in this list"
 _INSIDE = "the change is not inside one item of the list"
 
 
@@ -44,11 +50,19 @@ class ListPart(Part):
                 raise CannotMapError(_EMPTY)
             whole = not self._around(start) and not self._around(end)
             return Edit(*((start, end) if whole else self._between_quotes(start, end)), "")
-        if not _NEW.fullmatch(edit.text.strip(" ")):
+        text = without_shell_quotes(edit.text)
+        if not (_NEW if self.is_divided else _NEW_WITH_BRACKETS).fullmatch(text.strip(" ")):
             raise CannotMapError(_INSIDE)
-        if self.is_divided or " " not in edit.text:
-            return Edit(*self._between_quotes(start, end), edit.text)
-        return self._as_items(start, end, edit.text, file)
+        if self.is_divided or " " not in text:
+            self._check_brackets(text, self._around(start) or self._around(end), file)
+            return Edit(*self._between_quotes(start, end), text)
+        return self._as_items(start, end, text, file)
+
+    def _check_brackets(self, text: str, item: Node | None, file: str) -> None:
+        """Raise CannotMapError if a list of one line would read the brackets in new text as its own."""
+        is_read = file[self.span.start] == "[" and not (item and item.style)
+        if is_read and not set(text).isdisjoint("[],"):
+            raise CannotMapError(_NEEDS_QUOTES)
 
     def _around(self, offset: int) -> Node | None:
         """Return the item that an offset is inside of."""
@@ -75,6 +89,7 @@ class ListPart(Part):
         last = next((one for one in self.items if one.end == end), None)
         if last is None or (first is None and start != end):
             raise CannotMapError(_INSIDE)
+        self._check_brackets(text, first or last, file)
         quote = (first or last).style or ""
         separator = self._separator(file)
         items = separator.join(f"{quote}{word}{quote}" for word in text.split())
@@ -91,10 +106,27 @@ class ListPart(Part):
         return ("\r\n" if "\r\n" in file else "\n") + before
 
 
-def list_code(node: Node, text: str, names: Sequence[int]) -> tuple[Code, bool] | None:
-    """Return a list as the words of a command, and whether its items may have several words.
+@dataclass(frozen=True, slots=True)
+class ListCode:
+    """A list as the words of a command. ``is_divided`` says that its items may have several words.
 
-    ``names`` is where flags of settings begin. None if an item with one is not followed.
+    ``is_quoted`` says that the code has quotes around an item, so only a shell reads it as the list is.
+    """
+
+    code: Code
+    is_divided: bool
+    is_quoted: bool
+
+    @property
+    def as_script(self) -> Code:
+        """The code as a command whose first word is not known."""
+        return Code.added(f"{_UNKNOWN} ") + self.code
+
+
+def list_code(node: Node, text: str, names: Sequence[int]) -> ListCode | None:
+    """Return a list as the words of a command, None if an item with the flag of a setting is not followed.
+
+    ``names`` is where flags of settings begin.
     """
     # An item with such a flag and its value would be one word to the program, which does not know it.
     divided = any(_has(item, names) and _SEVERAL.fullmatch(item.value) and " " in item.value for item in node.items)
@@ -107,7 +139,7 @@ def list_code(node: Node, text: str, names: Sequence[int]) -> tuple[Code, bool] 
             is_clear = "#" not in text[before.end : item.start]
             parts.append(Code.written_as(" ", before.end, item.start) if is_clear else Code.added(" "))
         parts.append(word or Code.added(_UNKNOWN))
-    return Code.joined(parts), divided
+    return ListCode(Code.joined(parts), divided, any("'" in part.text for part in parts))
 
 
 def _has(item: Node, names: Sequence[int]) -> bool:
@@ -120,9 +152,16 @@ def _item(item: Node, text: str, divided: bool) -> Code | None:
     if code is None or item.anchor or "\n" in text[item.start : item.end]:
         return None
     if not (WORD.fullmatch(code.text) or (divided and _SEVERAL.fullmatch(code.text))):
-        return None
+        return _quoted(code, item) if not divided and _OVERRIDE.fullmatch(code.text) else None
     if not item.style:
         return code
     starts, ends = list(code.starts), list(code.ends)
     starts[0], ends[-1] = item.start, item.end
     return Code(code.text, starts, ends)
+
+
+def _quoted(code: Code, item: Node) -> Code:
+    """Return an item in quotes of a shell: those of the item, or else quotes that have no character in the file."""
+    width = 1 if item.style else 0
+    opening = Code.written_as("'", item.start, item.start + width)
+    return opening + code + Code.written_as("'", item.end - width, item.end)

@@ -226,17 +226,17 @@ def _list_part(number: int, value: _Value, text: str, names: Sequence[int]) -> P
     read = list_code(node, text, names)
     if read is None:
         return None
-    code, is_divided = read
     is_arguments = value.word in _ARGUMENTS or node.items[0].value.startswith("-") or "=" in node.items[0].value
+    is_file = is_arguments and not read.is_quoted
     return ListPart(
         number,
         Span(node.start, node.end),
-        code,
-        _ARGS if is_arguments else _SCRIPT,
+        read.as_script if is_arguments and read.is_quoted else read.code,
+        _ARGS if is_file else _SCRIPT,
         is_whole=not is_arguments,
         has_comments=False,
         items=tuple(node.items),
-        is_divided=is_divided,
+        is_divided=read.is_divided,
     )
 
 
