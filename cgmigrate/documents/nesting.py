@@ -54,6 +54,11 @@ class Part:
     written_otherwise: Mapping[str, str] = field(default_factory=dict)
     risk: str = ""
 
+    @property
+    def pieces(self) -> Sequence[Span]:
+        """The spans of the file that the part consists of."""
+        return [self.span]
+
     def shown(self, text: str) -> str:
         """Return a text about the code with words as the file writes them."""
         for word, written in self.written_otherwise.items():
@@ -315,14 +320,17 @@ class NestingDocument(TextDocument):
         if not isinstance(again, NestingDocument) or len(again._parts) != len(self._parts):
             return _OTHER_PARTS
         outer, inner = self._divided(rewrites)
-        restored = []
+        restored: list[Edit] = []
         for one, other in zip(self._parts, again._parts, strict=True):
-            if one.part.number != other.part.number or one.part.name != other.part.name:
+            pieces, pieces_after = one.part.pieces, other.part.pieces
+            is_same = one.part.number == other.part.number and one.part.name == other.part.name
+            if not is_same or len(pieces) != len(pieces_after):
                 return _OTHER_PARTS
             if reason := one.document.check(other.document.text, inner.get(one.part.number, {})):
                 return reason
-            was = self.text[one.part.span.start : one.part.span.end]
-            restored.append(Edit(other.part.span.start, other.part.span.end, was))
+            for was, now in zip(pieces, pieces_after, strict=True):
+                restored.append(Edit(now.start, now.end, self.text[was.start : was.end]))
+        restored = _without_inner(restored)
         if reason := self.outer.check(apply(edited, restored), outer):
             return reason
         self._again = again
@@ -347,6 +355,15 @@ class NestingDocument(TextDocument):
 def outer_of(document: Document) -> Document:
     """Return the document of a file without the parts of it in other syntaxes."""
     return document.outer if isinstance(document, NestingDocument) else document
+
+
+def _without_inner(edits: Sequence[Edit]) -> list[Edit]:
+    """Return edits in the order of the text, without those inside of others."""
+    result: list[Edit] = []
+    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        if not result or edit.start >= result[-1].end:
+            result.append(edit)
+    return result
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -39,6 +39,7 @@ class Syntax:
     SHELL: ClassVar[Syntax]
     DOCKERFILE: ClassVar[Syntax]
     MAKEFILE: ClassVar[Syntax]
+    NOTEBOOK: ClassVar[Syntax]
     MARKDOWN: ClassVar[Syntax]
     MDX: ClassVar[Syntax]
     RESTRUCTUREDTEXT: ClassVar[Syntax]
@@ -98,6 +99,14 @@ Syntax.MAKEFILE = register(
         ("mk",),
         "cgmigrate.documents.embedded:MakeDocument",
         names=("Makefile", "makefile", "GNUmakefile"),
+    )
+)
+Syntax.NOTEBOOK = register(
+    Syntax(
+        "notebook",
+        ("ipynb",),
+        "cgmigrate.documents.notebook:NotebookDocument",
+        parts="cgmigrate.documents.notebook:parts_of",
     )
 )
 Syntax.MARKDOWN = register(

@@ -15,10 +15,10 @@ from cgmigrate.text.files import READ
 SUFFIXES = frozenset(
     (
         *(".json", ".jsonc", ".json5", ".jsonnet", ".libsonnet", ".toml", ".ini", ".cfg", ".conf", ".env", ".gin"),
-        *(".hcl", ".tf", ".pbtxt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache", ".ipynb"),
+        *(".hcl", ".tf", ".pbtxt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"),
     )
 )
-"""Those of configurations, templates and notebooks. Logs, patches, tables and lock files only quote settings."""
+"""Those of configurations and templates. Logs, patches, tables and lock files only quote settings."""
 _MOST_BYTES = 1024 * 1024
 _REPORT = re.compile(rb"[\"']CG\d{3}\b")
 """A code of a rule: the file is a baseline or a report of cgmigrate, which quote the settings that it has seen."""
