@@ -226,6 +226,7 @@ class TestFiles:
             Syntax.SHELL: 0,
             Syntax.DOCKERFILE: 0,
             Syntax.MAKEFILE: 0,
+            Syntax.NOTEBOOK: 0,
             Syntax.MARKDOWN: 1,
             Syntax.MDX: 0,
             Syntax.RESTRUCTUREDTEXT: 0,
@@ -342,7 +343,7 @@ class TestNamedPaths:
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
         put("a.json")
-        kinds = "YAML, Python, shell, Dockerfile, makefile, Markdown, MDX, reStructuredText"
+        kinds = "YAML, Python, shell, Dockerfile, makefile, notebook, Markdown, MDX, reStructuredText"
         reason = f"not a kind of file that cgmigrate reads ({kinds})"
         assert inputs("a.json") == [InputError("a.json", reason, missing=False)]
 
