@@ -59,10 +59,36 @@ def classified(appearances: Iterable[Appearance], classify: Callable[[Appearance
 
 def appearances_in(text: str, catalogue: Catalogue) -> Iterator[Appearance]:
     """Yield each name and flag of a setting in a text that is no part of a longer name."""
-    by_key = _by_key(catalogue)
-    for match in _pattern(catalogue).finditer(text):
-        key = match.group()
-        yield Appearance(by_key[key.removeprefix("--").replace("-", "_")], key, Span(*match.span()))
+    by_key, pattern = _by_key(catalogue), _pattern(catalogue)
+    for line in _lines_with(_words(catalogue), text):
+        for match in pattern.finditer(text, line.start, line.end):
+            key = match.group()
+            yield Appearance(by_key[key.removeprefix("--").replace("-", "_")], key, Span(*match.span()))
+
+
+def _lines_with(words: Iterable[str], text: str) -> list[Span]:
+    """Return the lines with one of some words, in the order of the text: a search for words is fast, a pattern not."""
+    lines: dict[int, int] = {}
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            lines[text.rfind("\n", 0, at) + 1] = end
+            at = text.find(word, end)
+    return [Span(*line) for line in sorted(lines.items())]
+
+
+@lru_cache(maxsize=16)
+def _words(catalogue: Catalogue) -> tuple[str, ...]:
+    """Return words one of which is in each name and flag."""
+    settings = catalogue.settings.values()
+    flags = (flag.removeprefix("--") for one in settings for flag in (one.flag, one.no_flag) if flag)
+    words: list[str] = []
+    for word in sorted({*catalogue.settings, *flags}, key=len):
+        if not any(one in word for one in words):
+            words.append(word)
+    return tuple(words)
 
 
 @lru_cache(maxsize=16)

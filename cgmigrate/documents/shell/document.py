@@ -176,7 +176,7 @@ class ShellDocument(TextDocument):
     def _quoted(self) -> frozenset[str]:
         """The variables that a command expands in quotes."""
         words = (word for one in self._fragments for word in one.words if word.variable)
-        return frozenset(word.variable for word in words if self.text[word.span.start] == '"')
+        return frozenset(word.variable for word in words if self.text[word.start] == '"')
 
     def _read_other(self, appearance: Appearance) -> None:
         """Note an appearance that is no flag of a site: a problem, or a name that belongs to something else."""

@@ -50,7 +50,7 @@ def setting_of(word: Word, text: str, catalogue: Catalogue) -> str:
     """Return the setting whose flag a word is, empty if it is none."""
     if word.text is not None:
         return catalogue.by_key.get(word.text.partition("=")[0], "") if word.text.startswith("--") else ""
-    written = text[word.span.start : word.span.end].lstrip("\"'")
+    written = text[word.start : word.end].lstrip("\"'")
     name, equals, _ = written.partition("=")
     return catalogue.by_key.get(name, "") if equals and name.startswith("--") else ""
 
@@ -71,7 +71,7 @@ def options_in(words: Sequence[Word], text: str) -> dict[str, object]:
 
 def _extended(before: object, word: Word, text: str) -> object:
     if word.text is None or isinstance(before, Undecided):
-        return Undecided(text[word.span.start : word.span.end], "words that the shell computes")
+        return Undecided(text[word.start : word.end], "words that the shell computes")
     if before is None:
         return word.text
     return [*before, word.text] if isinstance(before, list) else [before, word.text]
@@ -79,19 +79,19 @@ def _extended(before: object, word: Word, text: str) -> object:
 
 def _flag(words: Sequence[Word], at: int, setting: Setting, text: str) -> Flag:
     word = words[at]
-    start = word.span.start + (text[word.span.start] in "\"'")
+    start = word.start + (text[word.start] in "\"'")
     name = Span(start, start + len(setting.flag))
     if text[name.start : name.end] != setting.flag:
         unusual = Undecided(_at(text, word.span), "a flag that is written in an unusual way")
         return Flag(Use(setting.name, setting.flag, unusual, word.span), name, (), at, at)
     if word.text is None or "=" in word.text:
         # What follows the sign ends with the word, before a quote around all of it.
-        part = Span(name.end + 1, word.span.end - (start - word.span.start))
+        part = Span(name.end + 1, word.end - (start - word.start))
         known = word.text.partition("=")[2] if word.text is not None else None
         use = Use(setting.name, setting.flag, _value(setting, [known], _at(text, part)), word.span)
         return Flag(use, name, (part,), at, at)
     values = [] if setting.is_flag else _values(words[at + 1 :])
-    span = Span(word.span.start, values[-1].span.end if values else word.span.end)
+    span = Span(word.start, values[-1].span.end if values else word.end)
     shown = text[values[0].span.start : span.end] if values else ""
     value = _value(setting, [one.text for one in values], shown)
     use = Use(setting.name, setting.flag, value, span)

@@ -179,7 +179,7 @@ class FragmentReader:
         for line in re.finditer(r"[^\n]+", self.text):
             if not line.group().lstrip().startswith("#"):
                 words += words_in_text(self.text, Span(*line.span()))
-        words = [word for word in words if self.text[word.span.start : word.span.end] != "\\"]
+        words = [word for word in words if self.text[word.start : word.end] != "\\"]
         return [self._made(Form.FILE, words, Span(0, len(self.text)))]
 
     def _made(self, form: Form, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = "") -> Fragment:
@@ -212,7 +212,7 @@ class FragmentReader:
 
     def _names_setting(self, word: Word) -> bool:
         """Return whether a word may be an override of a setting."""
-        written = self.text[word.span.start : word.span.end]
+        written = self.text[word.start : word.end]
         return "." in written and "=" in written and self.catalogue.is_in(written)
 
     def _of_assignment(self, node: Node) -> Iterator[Fragment]:

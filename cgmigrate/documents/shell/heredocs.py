@@ -153,7 +153,7 @@ def _behind_delimiter(redirect: Node) -> list[Node]:
 
 def _texts(nodes: Sequence[Node], tree: ShellTree) -> list[str]:
     """Return words as they are written, without quotes around them."""
-    written = (tree.text[word.span.start : word.span.end] for word in words_of(nodes, tree))
+    written = (tree.text[word.start : word.end] for word in words_of(nodes, tree))
     return [re.sub(r"\A([\"'])(.*)\1\Z", r"\2", word, flags=re.DOTALL) for word in written]
 
 

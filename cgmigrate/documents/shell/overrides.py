@@ -55,14 +55,17 @@ def override_lines(fragments: Sequence[Fragment], text: str, catalogue: Catalogu
 
 
 def _literal(word: Word, text: str) -> str | None:
-    return word.text if word.text is not None else literal_with_brackets(text[word.span.start : word.span.end])
+    return word.text if word.text is not None else literal_with_brackets(text[word.start : word.end])
 
 
 def _overrides_in(words: Sequence[Word], text: str, catalogue: Catalogue) -> Iterator[tuple[str, Flag]]:
     """Yield each override of a setting below a path, with that path."""
     pattern = override_pattern(catalogue)
     for at, word in enumerate(words):
-        written = text[word.span.start : word.span.end]
+        # Most words are plain.
+        if word.text is not None and "=" not in word.text:
+            continue
+        written = text[word.start : word.end]
         if "=" not in written or "." not in written:
             continue
         literal = _literal(word, text)
@@ -81,9 +84,9 @@ def _override(word: Word, at: int, match: re.Match[str], written_and_value: tupl
     closed = quoted and written[-1:] == written[:1]
     if not written[quoted:].startswith(f"{match[1]}{key}=") or quoted != closed:
         value = Undecided(written, _UNUSUAL)
-    start = word.span.start + quoted + len(match[1]) + len(match[2])
+    start = word.start + quoted + len(match[1]) + len(match[2])
     name = Span(start, start + len(match[3]))
-    values = Span(name.end + 1, word.span.end - closed)
+    values = Span(name.end + 1, word.end - closed)
     return Flag(Use(match[3], key, value, word.span), name, (values,), at, at)
 
 

@@ -38,6 +38,11 @@ class ShellTree:
     _ends: Sequence[int] = field(default=())
     """The end of each character in bytes; empty if all are ASCII."""
 
+    @property
+    def has_offsets(self) -> bool:
+        """Whether code points are at other places than bytes."""
+        return bool(self._ends)
+
     def offset(self, byte: int) -> int:
         """Return the code point at a byte."""
         return bisect_right(self._ends, byte) if self._ends else byte

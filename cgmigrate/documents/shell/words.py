@@ -27,7 +27,7 @@ _EXPANSION = re.compile(r"\"?\$(?:\{(\w+)(?:\[[@*]\])?\}|(\w+|[@*]))\"?", re.ASC
 """A word that is nothing but the value of a variable."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Word:
     """One word. ``text`` is what the command gets, None if the shell computes it.
 
@@ -35,29 +35,43 @@ class Word:
     empty for other words.
     """
 
-    span: Span
+    start: int
+    end: int
     text: str | None
     variable: str = ""
+
+    @property
+    def span(self) -> Span:
+        """Where it is in the script."""
+        return Span(self.start, self.end)
 
 
 def words_of(nodes: Sequence[Node], tree: ShellTree) -> list[Word]:
     """Return the words that some nodes are."""
-    kinds = ((node, node.type) for node in nodes if node.is_named)
-    return [_word(node, kind, tree) for node, kind in kinds if kind not in _NO_WORDS]
+    words = []
+    text, has_offsets = tree.text, tree.has_offsets
+    for node in nodes:
+        kind = node.type
+        if kind in _NO_WORDS or not node.is_named:
+            continue
+        start, end = node.start_byte, node.end_byte
+        if has_offsets:
+            start, end = tree.offset(start), tree.offset(end)
+        written = text[start:end]
+        # Most words are plain.
+        is_plain = kind == "word" and _PLAIN.fullmatch(written)
+        words.append(Word(start, end, written) if is_plain else _word(node, start, end, tree))
+    return words
 
 
 _NO_WORDS = ("comment", "variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect")
 
 
-def _word(node: Node, kind: str, tree: ShellTree) -> Word:
-    span = tree.span(node)
-    written = tree.text[span.start : span.end]
-    if kind == "word" and _PLAIN.fullmatch(written):
-        # Most words are such.
-        return Word(span, written)
+def _word(node: Node, start: int, end: int, tree: ShellTree) -> Word:
+    written = tree.text[start:end]
     text = _literal(node, tree, written)
     match = _EXPANSION.fullmatch(written) if text is None else None
-    return Word(span, text, (match[1] or match[2]) if match else "")
+    return Word(start, end, text, (match[1] or match[2]) if match else "")
 
 
 def _literal(node: Node, tree: ShellTree, written: str) -> str | None:
@@ -102,13 +116,13 @@ def words_in_text(text: str, span: Span, computed: Sequence[Span] = ()) -> Itera
         if blank and any(part.start <= end < part.end for part in computed):
             continue
         if end > start:
-            yield _word_in_text(text, Span(start, end))
+            yield _word_in_text(text, start, end)
         start = blank.end() if blank else span.end
 
 
-def _word_in_text(text: str, span: Span) -> Word:
-    written = text[span.start : span.end]
+def _word_in_text(text: str, start: int, end: int) -> Word:
+    written = text[start:end]
     if _PLAIN.fullmatch(written):
-        return Word(span, written)
+        return Word(start, end, written)
     match = _EXPANSION.fullmatch(written)
-    return Word(span, None, (match[1] or match[2]) if match else "")
+    return Word(start, end, None, (match[1] or match[2]) if match else "")
