@@ -127,7 +127,7 @@ class Planner:
             self.outside(file.path),
             is_in_run=self.is_in_run(file.path),
             command=self._command,
-            support=partial(self._support, file.path),
+            support=partial(self._support, file),
             is_unwritten_page=file.source.syntax.is_documentation and not self._writes_pages(file.path),
             pinned_up_to=partial(_pinned_up_to, file.path),
         )
@@ -136,9 +136,12 @@ class Planner:
         """Return whether fixes of documentation are applied where a file is."""
         return self.contexts.options_of(path).options.docs
 
-    def _support(self, path: str) -> Support | None:
-        """Return the older releases that the project of a file has to run on, None if there are none."""
+    def _support(self, file: OpenedFile) -> Support | None:
+        """Return the older releases that a file or its project has to run on, None if there are none."""
+        path = file.path
         resolution = self.contexts.resolution(path)
+        if self.options.target is None and (installed := _installed(file.document.text)):
+            return installed
         releases = tuple(release for release in resolution.may_run_on if release < SPLIT_IN)
         if not releases or resolution.target < SPLIT_IN:
             return None
@@ -384,3 +387,14 @@ def _pinned_up_to(path: str, package: str, newest: Release) -> str:
     from cgmigrate.project.pins.package_pins import pinned_up_to
 
     return pinned_up_to(Path(path).parent, package, newest)
+
+
+def _installed(text: str) -> Support | None:
+    """Return the older release that a command in a text installs, None if none does."""
+    from cgmigrate.project.pins.dockerfiles import read_commands
+
+    for requirement in read_commands(text):
+        releases = requirement.admitted or frozenset()
+        if releases and max(releases) < SPLIT_IN:
+            return Support((max(releases),), f"line {requirement.line}", is_installed=True)
+    return None

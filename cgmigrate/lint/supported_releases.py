@@ -54,6 +54,11 @@ def unread(edit_set: EditSet, group: Group, limits: Sequence[Limits]) -> Withhel
 
 
 def _withheld(support: Support, release: Release, target: Release) -> Withheld:
+    if support.is_installed:
+        return Withheld(
+            f"{support.origin} installs megatron-core {release}, where the new settings have no or another effect",
+            f"install {SPLIT_IN} or a later release there first, or give `--to {target}`",
+        )
     return Withheld(
         f"the project supports megatron-core {release} as well ({support.origin}), where the new settings have no or "
         "another effect",

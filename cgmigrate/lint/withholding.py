@@ -21,10 +21,14 @@ def _all_rules(_code: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The releases that a project supports, and what shows it: a requirement or code, with its place."""
+    """The releases that a project supports, and what shows it: a requirement or code, with its place.
+
+    ``is_installed`` says that a command of the file installs one of them.
+    """
 
     releases: tuple[Release, ...]
     origin: str
+    is_installed: bool = False
 
 
 def _no_support() -> None:

@@ -8,13 +8,17 @@ from collections.abc import Iterator, Mapping
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.pins.lines import logical_lines
 from cgmigrate.project.pins.pep508 import read_requirement
-from cgmigrate.project.pins.requirement import Requirement, exact
+from cgmigrate.project.pins.requirement import NAME, Requirement, exact
 
 _VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?::?-(?P<default>[^}]*))?\}|(?P<plain>\w+))")
 _ASSIGNS = re.compile(r"(?:ARG|ENV)[ \t]+(?P<rest>.*)", re.IGNORECASE)
 _ASSIGNS_IN_SHELL = re.compile(r"[ \t]*(?:(?:export|readonly|local)[ \t]+)?(?P<rest>\w+=.*)")
 _CHECKS_OUT = re.compile(r"\bgit\b.*\b(?:checkout|switch)\b.*\bcore_[rv][0-9]+\.[0-9]+", re.IGNORECASE)
 """A line that chooses a release of Megatron-LM: its branches and tags have names that no other project has."""
+_INSTALLS = re.compile(r"\bpip3?\b[\"',\s]+install\b|\buv\b[\"',\s]+add\b")
+_SPECIFIED = re.compile(rf"\b{NAME}(?:\[[\w,-]*\])?(?: *(?:[=~!]=|[<>]=?) *[\w.*]+,?)+", re.IGNORECASE)
+"""megatron-core with its releases, wherever that is on a line."""
+_MAY_INSTALL = re.compile(rf"\b{NAME}(?:\[[\w,-]*\])? *[=~!<>]|core_[rv][0-9]", re.IGNORECASE)
 
 
 def read_dockerfile(text: str) -> Iterator[Requirement]:
@@ -25,6 +29,24 @@ def read_dockerfile(text: str) -> Iterator[Requirement]:
 def read_install_script(text: str) -> Iterator[Requirement]:
     """Yield the requirements on megatron-core that a shell script installs, and the clones that contain it."""
     yield from _read(text, _ASSIGNS_IN_SHELL)
+
+
+def read_commands(text: str) -> Iterator[Requirement]:
+    """Yield the requirements on megatron-core that commands in a text install, in whatever syntax they are written."""
+    if not _MAY_INSTALL.search(text):
+        return
+    variables: dict[str, str] = {}
+    for number, written in logical_lines(text):
+        line = _expanded(written, variables)
+        if line.lstrip().startswith("#"):
+            continue
+        if assigned := _ASSIGNS_IN_SHELL.match(line):
+            variables |= dict(_assignments(assigned["rest"]))
+        if _clones_megatron(line) or _CHECKS_OUT.search(line):
+            yield _read_clone(number, line)
+        elif _INSTALLS.search(line):
+            for match in _SPECIFIED.finditer(line):
+                yield from read_requirement(number, match.group().rstrip(" ,"))
 
 
 def _read(text: str, assigns: re.Pattern[str]) -> Iterator[Requirement]:
