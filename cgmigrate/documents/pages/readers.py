@@ -11,6 +11,7 @@ from cgmigrate.documents.pages.blocks import CodeBlock
 from cgmigrate.documents.pages.snippets import Snippet
 from cgmigrate.documents.pages.words import is_contrast
 from cgmigrate.documents.sites import FOLLOWS_USES, PROSE, UNREADABLE, Document, ProblemKind, Site
+from cgmigrate.documents.syntax import Syntax, with_parts
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE, names_in
 
@@ -136,20 +137,21 @@ def _guesses(snippet: Snippet, catalogue: Catalogue) -> Iterator[ReadBlock]:
 def _yaml(text: str, catalogue: Catalogue) -> Document:
     from cgmigrate.documents.yaml import YamlDocument
 
-    return YamlDocument(text, "", catalogue)
+    return with_parts(YamlDocument(text, "", catalogue), Syntax.YAML)
 
 
 def _python(text: str, catalogue: Catalogue) -> Document:
     from cgmigrate.documents.python import PythonDocument
 
     # Without the path: an example beside the code of megatron-core is no part of that code.
-    return PythonDocument(text, "", catalogue)
+    return with_parts(PythonDocument(text, "", catalogue), Syntax.PYTHON)
 
 
 def _shell(text: str, catalogue: Catalogue) -> Document:
     from cgmigrate.documents.shell import ShellDocument
 
-    return ShellDocument(text, "example.args" if _is_arguments(text) else "", catalogue)
+    path = "example.args" if _is_arguments(text) else ""
+    return with_parts(ShellDocument(text, path, catalogue), Syntax.SHELL)
 
 
 def _is_arguments(text: str) -> bool:
