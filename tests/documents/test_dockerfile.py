@@ -28,6 +28,10 @@ FORMS = {
         f"RUN {TRAIN} {LOCAL} --cuda-graph-scope attn mlp --bf16\n",
         f"RUN {TRAIN} {LOCAL} --cuda-graph-modules attn mlp --bf16\n",
     ),
+    "a command that is a comment": (
+        f"RUN # nothing yet\nRUN {TRAIN} --enable-cuda-graph\n",
+        f"RUN # nothing yet\nRUN {TRAIN} --cuda-graph-impl local\n",
+    ),
     "continued lines": (
         f"RUN --mount=type=cache,target=/c \\\n    cd /opt && \\\n    {TRAIN} \\\n        {LOCAL} \\\n"
         "        --cuda-graph-scope full \\\n        --bf16\nUSER 1\n",

@@ -29,6 +29,10 @@ FORMS = {
         f"all:\n\t{TRAIN} {LOCAL} --cuda-graph-scope attn mlp --bf16\n",
         f"all:\n\t{TRAIN} {LOCAL} --cuda-graph-modules attn mlp --bf16\n",
     ),
+    "a definition with a comment in it": (
+        f"define NOTE\n# a script\necho a\nendef\nall:\n\t$(NOTE)\n\t{TRAIN} --enable-cuda-graph\n",
+        f"define NOTE\n# a script\necho a\nendef\nall:\n\t$(NOTE)\n\t{TRAIN} --cuda-graph-impl local\n",
+    ),
     "prefixes": (
         f"all:\n\t@-{TRAIN} --enable-cuda-graph\n\t+ @{TRAIN} --external-cuda-graph\n",
         f"all:\n\t@-{TRAIN} --cuda-graph-impl local\n\t+ @{TRAIN} --cuda-graph-impl transformer_engine\n",

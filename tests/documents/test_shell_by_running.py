@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -164,3 +167,17 @@ def test_the_parser_accepts_no_abbreviations(parsers: tuple[RealParser, RealPars
     for parser in parsers:
         assert "refused" in parser.parse(["--cuda-graph-imp", "local"])
         assert parser.parse(["--cuda-graph-impl", "local", "--cuda-graph-impl", "none"])["cuda_graph_impl"] == "none"
+
+
+def test_no_release_accepts_abbreviated_flags() -> None:
+    """A word such as `--cuda-graph-sc` is an error for Megatron-LM, so it is no flag of a setting."""
+    folders = [Path(folder) / "megatron/training" for folder in (OLD, *sys.path)]
+    sources = [path.read_text(encoding="utf-8") for folder in folders if (path := folder / "arguments.py").is_file()]
+    if not sources:
+        pytest.skip("megatron.training is not installed")
+    for text in sources:
+        calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+        parsers = [call for call in calls if ast.unparse(call.func) == "argparse.ArgumentParser"]
+        assert parsers and all("allow_abbrev=False" in ast.unparse(call) for call in parsers)
+    (site,) = ShellDocument("torchrun pretrain_gpt.py --cuda-graph-im local --enable-cuda-graph\n").sites
+    assert site.own == {"enable_cuda_graph": True}

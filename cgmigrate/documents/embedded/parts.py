@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from cgmigrate.documents.code import Code
 from cgmigrate.documents.shell.tree import parse
 
+_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:#[^\n]*)?")
 _SHELLS = ("sh", "bash", "dash", "ash", "ksh")
 
 
@@ -23,7 +25,10 @@ def is_broken(code: str) -> bool:
 
 def in_shell(code: Code) -> Code:
     """Return code that has a shell of its own."""
-    return Code.added("(\n") + code + Code.added("\n)\n") if code else code
+    if not code:
+        return code
+    # A shell with nothing but comments would be no valid code.
+    return Code.added("(\n:\n" if _COMMENTS.fullmatch(code.text) else "(\n") + code + Code.added("\n)\n")
 
 
 def possibly(code: Code) -> Code:
