@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from cgmigrate.cli.commands import main
-from cgmigrate.documents.syntax import SYNTAXES, syntax_of
+from cgmigrate.documents.syntax import SYNTAXES, syntax_of, syntax_of_file
 from tests.support.installing import copy_of_checkout, skip_without_registry
 from tests.support.paths import ROOT
 from tests.support.reports import places_in
@@ -73,6 +73,29 @@ def test_what_the_readme_gives_to_copy_is_valid(tmp_path: Path) -> None:
         [sys.executable, "-m", "pre_commit", "validate-config", str(path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_entry_for_scripts_without_a_suffix_selects_them_and_no_other_file(tmp_path: Path) -> None:
+    identify = pytest.importorskip("identify.identify")
+    (block,) = re.findall(r"^```yaml\n(      - id: .*?)^```$", (ROOT / "docs/gates.md").read_text(), re.M | re.S)
+    (entry,) = yaml.safe_load(block)
+    assert entry["id"] in HOOKS and HOOKS[entry["id"]]["types"] == ["text"]
+    files = {
+        "bin/launch": "#!/bin/bash",
+        "bin/train": "#!/usr/bin/env python3",
+        "LICENSE": "Apache",
+        "a.sh": "#!/bin/sh",
+    }
+    (tmp_path / "bin").mkdir()
+    selected = []
+    for name, first in files.items():
+        path = tmp_path / name
+        path.write_text(f"{first}\n")
+        path.chmod(0o755)
+        if re.search(entry["files"], name) and identify.tags_from_path(str(path)) & set(entry["types_or"]):
+            selected.append(name)
+            assert syntax_of_file(name, first.encode()) is not None
+    assert selected == ["bin/launch", "bin/train"]
 
 
 # --- the real pre-commit --------------------------------------------------------------------------
