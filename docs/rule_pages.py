@@ -13,7 +13,14 @@ from cgmigrate.megatron.releases import NEWEST, OLDEST
 from cgmigrate.report.explain import file_in_words, fix_in_words, releases_in_words
 
 GENERATED = "Generated from the rule's file by `docs/build.py`; change it there."
-PROGRAMS = {"bridge": "Megatron-Bridge", "nemo-rl": "NeMo-RL", "command-line": "Megatron-LM"}
+PROGRAMS = {
+    "bridge": "Megatron-Bridge",
+    "nemo-rl": "NeMo-RL",
+    "nemo-rl-inference": "NeMo-RL",
+    "command-line": "Megatron-LM",
+    "config": "megatron-core",
+}
+"""A reader or an ecosystem, and what its settings are of."""
 
 
 def page(rule: Rule) -> str:
@@ -70,8 +77,8 @@ def programs(rule: Rule) -> str:
 
 
 def _readers(when: Mapping[str, Any]) -> list[str]:
-    """The readers that a condition names; all refusals of a reader begin with its name."""
-    reader, refusal = when.get("reader", []), when.get("rejected", "")
+    """The readers or ecosystems that a condition names; all refusals of a reader begin with its name."""
+    reader, refusal = when.get("reader", when.get("ecosystem", [])), when.get("rejected", "")
     of_refusal = [name for name in PROGRAMS if isinstance(refusal, str) and refusal.startswith(f"{name}-")]
     return of_refusal + ([reader] if isinstance(reader, str) else list(reader))
 

@@ -47,6 +47,8 @@ class State:
     """The settings of which a site is made: one that is not among ``settings`` is absent."""
     before: Settings = field(default_factory=dict)
     """The settings before any fix; one that is not among ``settings`` any more is absent."""
+    ecosystem: str = ""
+    """The file of ``rules/ecosystems`` that describes their owner, without its suffix."""
 
     def value(self, name: str) -> object:
         """Return the value of a setting, ``Undecided`` if it is written and not known, or ``Missing``."""
@@ -163,6 +165,7 @@ def _is_one_of(actual: Callable[[State], str]) -> Callable[[Any], Condition]:
 
 TESTS_OF_STATE: Mapping[str, Callable[[Any], Condition]] = {
     "reader": _is_one_of(lambda state: state.reader),
+    "ecosystem": _is_one_of(lambda state: state.ecosystem),
     "rejected": _is_one_of(lambda state: state.rejected),
     "source-since": _release_test(lambda state, release: state.source >= release),
     "source-before": _release_test(lambda state, release: state.source < release),

@@ -161,6 +161,8 @@ class SiteCase:
     source: Release
     surroundings: Surroundings | None = None
     """The other settings of its configuration."""
+    ecosystem: str = ""
+    """The identifier of its owner's ecosystem."""
     overrides_parent: bool = False
     """Whether the owner's settings override those of another file."""
     is_part: bool = False
@@ -186,7 +188,8 @@ class SiteCase:
         """Return what conditions are evaluated on if the site has these settings."""
         reader = _reader_name(self.reader)
         names = self.document.catalogue.name_set
-        return State(settings, reader, self.source, target, rejected, self.surroundings, names, self.before)
+        around = self.surroundings
+        return State(settings, reader, self.source, target, rejected, around, names, self.before, self.ecosystem)
 
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""

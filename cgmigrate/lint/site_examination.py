@@ -40,7 +40,8 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     reader = owner.ecosystem.reader or Reader.CONFIG
     overrides = owner.ecosystem.overrides_parent and not site.inherits
     around = SiteSurroundings(document, site, owner.ecosystem, before)
-    case = SiteCase(site, document, reader, before, source_for(before, context), around, overrides_parent=overrides)
+    source = source_for(before, context)
+    case = SiteCase(site, document, reader, before, source, around, owner.ecosystem.id, overrides_parent=overrides)
     for reason in filter(None, (owner.conflict, site.blocked_by)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))

@@ -249,3 +249,8 @@ def test_a_range_of_releases_begins_with_the_first_and_ends_before_the_last(cond
 def test_a_test_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(RuleError, match="unknown test 'contains' on cuda_graph_impl"):
         condition_of({"cuda_graph_impl": {"contains": "a"}})
+
+
+@pytest.mark.parametrize(("ecosystem", "met"), [("nemo-rl", True), (["megatron-lm", "nemo-rl"], True), ("nemo", False)])
+def test_a_condition_asks_for_the_owner_of_the_settings(ecosystem: object, met: bool) -> None:
+    assert condition_of({"ecosystem": ecosystem})(state({}, ecosystem="nemo-rl")) is met
