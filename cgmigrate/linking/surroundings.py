@@ -42,9 +42,11 @@ class SiteSurroundings:
         setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN
-        if self.site.flags:
+        keys = setting.keys.get(self.ecosystem.id, ())
+        # A key with dots leads out of the list of flags, to the variables of the environment.
+        if self.site.flags and not any("." in key for key in keys):
             return self._of_flag(setting)
-        if keys := setting.keys.get(self.ecosystem.id):
+        if keys:
             return _together([self._at(path.split(".")) for path in keys])
         value = self._beside((name,))
         # A setting of another class is written elsewhere, and where is not known.

@@ -136,3 +136,35 @@ def test_a_setting_of_another_class_is_not_absent_where_it_cannot_be_written() -
     document = YamlDocument("model:\n  cuda_graph_impl: local\n  hidden_size: 4096\n")
     assert around(document).get("check_for_nan_in_loss") is Missing.UNKNOWN
     assert around(document).get("use_te_rng_tracker") is Missing.ABSENT
+
+
+NEMO_RL = """
+policy:
+  megatron_cfg:
+    cuda_graph_impl: local
+    env_vars: {PYTORCH_CUDA_ALLOC_CONF: "expandable_segments:True"}
+  sequence_packing: {enabled: true}
+"""
+TEST_CASE = """
+ENV_VARS:
+  PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True
+MODEL_ARGS:
+  --cuda-graph-impl: local
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        (NEMO_RL, "sequence_packing", True),
+        (NEMO_RL, "allocator", "expandable_segments:True"),
+        (NEMO_RL, "nccl_graph_register", Missing.ABSENT),
+        # A configuration of a part of the model is not the one that packing is about.
+        (NEMO_RL.replace("policy:", "critic:"), "sequence_packing", Missing.UNKNOWN),
+        (TEST_CASE, "allocator", "expandable_segments:True"),
+        (TEST_CASE, "nccl_graph_register", Missing.ABSENT),
+        (TEST_CASE.replace("MODEL_ARGS", "MODEL_ARGS_2"), "allocator", Missing.UNKNOWN),
+    ],
+)
+def test_what_is_around_the_section_of_an_ecosystem(text: str, name: str, value: object) -> None:
+    assert around(YamlDocument(text)).get(name) == value

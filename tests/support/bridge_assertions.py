@@ -1,4 +1,4 @@
-"""Assertions of a fetched Megatron-Bridge, executed alone: whether it accepts a configuration."""
+"""Assertions of a package's source, executed alone: whether it accepts a configuration."""
 
 from __future__ import annotations
 
@@ -25,3 +25,20 @@ def assertion_of(path: Path, name: str, names: dict[str, object]) -> Callable[[S
         return True
 
     return accepts
+
+
+def refuses(path: Path, test: str, text: str, names: dict[str, object]) -> bool:
+    """Return whether the only `if` or `assert` of a file with a test and a text ends with an error.
+
+    ``names`` are those that it uses.
+    """
+    (node,) = (
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.If | ast.Assert) and test in ast.unparse(node.test) and text in ast.unparse(node)
+    )
+    try:
+        exec(compile(ast.Module([node], []), path.name, "exec"), dict(names))
+    except (AssertionError, ValueError):
+        return True
+    return False

@@ -1,0 +1,97 @@
+"""Rules about Megatron-Bridge and NeMo-RL, against the assertions of these packages, executed alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking import ecosystems
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.releases import Release
+from tests.support.bridge_assertions import refuses
+from tests.support.paths import FETCHED
+from tests.support.plans import examine
+
+RULES = load()
+OWNERS = ecosystems.load()
+RELEASE = Release(0, 19)
+BRIDGE = FETCHED / "megatron-bridge-0.6.2/megatron/bridge"
+MODULES: list[list[str]] = [[], ["attn"], ["moe_router"], ["attn", "moe_router"]]
+IMPLEMENTATIONS = ["none", "transformer_engine", "full_iteration"]
+
+
+def reports(rule: str, configuration: dict[str, Any]) -> bool:
+    document = YamlDocument(yaml.safe_dump(configuration, sort_keys=False))
+    plan = examine(document, Context(RELEASE, RELEASE, RULES, OWNERS))
+    return rule in {diagnostic.rule for diagnostic in plan.diagnostics}
+
+
+def core(path: str) -> Path:
+    """A file of the installed megatron-core."""
+    megatron = pytest.importorskip("megatron.core")
+    return Path(megatron.__file__).parent / path
+
+
+def graphs(impl: str, modules: list[str]) -> dict[str, Any]:
+    return {"cuda_graph_impl": impl} | ({} if impl == "full_iteration" else {"cuda_graph_modules": modules})
+
+
+# --- Megatron-Bridge --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bridge() -> Path:
+    if not BRIDGE.is_dir():
+        pytest.skip("Megatron-Bridge 0.6.2 is not fetched")
+    return BRIDGE
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+@pytest.mark.parametrize("modules", MODULES)
+@pytest.mark.parametrize(("length", "count"), [(True, True), (True, False), (False, False)])
+def test_packing_of_the_bridge(bridge: Path, impl: str, modules: list[str], length: bool, count: bool) -> None:
+    dataset = {
+        "enable_offline_packing": True,
+        "pad_to_max_length": length,
+        "offline_packing_specs": {"packed_sequence_size": 4096, "pad_cu_seqlens": count},
+    }
+    model = graphs(impl, modules)
+    configuration = {"model": model, "dataset": dataset, "ddp": {"overlap_grad_reduce": True}, "rng": {"seed": 1}}
+    specs = SimpleNamespace(pad_cu_seqlens=count)
+    names = {
+        "self": SimpleNamespace(dataset=SimpleNamespace(pad_to_max_length=length), model=SimpleNamespace(**model)),
+        "offline_packing_specs": specs,
+        "cuda_graph_module_names": lambda model: getattr(model, "cuda_graph_modules", []),
+        "is_full_iteration_cuda_graph": lambda model: model.cuda_graph_impl == "full_iteration",
+    }
+    refused = refuses(bridge / "training/config.py", "offline_packing_specs is not None", "captures_packed", names)
+    assert reports("CG409", configuration) is refused
+
+
+# --- NeMo-RL ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packing", [True, False])
+@pytest.mark.parametrize("modules", MODULES)
+@pytest.mark.parametrize("impl", ["none", "transformer_engine"])
+def test_packing_of_nemo_rl(impl: str, modules: list[str], packing: bool) -> None:
+    # Graphs without attention get what attention returns, and no packed sequences.
+    kwargs = {"packed_seq_params": object()} if packing and (not modules or "attn" in modules) else {}
+    path = core("transformer/transformer_layer.py")
+    refused = impl != "none" and refuses(path, "packed_seq_params", "excluded from input list", {"kwargs": kwargs})
+    policy = {"megatron_cfg": graphs(impl, modules), "sequence_packing": {"enabled": packing}}
+    assert reports("CG409", {"policy": policy}) is refused
+
+
+@pytest.mark.parametrize("impl", ["none", "local", "transformer_engine", "full_iteration"])
+def test_the_implementation_of_generation(impl: str) -> None:
+    # NeMo-RL turns graphs on with this function, unless the implementation is none.
+    refused = refuses(core("transformer/utils.py"), "set_to in", "Invalid CUDA graph", {"set_to": impl})
+    policy = {"generation": {"backend": "megatron", "mcore_generation_config": {"cuda_graph_impl": impl}}}
+    assert reports("CG502", {"policy": policy}) is refused
