@@ -1,7 +1,8 @@
-"""Rules about Megatron-Bridge and NeMo-RL, against the assertions of these packages, executed alone."""
+"""Rules about Megatron-Bridge, NeMo-RL and Megatron-FSDP, against the assertions of these packages, executed alone."""
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -72,6 +73,28 @@ def test_packing_of_the_bridge(bridge: Path, impl: str, modules: list[str], leng
     }
     refused = refuses(bridge / "training/config.py", "offline_packing_specs is not None", "captures_packed", names)
     assert reports("CG409", configuration) is refused
+
+
+@pytest.mark.parametrize("modules", MODULES)
+@pytest.mark.parametrize(("fusion", "bias", "shared"), list(product([True, False], repeat=3)))
+def test_delayed_gradients_of_the_bridge(
+    bridge: Path, modules: list[str], fusion: bool, bias: bool, shared: bool
+) -> None:
+    model: dict[str, Any] = graphs("transformer_engine", modules)
+    model |= {"gradient_accumulation_fusion": fusion, "add_qkv_bias": bias, "add_bias_linear": False}
+    model |= {"moe_shared_expert_intermediate_size": 64 if shared else None, "moe_shared_expert_overlap": False}
+    overlap = {"delay_wgrad_compute": True, "overlap_moe_expert_parallel_comm": True}
+    configuration = {"model": model, "comm_overlap": overlap, "ddp": {"overlap_grad_reduce": True}, "rng": {"seed": 1}}
+    names = {
+        "self": SimpleNamespace(user_comm_overlap_cfg=SimpleNamespace(**overlap, overlap_grad_reduce=True)),
+        "ddp_config": SimpleNamespace(overlap_grad_reduce=True),
+        "model_cfg": SimpleNamespace(**model, overlap_moe_expert_parallel_comm=True),
+        "is_te_min_version": lambda version: True,
+        "get_te_version": lambda: "2.16",
+        "has_cuda_graph_module": lambda model, name: name in model.cuda_graph_modules,
+    }
+    refused = refuses(bridge / "training/comm_overlap.py", "delay_wgrad_compute is True", "attention bias", names)
+    assert reports("CG412", configuration) is refused
 
 
 # --- NeMo-RL ----------------------------------------------------------------------------------------

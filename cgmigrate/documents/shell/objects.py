@@ -42,6 +42,10 @@ class Part:
         return not exclude_each_other(self.fragment.path, other.fragment.path)
 
 
+_ARGUMENTS = ("@", "*")
+"""The variables of all arguments of a script."""
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """What a command or a variable has: its parts, and whether it may have words that the script does not show."""
@@ -134,8 +138,9 @@ class _Assembly:
         for word in fragment.words:
             if word.text is None and word.variable in self.assigned:
                 result += self._value(word.variable, fragment.start, fragment.path)
-            elif word.text is None and not after_option and word.variable not in self.plain_variables:
-                result += Words((), True)
+            elif word.text is None and word.variable not in self.plain_variables:
+                # A word behind an option is its value; the arguments of the script are any number of words.
+                result += Words((), True) if not after_option or word.variable in _ARGUMENTS else Words()
             after_option = word.text is not None and word.text.startswith("-")
         own = Part(fragment)
         return Words((own, *result.parts) if not result.parts else self._in_order(fragment, result), result.is_open)

@@ -1,0 +1,187 @@
+"""Rules about the flags around graphs, against the arguments of Megatron-LM: neighbours of each rule are validated."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from cgmigrate.documents.yaml import YamlDocument
+from cgmigrate.linking import ecosystems
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.lint.rules import load
+from cgmigrate.megatron.releases import Release
+from tests.support.paths import FETCHED
+from tests.support.plans import examine
+
+RULES = load()
+OWNERS = ecosystems.load()
+NO_TRACKER = "the random number tracker is off"
+"""What the judge says of `local` without the tracker, which `CudaGraphManager` refuses later."""
+SAID = {
+    "CG214": ("unrecognized arguments: --cuda-graph-max-packed-seqs", "unrecognized arguments: --thd-max-packed"),
+    "CG401": ("--no-check-for-nan-in-loss-and-grad should be set",),
+    "CG408": (NO_TRACKER,),
+    "CG412": ("requires gradient_accumulation_fusion to be enabled", "doesn't support attn bias for now"),
+    "CG416": (
+        "is only supported with --transformer-impl=inference_optimized",
+        "Only --fp8-recipe=mxfp8 is supported",
+        "inference_dynamic_batching_num_cuda_graphs should be a positive integer",
+        "Pipeline-parallel microbatched inference is incompatible with CUDA graphs",
+        "--moe-pad-experts-for-cuda-graph-inference must be set",
+    ),
+    "CG417": (
+        "--rl-persist-cuda-graphs is set but no CUDA graphs are being built",
+        "--rl-training-cuda-graphs is set but no CUDA graphs are being built",
+        "--rl-kv-cache-management-mode=offload requires --rl-persist-cuda-graphs",
+    ),
+}
+"""What the arguments' validation says to what a rule reports."""
+ONLY_IN_0_17 = {"--moe-pad-experts-for-cuda-graph-inference must be set"}
+JUDGE = f"""
+import contextlib, io, json, logging, sys, warnings
+warnings.simplefilter("ignore")
+logging.disable(logging.CRITICAL)
+from megatron.training import arguments
+arguments.is_te_min_version = lambda *_, **__: True
+model = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32"
+run = "--micro-batch-size 1 --global-batch-size 8 --tokenizer-type NullTokenizer --vocab-size 9 --lr 1 --bf16"
+out = sys.stdout
+for line in sys.stdin:
+    sys.argv = ["pretrain_gpt.py", *model.split(), *run.split(), *json.loads(line)]
+    errors, said = io.StringIO(), ""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+        try:
+            args = arguments.parse_args()
+            args.world_size, args.rank = 8, 0
+            arguments.validate_args(args)
+            if args.cuda_graph_impl == "local" and not args.te_rng_tracker and not args.inference_rng_tracker:
+                said = {NO_TRACKER!r}
+        except SystemExit:
+            said = errors.getvalue()
+        except Exception as error:
+            said = type(error).__name__ + " " + str(error)
+    print(" ".join(said.split()), file=out)
+"""
+
+RL = "--perform-rl-step --grpo-prompts-per-step 1 --grpo-group-size 8"
+WGRAD = "--overlap-moe-expert-parallel-comm --delay-wgrad-compute --num-experts 8"
+SHARED = "--moe-shared-expert-intermediate-size 64"
+NOTHING = ("", "", "")
+CHOICES = (
+    ("", "--no-check-for-nan-in-loss-and-grad"),
+    (*NOTHING, "--transformer-impl local", "--transformer-impl inference_optimized"),
+    (*NOTHING, "--te-rng-tracker", "--inference-rng-tracker"),
+    (*NOTHING, "--inference-dynamic-batching-num-cuda-graphs 0", "--inference-dynamic-batching-num-cuda-graphs -1"),
+    (
+        *NOTHING,
+        "--fp8-format hybrid",
+        "--fp8-format e4m3 --transformer-impl inference_optimized",
+        "--fp8-format e4m3 --fp8-recipe mxfp8 --transformer-impl inference_optimized",
+    ),
+    (
+        *NOTHING,
+        f"{WGRAD} --overlap-grad-reduce",
+        f"{WGRAD} --overlap-grad-reduce --disable-bias-linear --no-gradient-accumulation-fusion",
+        f"{WGRAD} --overlap-grad-reduce --disable-bias-linear --no-gradient-accumulation-fusion {SHARED}",
+        f"{WGRAD} --overlap-grad-reduce --disable-bias-linear --add-qkv-bias",
+        f"{WGRAD} --overlap-grad-reduce --disable-bias-linear",
+        f"{WGRAD} --disable-bias-linear --no-gradient-accumulation-fusion",
+    ),
+    (
+        *NOTHING,
+        "--num-experts 8 --expert-model-parallel-size 2",
+        "--num-experts 8 --expert-model-parallel-size 2 --moe-pad-experts-for-cuda-graph-inference",
+        "--pipeline-model-parallel-size 2 --inference-batch-times-seqlen-threshold 64",
+        "--pipeline-model-parallel-size 2 --inference-batch-times-seqlen-threshold -1",
+    ),
+    (
+        *NOTHING,
+        *(f"{RL} {flag}" for flag in ("", "--rl-persist-cuda-graphs", "--rl-training-cuda-graphs")),
+        f"{RL} --rl-kv-cache-management-mode offload",
+        f"{RL} --rl-kv-cache-management-mode recompute",
+    ),
+    (*NOTHING, *NOTHING, *NOTHING, "--cuda-graph-max-packed-seqs 8", "--thd-max-packed-sequences 8"),
+)
+"""Flags of which each command line has one of each row."""
+
+
+def neighbours(graphs: list[str], count: int) -> list[list[str]]:
+    """Command lines that differ in few flags, the same in each run. Each has one of graphs, which a rule points at."""
+    choose = random.Random(20261123)
+    lines = [f"{one} {flags}" for one in graphs for row in CHOICES for flags in row if flags]
+    for _ in range(count):
+        lines.append(" ".join([choose.choice(graphs), *map(choose.choice, choose.sample(CHOICES, 4))]))
+    return [f"{line} --train-iters 9".split() for line in lines]
+
+
+def judged(lines: list[list[str]], package: str) -> list[str]:
+    """What the arguments' validation says to command lines, empty where it accepts one."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
+    command = [sys.executable, "-c", JUDGE]
+    text = "\n".join(map(json.dumps, lines))
+    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
+    return ran.stdout.splitlines()
+
+
+def reported(line: list[str], release: Release) -> set[str]:
+    arguments: dict[str, list[str]] = {}
+    for word in line:
+        if word.startswith("--"):
+            values = arguments.setdefault(word, [])
+        else:
+            values.append(word)
+    text = "MODEL_ARGS:\n" + "".join(f"  {flag}: {' '.join(values) or 'true'}\n" for flag, values in arguments.items())
+    plan = examine(YamlDocument(text), Context(release, release, RULES, OWNERS))
+    return {diagnostic.rule for diagnostic in plan.diagnostics} & SAID.keys()
+
+
+def compared(lines: list[list[str]], package: str, release: Release) -> tuple[list[str], list[str], set[str]]:
+    """Command lines that a rule reports and the validation accepts, those that it refuses unreported, and what it says
+    to some.
+    """
+    false, missed, refused = [], [], set[str]()
+    for line, said in zip(lines, judged(lines, package), strict=True):
+        codes = reported(line, release)
+        false += [f"{code}: {' '.join(line)}" for code in codes if not said]
+        for code, texts in SAID.items():
+            says = {text for text in texts if text in said}
+            missed += [f"{code}: {' '.join(line)} ({said})"] if says and code not in codes else []
+            refused |= says
+    return false, missed, refused
+
+
+def test_the_rules_report_what_the_installed_release_refuses() -> None:
+    if find_spec("megatron") is None or find_spec("megatron.training") is None:
+        pytest.skip("the judge is the installed megatron-core")
+    implementations = [f"--cuda-graph-impl {name}" for name in ("none", "local", "full_iteration")]
+    modules = [f"--cuda-graph-impl transformer_engine --cuda-graph-modules {name}" for name in ("attn", "moe_router")]
+    blocks = ["--cuda-graph-impl local --inference-cuda-graph-scope block"]
+    lines = neighbours([*implementations, *modules, *blocks], 150)
+
+    false, missed, refused = compared(lines, "", Release(0, 19))
+
+    assert not false
+    assert not missed
+    assert refused == {text for texts in SAID.values() for text in texts} - ONLY_IN_0_17
+
+
+def test_the_rules_report_what_0_17_refuses() -> None:
+    package = FETCHED / "megatron-core-0.17.1"
+    if not package.is_dir() or find_spec("torch") is None:
+        pytest.skip("megatron-core 0.17.1 is not fetched, or torch is not installed")
+    modules = [f"--cuda-graph-impl transformer_engine --cuda-graph-scope {name}" for name in ("attn", "moe_router")]
+    scopes = ("full_iteration", "full_iteration_inference", "attn")
+    local = [f"--cuda-graph-impl local --cuda-graph-scope {name}" for name in scopes]
+    lines = neighbours(["--cuda-graph-impl none", *modules, *local], 150)
+
+    false, missed, refused = compared(lines, str(package), Release(0, 17))
+
+    assert not false
+    assert not missed
+    assert refused == {text for texts in SAID.values() for text in texts}
