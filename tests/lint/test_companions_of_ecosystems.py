@@ -118,3 +118,17 @@ def test_the_implementation_of_generation(impl: str) -> None:
     refused = refuses(core("transformer/utils.py"), "set_to in", "Invalid CUDA graph", {"set_to": impl})
     policy = {"generation": {"backend": "megatron", "mcore_generation_config": {"cuda_graph_impl": impl}}}
     assert reports("CG502", {"policy": policy}) is refused
+
+
+# --- Megatron-FSDP ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("impl", [*IMPLEMENTATIONS, "local"])
+@pytest.mark.parametrize(("fsdp", "overlap"), list(product([True, False], repeat=2)))
+def test_megatron_fsdp_with_overlapped_experts(impl: str, fsdp: bool, overlap: bool) -> None:
+    config = SimpleNamespace(cuda_graph_impl=impl, overlap_moe_expert_parallel_comm=overlap)
+    names = {"config": config, "ddp_config": SimpleNamespace(fsdp_double_buffer=False)}
+    path = core("distributed/fsdp/mcore_fsdp_adapter.py")
+    refused = fsdp and refuses(path, "overlap_moe_expert_parallel_comm", "does not support per-layer", names)
+    flags = {"--cuda-graph-impl": impl, "--use-megatron-fsdp": fsdp, "--overlap-moe-expert-parallel-comm": overlap}
+    assert reports("CG414", {"MODEL_ARGS": flags}) is refused
