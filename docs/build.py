@@ -16,6 +16,7 @@ from api_reference import with_reference
 from capture_pages import captures_page
 from command_pages import commands_page
 from configuration_schema import schema
+from coverage_pages import coverage_page
 from follow import follow
 from format_examples import with_examples
 from indexes import by_release, everything, index, settings_page
@@ -65,6 +66,7 @@ def files() -> dict[Path, str]:
     pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
     pages |= {PAGES / "all.md": everything(rules), DOCS / "commands.md": commands_page()}
     pages[DOCS / "captures.md"] = captures_page()
+    pages[DOCS / "coverage.md"] = coverage_page(rules)
     pages[SITE] = with_rules(SITE.read_text(encoding="utf-8"), rules)
     pages[SCHEMA] = with_names(SCHEMA.read_text(encoding="utf-8"), catalogue.load().settings)
     pages[DOCS / "settings.md"] = settings_page(catalogue.load().settings.values())

@@ -22,7 +22,7 @@ FAMILIES = {
 }
 _FILTERS = (
     '<div id="filters" data-columns="severity fix programs releases" '
-    f'data-releases="{" ".join(map(str, KNOWN))}" data-programs="{", ".join(PROGRAMS.values())}"></div>'
+    f'data-releases="{" ".join(map(str, KNOWN))}" data-programs="{", ".join(dict.fromkeys(PROGRAMS.values()))}"></div>'
 )
 """Where filters.js puts a choice for each of these columns; without scripts the table is whole."""
 

@@ -1,0 +1,61 @@
+"""The page of what is covered: each rule that it names reports what the entry says, in a case of the fixtures."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cgmigrate.lint.rules import load
+from tests.support.paths import FIXTURES, ROOT
+
+PARTS = {"entries": 273, "stumbles": 44, "pitfalls": 14, "proxies": 8}
+"""How many each part has."""
+
+
+@pytest.fixture(scope="module")
+def pages() -> ModuleType:
+    path = ROOT / "docs/coverage_pages.py"
+    spec = importlib.util.spec_from_file_location("coverage_pages", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["coverage_pages"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("part", "count"), PARTS.items())
+def test_every_entry_is_there_once(pages: ModuleType, part: str, count: int) -> None:
+    ids = Counter(one for entry in pages.entries(part) for one in entry.ids)
+    assert sum(ids.values()) == count
+    assert max(ids.values()) == 1
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_entry_has_a_case_or_a_reason(pages: ModuleType, part: str) -> None:
+    assert not [entry.ids for entry in pages.entries(part) if bool(entry.proof) == bool(entry.why)]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_case_shows_that_its_rule_reports_something(pages: ModuleType, part: str) -> None:
+    cases = {case for entry in pages.entries(part) for case in entry.proof}
+    assert cases
+    for case in cases:
+        expected = FIXTURES / "rules" / case / "expected.txt"
+        assert expected.is_file(), case
+        # `test_fixtures` runs `check` and compares.
+        lines = [line for line in expected.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+        assert Path(case).parts[0] in {line.split()[1] for line in lines}, case
+
+
+def test_the_page_names_the_rules_that_exist(pages: ModuleType) -> None:
+    rules = load()
+    codes = {code for part in PARTS for entry in pages.entries(part) for code in entry.rules}
+    assert codes <= rules.keys()
+    page = pages.coverage_page(rules)
+    assert all(f"[{code}](rules/{code}.md)" in page for code in codes)
+    assert "not yet" in page
