@@ -16,13 +16,17 @@ NOT_CHECKABLE = "not statically checkable"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing to cover; ``proof`` are cases, as in ``CG404/dense``, and ``why`` says why there is none."""
+    """One thing to cover; ``proof`` are cases, as in ``CG404/dense``, and ``why`` says why there is none.
+
+    ``explained`` is how a line begins that `explain` shows instead.
+    """
 
     ids: tuple[str, ...]
     what: str
     releases: str = ""
     proof: tuple[str, ...] = ()
     why: str = ""
+    explained: str = ""
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -37,7 +41,8 @@ def entries(part: str) -> list[Entry]:
 
 def _entry(data: Mapping[str, Any]) -> Entry:
     why = "not yet" if data.get("later") else data.get("why", "")
-    return Entry(tuple(map(str, data["ids"])), data["what"], data.get("releases", ""), tuple(data.get("proof", ())), why)
+    ids, proof = tuple(map(str, data["ids"])), tuple(data.get("proof", ()))
+    return Entry(ids, data["what"], data.get("releases", ""), proof, why, data.get("explained", ""))
 
 
 def coverage_page(rules: Mapping[str, Rule]) -> str:
@@ -49,8 +54,8 @@ def coverage_page(rules: Mapping[str, Rule]) -> str:
         "What Megatron's sources assert, warn of or ignore about CUDA graphs, and what people stumble over, each with "
         "the rules that report it. A rule counts only where a case of the tests shows that it reports this very thing.",
         "## Assertions, warnings and silent changes",
-        f"{_counts(all_entries)} C: configuration, E: environment, R: run time, W: warnings, B: Megatron-Bridge, H: its "
-        "performance harness, X: exceptions without a check, S: silent changes. The 58 statements of Transformer "
+        f"{_counts(all_entries)} C: configuration, E: environment, R: run time, W: warnings, B: Megatron-Bridge, "
+        "H: its performance harness, X: exceptions without a check, S: silent changes. The 58 statements of Transformer "
         "Engine are about arguments that Megatron fills, and have no rows.",
         _table(all_entries, rules, releases=True),
         "## Where people stumble",
@@ -73,9 +78,13 @@ def _covered(some: Iterable[Entry]) -> int:
 
 def _counts(some: Sequence[Entry]) -> str:
     count, later = sum(len(one.ids) for one in some), sum(len(one.ids) for one in some if one.why == "not yet")
-    rest = count - _covered(some) - later
-    others = f", {rest} cannot be seen in a file or are no release's" if rest else ""
-    return f"Of {count}, {_covered(some)} have a rule, {later} not yet{others}."
+    explained = sum(len(one.ids) for one in some if one.explained)
+    rest = count - _covered(some) - later - explained
+    parts = [f"{_covered(some)} have a rule"]
+    parts += [f"{explained} a line that `cgmigrate explain FILE:LINE` shows"] if explained else []
+    parts += [f"{later} neither yet"] if later else []
+    parts += [f"{rest} cannot be seen in a file or are no release's"] if rest else []
+    return f"Of {count}, {', '.join(parts)}."
 
 
 def _table(some: Iterable[Entry], rules: Mapping[str, Rule], *, releases: bool = False) -> str:
@@ -83,7 +92,8 @@ def _table(some: Iterable[Entry], rules: Mapping[str, Rule], *, releases: bool =
     rows = [heads, ["---"] * len(heads)]
     for one in some:
         linked = ", ".join(_link(rules[code]) for code in one.rules)
-        rows.append([", ".join(one.ids), one.what, *([one.releases] if releases else []), linked or one.why])
+        instead = f"`explain`: {one.explained} …" if one.explained else one.why
+        rows.append([", ".join(one.ids), one.what, *([one.releases] if releases else []), linked or instead])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

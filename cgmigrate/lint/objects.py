@@ -11,14 +11,16 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.sites import Document, Problem, Site, Use, site_ids
 from cgmigrate.lint.candidates import Candidate
+from cgmigrate.lint.capture_advice import advice_on
 from cgmigrate.lint.captures import before_and_after, is_known
 from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
 from cgmigrate.lint.edit_sets import Group, Place
 from cgmigrate.lint.fix_text import quoted
+from cgmigrate.lint.layers import layers_of
 from cgmigrate.lint.plan import Plan
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import Undecided
+from cgmigrate.megatron.settings import Settings, Undecided
 from cgmigrate.megatron.types import Capture
 from cgmigrate.text.spans import Span
 
@@ -102,6 +104,10 @@ class ExplainedObject:
     releases: tuple[Release, Release]
     settings: tuple[SettingInEffect, ...] = ()
     captures: tuple[CapturesOf, ...] = ()
+    layers: tuple[str, ...] = ()
+    """What is captured of each class of layers, where the modules do not say it."""
+    advice: tuple[str, ...] = ()
+    """What to know of it."""
     edit_set: SetOfObject | None = None
     diagnostics: tuple[tuple[int, Diagnostic], ...] = ()
     """With their lines."""
@@ -155,6 +161,7 @@ class _Objects:
             (case.source if case else file.context.source, file.context.target),
             tuple(self._settings(index)),
             tuple(self._captures(index)),
+            *(self._layers_and_advice(place, case) if case else ((), ())),
             self._edit_set(place),
             self._diagnostics(site.index),
         )
@@ -297,17 +304,28 @@ class _Objects:
         for text, lines in groups.items():
             yield CapturesOf(text, tuple(sorted(lines, key=lambda line: (line.path, line.number))))
 
+    def _layers_and_advice(self, place: Place, case: SiteCase) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        file = self.group.files[place[0]]
+        if not is_known(case, file.document.sites[place[1]]):
+            return (), ()
+        after, target = self._after(place, case), file.context.target
+        return layers_of(capture_of(after, target, case.reader), case, target), advice_on(case, after, target)
+
+    def _after(self, place: Place, case: SiteCase) -> Settings:
+        """Return the settings of a site once fixes are written."""
+        is_fixed = any(place in one.edit_set.members for one in self.plan.candidates)
+        return case.after if is_fixed and case.after is not None else case.before
+
     def _before_and_after(self, place: Place, case: SiteCase) -> str:
         file = self.group.files[place[0]]
         if not is_known(case, file.document.sites[place[1]]):
             return NOT_KNOWN
         is_fixed = any(place in one.edit_set.members for one in self.plan.candidates)
-        after = case.after if is_fixed and case.after is not None else case.before
-        target = file.context.target
+        after, target = self._after(place, case), file.context.target
         was = capture_of(case.before, case.source, case.reader)
         will = capture_of(after, target, case.reader)
         if was == will and isinstance(was, Capture):
-            return f"captures {was.describe_briefly()}, in {case.source} before and in {target} after"
+            return f"captures {was.describe_briefly(modules=True)}, in {case.source} before and in {target} after"
         how = "after" if is_fixed else "unchanged"
         before, later = before_and_after(was, case.source, will, target)
         return f"{before} before; {later} {how}"

@@ -153,5 +153,5 @@ def _describe(captured: Layers | Iteration | Blocks | None, modules: bool) -> st
             parts = "+".join(m for m in LAYER_MODULES if m in names)
             if backend is Backend.LOCAL:
                 # Which layer class captures which part is not modelled; a GPT layer is captured as a whole.
-                return f"whole layers (local, modules {parts})" if parts and modules else "whole layers (local)"
+                return f"layers (local, modules {parts})" if parts and modules else "whole layers (local)"
             return f"{parts} of each layer (Transformer Engine)" if parts else "whole layers (Transformer Engine)"

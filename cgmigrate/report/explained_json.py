@@ -115,6 +115,8 @@ def _object(one: ExplainedObject) -> dict[str, Any]:
             {"text": captures.text, "entry_points": [_line(line) for line in captures.entry_points]}
             for captures in one.captures
         ],
+        "layers": list(one.layers),
+        "advice": list(one.advice),
         "edit_set": _edit_set(one.edit_set) if one.edit_set else None,
         "diagnostics": [
             {"line": line, "rule": diagnostic.rule, "message": diagnostic.message}

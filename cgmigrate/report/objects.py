@@ -20,8 +20,10 @@ def object_text(one: ExplainedObject) -> str:
     sections = (
         ("Settings in effect:", list(_settings(one.settings))),
         ("Captures:", list(_captures(one.captures))),
+        ("By layer:", list(one.layers)),
         (_set_title(one.edit_set), list(_members(one.edit_set)) if one.edit_set else []),
         ("Diagnostics:", list(_diagnostics(one.diagnostics))),
+        ("Worth knowing:", list(one.advice)),
     )
     for title, content in sections:
         if content:

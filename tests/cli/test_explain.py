@@ -132,7 +132,7 @@ def test_the_beginning_of_a_code_lists_its_family(cgmigrate, name: str) -> None:
     result = cgmigrate("explain", name)
     assert result.exit_code == 0
     listed = result.stdout.splitlines()
-    assert [line.split()[0] for line in listed] == [f"CG30{number}" for number in range(1, 8)]
+    assert [line.split()[0] for line in listed] == [f"CG30{number}" for number in range(1, 10)]
     assert listed == [line for line in cgmigrate("rules").stdout.splitlines() if line.startswith("CG30")]
 
 

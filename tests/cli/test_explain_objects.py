@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cgmigrate.project.paths import file_and_line
 from tests.support.files import write
@@ -241,3 +242,58 @@ def test_code_that_copies_keys_is_described_by_its_fix(chain: Path, cgmigrate) -
     subprocess.run(["git", "add", "."], check=True)
     members = [line for line in section(cgmigrate("explain", "conf/base.yaml:3").stdout, "Edit set ") if "fix:" in line]
     assert members == ["fix: name `cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope` as well"] * 2
+
+
+# --- layers and advice ------------------------------------------------------------------------------
+
+PARTS = "model: {cuda_graph_impl: local, cuda_graph_modules: [moe_router], num_moe_experts: 8}\n"
+FACTS = yaml.safe_load((ROOT / "rules/advice/captures.yaml").read_text(encoding="utf-8"))
+GPT = "each layer of a GPT model: nothing"
+EXPERTS = "layers with experts of a hybrid model: the router, and what follows the experts"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "has", "lacks"),
+    [
+        ("a.yaml", PARTS, [GPT, EXPERTS], []),
+        ("a.yaml", PARTS.replace("}", ", is_hybrid_model: true}"), [EXPERTS], [GPT]),
+        (
+            "a.sh",
+            "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-modules moe_router\n",
+            [GPT],
+            [EXPERTS],
+        ),
+        (
+            "a.sh",
+            "torchrun pretrain_mamba.py --cuda-graph-impl local --cuda-graph-modules moe_router "
+            "--hybrid-layer-pattern MEME\n",
+            [EXPERTS],
+            [GPT],
+        ),
+    ],
+)
+def test_captures_of_local_are_shown_by_layer(
+    project: Path, cgmigrate, name: str, text: str, has: list[str], lacks: list[str]
+) -> None:
+    write(name, text)
+    output = cgmigrate("explain", "--from", "0.19", f"{name}:1").stdout
+    lines = section(output, "By layer:")
+    assert not set(has) - set(lines) and not set(lacks) & set(lines)
+    assert json.loads(cgmigrate("explain", "--from", "0.19", "--format", "json", f"{name}:1").stdout)["objects"][0][
+        "layers"
+    ] == list(lines)
+
+
+@pytest.mark.parametrize("impl", ["none", "transformer_engine", "full_iteration"])
+def test_modules_of_other_implementations_say_what_they_capture(project: Path, cgmigrate, impl: str) -> None:
+    write("a.yaml", f"model: {{cuda_graph_impl: {impl}}}\n")
+    output = cgmigrate("explain", "--from", "0.19", "a.yaml:1").stdout
+    assert "Captures:" in output and "By layer:" not in output
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=[fact["text"].split(":")[0] for fact in FACTS])
+def test_each_fact_is_shown_where_it_applies(project: Path, cgmigrate, fact: dict) -> None:
+    for settings, is_shown in ((fact["example"], True), ({"cuda_graph_impl": "none"}, False)):
+        write("a.yaml", f"model: {json.dumps(settings)}\n")
+        output = cgmigrate("explain", "--from", "0.19", "a.yaml:1").stdout
+        assert "Captures:" in output and (fact["text"] in output) is is_shown

@@ -41,7 +41,7 @@ def test_captures_in_the_same_phases_are_said_briefly() -> None:
     assert both(Capture(LAYERS), Capture(Iteration())) == ("whole layers (local) in training", "the whole iteration")
     assert both(Capture(), Capture(LAYERS)) == ("nothing", "whole layers (local) in training")
     parts = Layers(Backend.LOCAL, frozenset({"attn"}))
-    assert both(Capture(LAYERS), Capture(parts))[1] == "whole layers (local, modules attn) in training"
+    assert both(Capture(LAYERS), Capture(parts))[1] == "layers (local, modules attn) in training"
 
 
 def test_before_and_after_name_their_releases() -> None:

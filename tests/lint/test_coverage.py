@@ -9,8 +9,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 from cgmigrate.lint.rules import load
+from cgmigrate.megatron.layer_classes import GPT, HYBRID
 from tests.support.paths import FIXTURES, ROOT
 
 PARTS = {"entries": 273, "stumbles": 44, "pitfalls": 14, "proxies": 8}
@@ -37,7 +39,17 @@ def test_every_entry_is_there_once(pages: ModuleType, part: str, count: int) -> 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_an_entry_has_a_case_or_a_reason(pages: ModuleType, part: str) -> None:
-    assert not [entry.ids for entry in pages.entries(part) if bool(entry.proof) == bool(entry.why)]
+    for entry in pages.entries(part):
+        assert sum(map(bool, (entry.proof, entry.why, entry.explained))) == 1, entry.ids
+
+
+def test_lines_of_explain_are_those_of_the_facts_and_the_layers(pages: ModuleType) -> None:
+    # The tests of `explain` show each where it applies.
+    facts = yaml.safe_load((ROOT / "rules/advice/captures.yaml").read_text(encoding="utf-8"))
+    lines = [*(fact["text"] for fact in facts), *(one.name for one in (*GPT, *HYBRID))]
+    explained = [entry.explained for part in PARTS for entry in pages.entries(part) if entry.explained]
+    assert len(explained) >= 5
+    assert not [text for text in explained if not any(line.startswith(text) for line in lines)]
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -245,8 +245,8 @@ def test_modules_of_local_are_named_only_where_captures_are_compared_by_them() -
     router, attn, whole = (capture for capture in captures if isinstance(capture, Capture))
     assert str(router) == str(attn) == "whole layers (local) in training, nothing in inference"
     assert describe_both(router, attn) == (
-        "whole layers (local, modules moe_router+moe_preprocess) in training, nothing in inference",
-        "whole layers (local, modules attn) in training, nothing in inference",
+        "layers (local, modules moe_router+moe_preprocess) in training, nothing in inference",
+        "layers (local, modules attn) in training, nothing in inference",
     )
     assert describe_both(attn, whole) == (str(attn), str(whole))
 
