@@ -55,7 +55,7 @@ def coverage_page(rules: Mapping[str, Rule]) -> str:
         "the rules that report it. A rule counts only where a case of the tests shows that it reports this very thing.",
         "## Assertions, warnings and silent changes",
         f"{_counts(all_entries)} C: configuration, E: environment, R: run time, W: warnings, B: Megatron-Bridge, "
-        "H: its performance harness, X: exceptions without a check, S: silent changes. The 58 statements of Transformer "
+        "H: its performance harness, X: exceptions without a check, S: silent changes. The 58 of Transformer "
         "Engine are about arguments that Megatron fills, and have no rows.",
         _table(all_entries, rules, releases=True),
         "## Where people stumble",
