@@ -9,7 +9,7 @@ So what is true or false is so for every value that the unknown settings may hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -49,6 +49,8 @@ class State:
     """The settings before any fix; one that is not among ``settings`` any more is absent."""
     ecosystem: str = ""
     """The file of ``rules/ecosystems`` that describes their owner, without its suffix."""
+    number: int | None = field(init=False, compare=False)
+    """Is the same for states that differ in their surroundings only, as many of a project do; None if not known."""
 
     def value(self, name: str) -> object:
         """Return the value of a setting, ``Undecided`` if it is written and not known, or ``Missing``."""
@@ -57,6 +59,31 @@ class State:
         if name in self.names or name in self.before:
             return Missing.ABSENT
         return Missing.UNKNOWN if self.surroundings is None else self.surroundings.get(name)
+
+    def __post_init__(self) -> None:
+        # Each rule asks for it.
+        object.__setattr__(self, "number", self._number())
+
+    def _number(self) -> int | None:
+        parts = (self.settings, self.before)
+        try:
+            settings = [tuple((name, _frozen(value)) for name, value in one.items()) for one in parts]
+            key = (*settings, self.reader, self.source, self.target, self.rejected, self.names, self.ecosystem)
+            return _NUMBERS.setdefault(key, len(_NUMBERS))
+        except TypeError:
+            return None
+
+
+_NUMBERS: dict[Hashable, int] = {}
+"""The numbers of states, by what they consist of."""
+
+
+def _frozen(value: object) -> Hashable:
+    """Return a value of a setting as a key. True is not 1. Raises TypeError for one that cannot be a key."""
+    if isinstance(value, list):
+        return (list, *map(_frozen, value))
+    hash(value)
+    return type(value), value
 
 
 Condition: TypeAlias = Callable[[State], Truth]
@@ -77,6 +104,18 @@ def condition_of(when: Mapping[str, Any], unless: Mapping[str, Any] | None = Non
         conditions.append(_negation(condition_of(unless)))
     if len(conditions) == 1:
         return conditions[0]
+    return _conjunction(conditions)
+
+
+def condition_of_site(when: Mapping[str, Any]) -> Condition:
+    """Return the part of a condition that needs no surroundings: if it does not hold, the condition does not.
+
+    Raises RuleError for a test that does not exist.
+    """
+    conditions = [_part(name, expected) for name, expected in when.items() if name != ANY_OF and not _is_around(name)]
+    if ANY_OF in when:
+        alternatives = [condition_of_site(one) for one in when[ANY_OF]]
+        conditions.append(lambda state: _any(alternative(state) for alternative in alternatives))
     return _conjunction(conditions)
 
 

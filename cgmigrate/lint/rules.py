@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.lint.conditions import Condition, State, condition_of, release_of
+from cgmigrate.lint.conditions import Condition, State, condition_of, condition_of_site, release_of
 from cgmigrate.lint.fixes import Fix
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import OLDEST, Release
@@ -57,6 +57,23 @@ class Case:
     fix: Fix | None = None
     decide: str = ""
     help: str = ""
+    _of_site: Condition = field(init=False, repr=False, compare=False)
+    _known: dict[int, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_of_site", condition_of_site(self.when))
+
+    def may_match(self, state: State, number: int | None) -> bool:
+        """Return whether the settings of a site, without their surroundings, leave it open that the case matches.
+
+        ``number`` is that of the state.
+        """
+        if number is None:
+            return True
+        known = self._known.get(number)
+        if known is None:
+            known = self._known[number] = self._of_site(state) is not False
+        return known
 
     def choice(self, settings: Settings) -> str:
         """Return what a person has to choose before these settings can be rewritten, empty if there is a fix."""
@@ -118,7 +135,10 @@ def matching_case(rule: Rule, state: State) -> Case | None:
     """Return the first case of the rule that matches; None if none does, or if it is not known which."""
     if not rule.concerns(state.target):
         return None
+    number = state.number
     for case in rule.cases:
+        if not case.may_match(state, number):
+            continue
         truth = case.condition(state)
         if truth is not False:
             # A later case counts only if this one does not match.
