@@ -11,6 +11,7 @@ from cgmigrate.linking.interpolations import NOTHING_FOLLOWED, FollowedValues
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.passing_code import passing_diagnostics
 from cgmigrate.lint.problem_diagnostics import problems_of
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.rules import Rule
@@ -36,7 +37,7 @@ class ExaminedFile:
     relations: Relations
     cases: Mapping[int, SiteCase] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Those about sites whose owner is ambiguous."""
+    """Those about sites whose owner is ambiguous, and about code that passes settings on."""
     skipped: tuple[tuple[Use, str], ...] = ()
     """Settings of other systems, each with its owner."""
     followed: FollowedValues = NOTHING_FOLLOWED
@@ -77,7 +78,7 @@ def examine(
 def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int, Settings]) -> ExaminedFile:
     """Return a file with the cases of its sites; ``merged`` are the settings in effect at each, by index."""
     cases: dict[int, SiteCase] = {}
-    diagnostics: list[Diagnostic] = []
+    diagnostics = passing_diagnostics(file.document, file.context)
     skipped = list(file.document.skipped)
     for site, owner in zip(file.sites, owners, strict=True):
         if owner.ecosystem is None:
