@@ -184,3 +184,33 @@ def test_no_suppression_is_written(project: Any, cgmigrate: Any) -> None:
     write("a.ipynb", text)
     cgmigrate("check", "--add-ignore", "a.ipynb")
     assert (project / "a.ipynb").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("line", ["!!{}", "%sx {}", "%system {}", "files = %sx {}"])
+def test_other_lines_with_a_command_are_read(line: str) -> None:
+    before = notebook([line.format("torchrun pretrain_gpt.py --external-cuda-graph")], {}, as_lists=True)
+    after = line.format("torchrun pretrain_gpt.py --cuda-graph-impl transformer_engine")
+    assert sources(fixed("a.ipynb", before, Syntax.NOTEBOOK)) == [after]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%run pretrain_gpt.py --enable-cuda-graph",
+        "%time c = f(enable_cuda_graph=True)",
+        "print(1)\n%env A=--enable-cuda-graph",
+    ],
+)
+def test_a_name_in_another_line_for_ipython_is_reported(line: str) -> None:
+    document = document_of("/p/a.ipynb", notebook([line], {}, as_lists=True), Syntax.NOTEBOOK, CONTEXT.catalogue)
+    assert [problem.message.split("` ")[1] for problem in document.problems] == [
+        "is in a line for IPython, which is not read"
+    ]
+
+
+def test_a_line_of_a_string_is_no_command() -> None:
+    command = "!torchrun pretrain_gpt.py --external-cuda-graph \\\n  --bf16"
+    before = notebook([f"!ls \\\n  -l\nx = '''\n{command}\n'''\n{command}\n"], {"indent": 1}, as_lists=True)
+    [after] = sources(fixed("a.ipynb", before, Syntax.NOTEBOOK))
+    new = command.replace("--external-cuda-graph", "--cuda-graph-impl transformer_engine")
+    assert after == f"!ls \\\n  -l\nx = '''\n{command}\n'''\n{new}\n"

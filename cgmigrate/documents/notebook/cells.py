@@ -19,7 +19,8 @@ _PYTHON_MAGICS = frozenset(("time", "timeit", "capture", "prun"))
 """Magics that run the cell as Python."""
 _CONTINUED = r"(?:[^\n]*\\\n)*[^\n]*"
 _MAGIC = re.compile(
-    rf"^(?P<before>[ \t]*(?:[\w, \t.]+=[ \t]*)?)(?:!(?P<command>(?!!){_CONTINUED})|[!%?]{_CONTINUED})"
+    r"^(?P<before>[ \t]*(?:[\w, \t.]+=[ \t]*)?)"
+    rf"(?:(?:!!?|%(?:sx|system)[ \t]+)(?P<command>{_CONTINUED})|[%?]{_CONTINUED})"
     r"|^(?P<indent>[ \t]*)[\w.]+\?{1,2}[ \t]*$",
     re.MULTILINE,
 )
@@ -39,6 +40,10 @@ class Cell:
     code: Code
     python: Code | None
     commands: tuple[Code, ...]
+
+    def reads(self, offset: int) -> bool:
+        """Return whether a character of the file is in code that is read."""
+        return any(code.position(offset) is not None for code in (self.python, *self.commands) if code is not None)
 
 
 def code_cells(text: str) -> list[Cell] | None:
@@ -107,18 +112,36 @@ def _read(code: Code) -> tuple[Code | None, tuple[Code, ...]]:
 
 
 def _in_python(code: Code) -> tuple[Code | None, tuple[Code, ...]]:
-    if _is_valid(code.text):
+    if _tree(code.text) is not None:
         return code, ()
-    commands: list[Code] = []
+    lines = list(_outside_strings(code, list(_MAGIC.finditer(code.text))))
+    python = _with_numbers(code, lines)
+    if _tree(python.text) is None:
+        return None, ()
+    return python, tuple(code[slice(*line.span("command"))] for line in lines if line["command"])
+
+
+def _outside_strings(code: Code, lines: list[re.Match[str]]) -> Iterator[re.Match[str]]:
+    """Yield the lines of IPython, without those of a string in Python that only look like it."""
+    tree = _tree(_with_numbers(code, lines).text)
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant)) if tree is not None else ()
+    numbers = {constant.lineno for constant in constants if constant.value == 0}
+    joined = 0
+    for line in lines:
+        if code.text.count("\n", 0, line.start()) + 1 - joined in numbers:
+            yield line
+        joined += line.group().count("\n")
+
+
+def _with_numbers(code: Code, lines: list[re.Match[str]]) -> Code:
+    """Return code with a number instead of each line of IPython."""
     pieces: list[Code] = []
     at = 0
-    for match in _MAGIC.finditer(code.text):
-        start = match.end("before") if match["indent"] is None else match.end("indent")
-        pieces += [code[at:start], _number(code[start : match.end()])]
-        commands += [code[slice(*match.span("command"))]] if match["command"] else []
-        at = match.end()
-    python = Code.joined([*pieces, code[at:]])
-    return (python, tuple(commands)) if _is_valid(python.text) else (None, ())
+    for line in lines:
+        start = line.end("before") if line["indent"] is None else line.end("indent")
+        pieces += [code[at:start], _number(code[start : line.end()])]
+        at = line.end()
+    return Code.joined([*pieces, code[at:]])
 
 
 def _number(code: Code) -> Code:
@@ -126,11 +149,11 @@ def _number(code: Code) -> Code:
     return Code.written_as("0", code.starts[0], code.ends[-1])
 
 
-def _is_valid(text: str) -> bool:
+def _tree(text: str) -> ast.Module | None:
+    """Return the syntax tree of a text, None if it is not valid Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text)
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return None

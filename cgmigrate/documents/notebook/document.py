@@ -16,6 +16,7 @@ from cgmigrate.text.spans import Span
 
 _NO_NOTEBOOK = "a file that is no notebook in Python"
 _UNREAD = "`{key}` is in a cell that is not read: it is neither Python nor a command of a shell"
+_UNREAD_LINE = "`{key}` is in a line for IPython, which is not read"
 
 
 class NotebookDocument(TextDocument):
@@ -46,8 +47,9 @@ class NotebookDocument(TextDocument):
             self.skipped.append((name.use(Role.MENTION), owner))
             return
         self.names.append(name.span.start)
-        if cell.python is None and not cell.commands and name.setting in self.catalogue.deprecated:
-            message = _UNREAD.format(key=name.key)
+        if not cell.reads(name.span.start) and name.setting in self.catalogue.deprecated:
+            is_whole = cell.python is None and not cell.commands
+            message = (_UNREAD if is_whole else _UNREAD_LINE).format(key=name.key)
             self.problems.append(Problem(ProblemKind.NAME_IN_TEXT, name.span, message))
 
     @property

@@ -77,8 +77,7 @@ def _python(cells: Sequence[Cell], names: Sequence[int]) -> CellsPart:
     own = tuple(cell for cell in cells if cell.python is not None)
     code = Code.joined([one for cell in own for one in (cell.python or Code(), Code.added("\n"))])
     with_name = [cell for cell in own if any(_has(cell.python, name) for name in names)]
-    outside = [cell.span for cell in cells if cell.python is None and not cell.commands]
-    is_unread = any(span.start <= name < span.end for span in outside for name in names)
+    is_unread = any(not any(cell.reads(name) for cell in cells) for name in names)
     return CellsPart(
         0,
         Span(own[0].span.start, own[-1].span.end),
