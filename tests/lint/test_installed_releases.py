@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,14 @@ from tests.support.files import write
 
 RUN = "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope attn"
 INSTALL = "pip install megatron-core==0.17.0"
+
+
+def notebook(*sources: object) -> str:
+    """Return a notebook of some cells, whose texts are one string or a list of lines."""
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}, indent=1)
+
+
 FILES = {
     "a script": ("run.sh", f"{INSTALL}\n{RUN}\n"),
     "continued lines": ("run.sh", f"pip3 install -U \\\n  'megatron-core[mlm]==0.17.1' \\\n  numpy\n{RUN}\n"),
@@ -27,6 +36,16 @@ FILES = {
     ),
     "a here-document": ("run.sh", f"sbatch <<'EOF'\n#!/bin/bash\n{INSTALL}\n{RUN}\nEOF\n"),
     "a page": ("run.md", f"```bash\n{INSTALL}\n{RUN}\n```\n"),
+    "options before the command": ("run.sh", f"pip3.12 -q --no-cache-dir install megatron-core==0.17.0\n{RUN}\n"),
+    "a tag in a URL": ("run.sh", f"pip install git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.17.0\n{RUN}\n"),
+    "a package for one run": ("run.sh", f"uv run --with megatron-core===0.17.0 {RUN}\n"),
+    "a cell": ("run.ipynb", notebook(f"# install\n!{INSTALL}", f"!{RUN}")),
+    "a cell of commands": ("run.ipynb", notebook(f"%%bash\n{INSTALL}", f"!{RUN}")),
+    "a continued line in a cell": ("run.ipynb", notebook("!pip install \\\n  megatron-core==0.17.0", f"!{RUN}")),
+    "lines of a cell": (
+        "run.ipynb",
+        notebook(["!pip install -U \\\n", "  megatron-core==0.17.0"], [f"!{RUN}"]),
+    ),
     "a makefile": ("Makefile", f"train:\n\t{INSTALL}\n\t{RUN}\n"),
 }
 
@@ -48,6 +67,9 @@ OTHERS = {
     "another package": f"pip install megatron-bridge==0.1.0\n{RUN}\n",
     "a comment": f"# {INSTALL}\n{RUN}\n",
     "a printed requirement": f'echo "megatron-core==0.17.0 is too old"\n{RUN}\n',
+    "a comment behind a command": f"pip install numpy  # as megatron-core==0.17.0 did\n{RUN}\n",
+    "a package with a longer name": f"pip install my-megatron-core==0.17.0\n{RUN}\n",
+    "a command that removes": f"pip uninstall megatron-core==0.17.0\n{RUN}\n",
     "a branch of another release": f"git checkout core_r0.18.0\n{RUN}\n",
 }
 

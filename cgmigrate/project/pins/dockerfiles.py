@@ -15,9 +15,16 @@ _ASSIGNS = re.compile(r"(?:ARG|ENV)[ \t]+(?P<rest>.*)", re.IGNORECASE)
 _ASSIGNS_IN_SHELL = re.compile(r"[ \t]*(?:(?:export|readonly|local)[ \t]+)?(?P<rest>\w+=.*)")
 _CHECKS_OUT = re.compile(r"\bgit\b.*\b(?:checkout|switch)\b.*\bcore_[rv][0-9]+\.[0-9]+", re.IGNORECASE)
 """A line that chooses a release of Megatron-LM: its branches and tags have names that no other project has."""
-_INSTALLS = re.compile(r"\bpip3?\b[\"',\s]+install\b|\buv\b[\"',\s]+add\b")
-_SPECIFIED = re.compile(rf"\b{NAME}(?:\[[\w,-]*\])?(?: *(?:[=~!]=|[<>]=?) *[\w.*]+,?)+", re.IGNORECASE)
+_INSTALLS = re.compile(
+    r"\bpip[0-9.]*\b[^;&|]{0,200}?(?<!-)\binstall\b"
+    r"|\b(?:uv|poetry|pdm)\b[\"',\s]+add\b|\buvx?\b.{0,200}--with\b"
+)
+_SPECIFIED = re.compile(rf"(?<![\w.-]){NAME}(?:\[[\w,-]*\])?(?: *(?:={{2,3}}|[~!]=|[<>]=?) *[\w.*]+,?)+", re.IGNORECASE)
 """megatron-core with its releases, wherever that is on a line."""
+_FROM_TAG = re.compile(r"/megatron-lm(?:\.git)?@core_[rv][0-9]+\.[0-9]+", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:^|[\s\"'])#.*")
+_CONTINUED_IN_JSON = re.compile(r"\\\\\\n(?:\",(?P<between>\s*)\")?")
+"""A continued line inside a string of JSON, in a list of lines or in one string of them all."""
 _MAY_INSTALL = re.compile(rf"\b{NAME}(?:\[[\w,-]*\])? *[=~!<>]|core_[rv][0-9]", re.IGNORECASE)
 
 
@@ -36,17 +43,29 @@ def read_commands(text: str) -> Iterator[Requirement]:
     if not _MAY_INSTALL.search(text):
         return
     variables: dict[str, str] = {}
-    for number, written in logical_lines(text):
+    for number, written in _command_lines(text):
         line = _expanded(written, variables)
-        if line.lstrip().startswith("#"):
-            continue
         if assigned := _ASSIGNS_IN_SHELL.match(line):
             variables |= dict(_assignments(assigned["rest"]))
-        if _clones_megatron(line) or _CHECKS_OUT.search(line):
+        installs = _INSTALLS.search(line)
+        if _clones_megatron(line) or _CHECKS_OUT.search(line) or (installs and _FROM_TAG.search(line)):
             yield _read_clone(number, line)
-        elif _INSTALLS.search(line):
+        elif installs:
             for match in _SPECIFIED.finditer(line):
                 yield from read_requirement(number, match.group().rstrip(" ,"))
+
+
+def _command_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text without comments, and those inside a string, each with its number."""
+    for number, line in logical_lines(_CONTINUED_IN_JSON.sub(_continued, text)):
+        for part in line.split("\\n"):
+            yield number, _COMMENT.sub("", part)
+
+
+def _continued(match: re.Match[str]) -> str:
+    """Return a continued line of JSON as one of a shell, on as many lines."""
+    between = match["between"] or ""
+    return f"\\{between}" if "\n" in between else " "
 
 
 def _read(text: str, assigns: re.Pattern[str]) -> Iterator[Requirement]:
