@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
 from cgmigrate.megatron.settings import Settings
+
+_ABOUT_BEGINS = "\nexplanation:"
+"""What a rule that ships has behind all that the check of a file reads."""
 
 
 class RuleKind(str, Enum):
@@ -86,10 +90,25 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class About:
+    """What a rule file has for people: no check of a file reads it."""
+
+    explanation: str
+    sources: tuple[str, ...]
+    examples: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> About:
+        """Return it from the content of a rule file."""
+        return cls(data["explanation"], tuple(data["sources"]), tuple(data.get("examples", ())))
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One rule file. ``fields`` are where diagnostics point, best first; ``help`` is the general help.
 
     ``reports`` is the kind of problem or check that it explains, empty for a rule with conditions (see ``kinds``).
+    ``about`` is None for a rule that ships; its file is read again if that is asked for.
     """
 
     id: str
@@ -99,9 +118,7 @@ class Rule:
     severity: Severity
     fields: tuple[str, ...]
     cases: tuple[Case, ...]
-    explanation: str
-    sources: tuple[str, ...]
-    examples: tuple[Mapping[str, Any], ...]
+    about: About | None
     since: Release
     """The oldest target that the rule concerns."""
     until: Release | None
@@ -120,6 +137,25 @@ class Rule:
     def __post_init__(self) -> None:
         # Each site asks each rule for it.
         object.__setattr__(self, "migrates", any(case.fix or case.decide for case in self.cases))
+
+    @property
+    def explanation(self) -> str:
+        """Why the rule is, in several sentences."""
+        return self._about.explanation
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where upstream shows what the rule says."""
+        return self._about.sources
+
+    @property
+    def examples(self) -> tuple[Mapping[str, Any], ...]:
+        """Texts that the rule reports, or does not report."""
+        return self._about.examples
+
+    @property
+    def _about(self) -> About:
+        return self.about or _about_shipped(self.path)
 
     def concerns(self, target: Release) -> bool:
         """Return whether the rule says something about projects for a release."""
@@ -185,7 +221,8 @@ def read(path: Path, checked: bool = True, folders: Sequence[Path] = ()) -> Rule
     ``folders`` are folders of a team's own rules, which may have settings of their own.
     """
     try:
-        return _rule(_data(path, checked, tuple(map(str, folders))), path)
+        data = _data(path, checked, tuple(map(str, folders)))
+        return _rule(data, path, About.of(data) if checked else None)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
         if isinstance(error, RuleError):
             raise
@@ -196,6 +233,8 @@ def _data(path: Path, checked: bool, folders: tuple[str, ...]) -> Mapping[str, A
     """Return the content of a rule file, checked if ``checked`` says so, with what the catalogue adds to it."""
     text = text_of(path)
     if not checked:
+        # Most of the text is for people. To parse it took longer than all other rules and settings together.
+        text = text[: text.find(_ABOUT_BEGINS) + 1]
         data: Mapping[str, Any] = load_yaml(text, str(path))
         return _expanded(data, path, folders) if "migrate:" in text else data
     from cgmigrate.lint.rule_schema import RuleText
@@ -209,6 +248,11 @@ def _data(path: Path, checked: bool, folders: tuple[str, ...]) -> Mapping[str, A
     return _expanded(data, path, folders)
 
 
+@cache
+def _about_shipped(path: str) -> About:
+    return About.of(load_yaml(text_of(Path(path)), path))
+
+
 def _expanded(data: Mapping[str, Any], path: Path, folders: tuple[str, ...]) -> Mapping[str, Any]:
     from cgmigrate.lint.migrations import expanded
     from cgmigrate.megatron import catalogue
@@ -216,7 +260,7 @@ def _expanded(data: Mapping[str, Any], path: Path, folders: tuple[str, ...]) -> 
     return expanded(data, catalogue.load(folders), str(path))
 
 
-def _rule(data: Mapping[str, Any], path: Path) -> Rule:
+def _rule(data: Mapping[str, Any], path: Path, about: About | None) -> Rule:
     cases = data.get("cases")
     if cases is None:
         cases = [data] if "when" in data else []
@@ -228,9 +272,7 @@ def _rule(data: Mapping[str, Any], path: Path) -> Rule:
         severity=Severity(data.get("severity", Severity.WARNING)),
         fields=tuple(data["fields"]),
         cases=tuple(_case(case, data) for case in cases),
-        explanation=data["explanation"],
-        sources=tuple(data["sources"]),
-        examples=tuple(data.get("examples", ())),
+        about=about,
         since=_release(data, "since", "deprecated-in") or OLDEST,
         until=_release(data, "until"),
         available_in=_release(data, "replacement-available-in") or OLDEST,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -242,3 +243,22 @@ def test_a_case_after_one_that_is_unknown_does_not_match(tmp_path: Path) -> None
         case = matching_case(rule, state)
         matched.append(case and case.message)
     assert matched == ["block", None, "local"]
+
+
+def test_what_is_for_people_is_read_when_it_is_asked_for() -> None:
+    for path, lazily in ((Path(rule.path), rule) for rule in load().values()):
+        whole = read(path)
+        assert lazily.about is None and whole.about is not None
+        assert (lazily.explanation, lazily.sources, lazily.examples) == (
+            whole.explanation,
+            whole.sources,
+            whole.examples,
+        )
+        # Conditions are functions, and do not compare.
+        parts = [[replace(case, condition=always) for case in rule.cases] for rule in (lazily, whole)]
+        assert parts[0] == parts[1]
+        assert replace(lazily, cases=()) == replace(whole, cases=(), about=None)
+
+
+def always(_state: object) -> bool:
+    return True
