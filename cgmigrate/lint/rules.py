@@ -108,7 +108,7 @@ class Rule:
     """One rule file. ``fields`` are where diagnostics point, best first; ``help`` is the general help.
 
     ``reports`` is the kind of problem or check that it explains, empty for a rule with conditions (see ``kinds``).
-    ``about`` is None for a rule that ships; its file is read again if that is asked for.
+    ``about`` is None for a rule that ships; its file is read again if that is requested.
     """
 
     id: str

@@ -245,7 +245,7 @@ def test_a_case_after_one_that_is_unknown_does_not_match(tmp_path: Path) -> None
     assert matched == ["block", None, "local"]
 
 
-def test_what_is_for_people_is_read_when_it_is_asked_for() -> None:
+def test_what_is_for_people_is_read_when_it_is_requested() -> None:
     for path, lazily in ((Path(rule.path), rule) for rule in load().values()):
         whole = read(path)
         assert lazily.about is None and whole.about is not None
