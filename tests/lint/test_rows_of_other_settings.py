@@ -1,0 +1,70 @@
+"""Rows of the executed tables whose outcome other settings decide: rules report what the release refuses there."""
+
+from __future__ import annotations
+
+import collections
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from cgmigrate.megatron.releases import Release
+from tests.lint.test_companions import judged, reported
+from tests.megatron.test_capture import decided_elsewhere, needs_truth, rows
+
+DEFAULTS: dict[str, Any] = {"num_moe_experts": None, "attention_dropout": 0.1, "hidden_dropout": 0.1}
+"""What a row's configuration has by default. A file that does not say it may belong to any model."""
+MOE: dict[str, Any] = {
+    "num_moe_experts": 8,
+    "add_bias_linear": False,
+    "moe_pad_expert_input_to_capacity": False,
+    "moe_layer_freq": 1,
+}
+RECOMPUTED: dict[str, Any] = {"recompute_granularity": "selective"}
+OFFLOADED: dict[str, Any] = {"fine_grained_activation_offloading": True}
+WITHOUT_DROPOUT: dict[str, Any] = {"attention_dropout": 0.0, "hidden_dropout": 0.0}
+CONTEXTS: dict[str, dict[str, Any]] = {
+    "main": {},
+    "dense": {},
+    "moe": MOE,
+    "moe1": {},
+    "moe_freq01": MOE | {"moe_layer_freq": 1},
+    "moe_freq2": MOE | {"moe_layer_freq": 2},
+    "moe_pad": MOE | {"moe_pad_expert_input_to_capacity": True, "moe_expert_capacity_factor": 1.0},
+    "moe_cap_nopad_a2a": MOE | {"moe_expert_capacity_factor": 1.0, "moe_token_dispatcher_type": "alltoall"},
+    "recomp_full": {"recompute_granularity": "full", "recompute_method": "uniform", "recompute_num_layers": 1},
+    "recomp_sel": RECOMPUTED | {"recompute_modules": ["core_attn"], "attention_dropout": 0.1},
+    "recomp_sel_nodrop": RECOMPUTED | {"recompute_modules": ["core_attn"]} | WITHOUT_DROPOUT,
+    "recomp_sel_mlp": RECOMPUTED | {"recompute_modules": ["mlp"], "hidden_dropout": 0.1},
+    "moe_recomp_sel_moe": MOE | RECOMPUTED | {"recompute_modules": ["moe"]} | WITHOUT_DROPOUT,
+    "cpu_offload": {"cpu_offloading": True, "cpu_offloading_num_layers": 1},
+    "fg_offload": OFFLOADED | {"offload_modules": ["core_attn"]},
+    "fg_offload_inflight": OFFLOADED
+    | {"offload_modules": ["core_attn"], "fine_grained_offloading_max_inflight_offloads": 2},
+    "fg_offload_moeact": MOE | OFFLOADED | {"offload_modules": ["moe_act"]},
+}
+"""The settings beside those of a row, as far as the name of its context says; the release judges whether they are."""
+
+
+@needs_truth
+def test_rules_report_the_rows_that_other_settings_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    if find_spec("megatron") is None or find_spec("megatron.core") is None:
+        pytest.skip("the judge is the installed megatron-core")
+    kept = [row for row in rows("config", "0.19.2") if "skipped" not in row and decided_elsewhere(row)]
+    known = [row for row in kept if row.get("ctx", "main") in CONTEXTS]
+    configurations = [row["in"] | DEFAULTS | CONTEXTS[row.get("ctx", "main")] for row in known]
+    counts: collections.Counter[str] = collections.Counter()
+    counts["the context is refused without graphs, or not known"] = len(kept) - len(known)
+    silent = []
+    for row, settings, said in zip(known, configurations, judged(configurations, ""), strict=True):
+        if row["err"][1][:60] not in said:
+            counts["the settings of the context are not these"] += 1
+        elif reported(settings, Release(0, 19)):
+            counts["reported"] += 1
+        else:
+            silent.append((said[:80], settings))
+    with capsys.disabled():
+        print(f"\nrows of 0.19.2 that other settings decide: {dict(counts)}, not reported {len(silent)}")
+    # A row that does not write the modules, or a mode, has the default of its release, which no rule guesses.
+    assert len(silent) <= 55
+    assert counts["reported"] >= 817
