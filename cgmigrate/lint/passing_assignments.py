@@ -44,7 +44,7 @@ def assignment_findings(document: PythonDocument) -> Iterator[Finding]:
                 text = f"`{target.attr}` turns no graphs off that `{IMPL}` turns on, and `{IMPL}` may be set elsewhere"
                 yield Finding(PassingKind.OFF_BY_BOOLEAN, assign, text)
             elif target.attr == IMPL and _is_passed(assign.value, function) and _TRACKER not in document.text:
-                text = f"`{IMPL}` is passed on, and nothing here turns on the random number tracker that graphs need"
+                text = f"`{IMPL}` is passed on, and nothing in this file turns on the tracker that graphs need"
                 yield Finding(PassingKind.WITHOUT_TRACKER, assign, text)
 
 

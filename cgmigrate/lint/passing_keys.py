@@ -43,7 +43,7 @@ def key_findings(document: PythonDocument) -> Iterator[Finding]:
         if declared is None or (declared.node.name, read.key) in seen or not _requires(declared, read):
             continue
         seen.add((declared.node.name, read.key))
-        text = f"`{read.key}` is treated as optional here, and `{declared.node.name}` declares it as required"
+        text = f"`{read.key}` is treated as optional, and `{declared.node.name}` declares it as required"
         yield Finding(PassingKind.REQUIRED_KEY, read.node, text)
 
 
@@ -154,9 +154,9 @@ def _class(annotation: ast.expr | None, definitions: Definitions) -> Definition 
         case ast.Subscript(value=value, slice=inner) if dotted(value).rpartition(".")[2] in _OPTIONAL:
             return _class(inner.elts[0] if isinstance(inner, ast.Tuple) else inner, definitions)
         case ast.Constant(value=str() as name):
-            found = definitions.of(name) if name.isidentifier() else None
+            definition = definitions.of(name) if name.isidentifier() else None
         case ast.Name() | ast.Attribute():
-            found = definitions.of(dotted(annotation))
+            definition = definitions.of(dotted(annotation))
         case _:
-            found = None
-    return found if found is not None and isinstance(found.node, ast.ClassDef) else None
+            definition = None
+    return definition if definition is not None and isinstance(definition.node, ast.ClassDef) else None

@@ -57,8 +57,10 @@ def reported(project: Path, cgmigrate: Callable[..., Result]) -> Check:
     def check(*options: str, **texts: str) -> set[tuple[str, int, str]]:
         for name, text in {"__init__": "", **texts}.items():
             write(f"project/{name}.py", text)
-        found = json.loads(cgmigrate("check", "--preview", *options, "--output-format", "json", ".").stdout)["findings"]
-        return {(Path(one["path"]).stem, one["line"], one["rule"]) for one in found if one["rule"] in CODES}
+        diagnostics = json.loads(cgmigrate("check", "--preview", *options, "--output-format", "json", ".").stdout)[
+            "findings"
+        ]
+        return {(Path(one["path"]).stem, one["line"], one["rule"]) for one in diagnostics if one["rule"] in CODES}
 
     return check
 
@@ -142,8 +144,8 @@ class Worker:
     ],
 )
 def test_a_key_is_followed_to_its_class(reported: Check, keys: str, fields: str, read: str, is_reported: bool) -> None:
-    found = reported(worker=READER % (keys, fields, read))
-    assert found == ({("worker", 23, "CG609")} if is_reported else set())
+    diagnostics = reported(worker=READER % (keys, fields, read))
+    assert diagnostics == ({("worker", 23, "CG609")} if is_reported else set())
 
 
 def test_a_list_that_is_made_of_itself_is_not_known(reported: Check) -> None:
@@ -167,6 +169,8 @@ def test_values_are_those_of_the_target(reported: Check) -> None:
     text = """def check(cuda_graph_impl: str) -> None:
     assert cuda_graph_impl in ("none", "local", "transformer_engine")
 """
-    found = {target: reported("--from", "0.17", "--to", target, check=text) for target in ("0.17", "0.18", "0.19")}
+    diagnostics = {
+        target: reported("--from", "0.17", "--to", target, check=text) for target in ("0.17", "0.18", "0.19")
+    }
     refused = {("check", 2, "CG611")}
-    assert found == {"0.17": set(), "0.18": refused, "0.19": refused}
+    assert diagnostics == {"0.17": set(), "0.18": refused, "0.19": refused}
