@@ -16,6 +16,7 @@ from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
+from tests.support.nightly import generated, nightly_only
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
 
@@ -162,7 +163,7 @@ def test_the_rules_report_what_the_installed_release_refuses() -> None:
     implementations = [f"--cuda-graph-impl {name}" for name in ("none", "local", "full_iteration")]
     modules = [f"--cuda-graph-impl transformer_engine --cuda-graph-modules {name}" for name in ("attn", "moe_router")]
     blocks = ["--cuda-graph-impl local --inference-cuda-graph-scope block"]
-    lines = neighbours([*implementations, *modules, *blocks], 150)
+    lines = neighbours([*implementations, *modules, *blocks], generated(30, 150))
 
     false, missed, refused = compared(lines, "", Release(0, 19))
 
@@ -171,6 +172,7 @@ def test_the_rules_report_what_the_installed_release_refuses() -> None:
     assert refused == {text for texts in SAID.values() for text in texts} - ONLY_IN_0_17
 
 
+@nightly_only
 def test_the_rules_report_what_0_17_refuses() -> None:
     package = FETCHED / "megatron-core-0.17.1"
     if not package.is_dir() or find_spec("torch") is None:

@@ -23,6 +23,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.layer_classes import GPT, HYBRID
 from cgmigrate.megatron.releases import Release
+from tests.support.nightly import nightly_only
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
 
@@ -147,6 +148,7 @@ def test_layers_of_the_installed_release() -> None:
     assert not differences("cuda_graph_modules", "", Release(0, 19))
 
 
+@nightly_only
 def test_layers_of_0_17() -> None:
     package = FETCHED / "megatron-core-0.17.1"
     if not package.is_dir() or find_spec("torch") is None:
