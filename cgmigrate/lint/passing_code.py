@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.lint.diagnostics import Context, Diagnostic
-from cgmigrate.lint.kinds import PassingKind, rule_for
+from cgmigrate.lint.kinds import PassingKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.lint.passing_findings import Finding
 
+_KINDS = frozenset(str(kind) for kind in PassingKind)
+
 
 def passing_diagnostics(document: Document, context: Context) -> list[Diagnostic]:
     """Return the diagnostics about code of a file that passes settings on, for the rules that apply to the target."""
     if not isinstance(document, PythonDocument) or document.source is None:
         return []
-    rules = {kind: rule for kind in PassingKind if (rule := rule_for(kind, context.rules)) is not None}
-    enabled = {kind: rule for kind, rule in rules.items() if rule.concerns(context.target)}
+    # Each file asks: the rules are gone through once, not once for each kind.
+    kinds = {rule.reports: rule for rule in context.rules.values() if rule.reports in _KINDS}
+    enabled = {kind: rule for kind, rule in kinds.items() if rule.concerns(context.target)}
     if not enabled:
         return []
     return [

@@ -35,7 +35,7 @@ class Finding:
 
 
 def functions_of(document: PythonDocument) -> Iterator[Function]:
-    """Yield the functions of a file that name a setting, the outer ones first."""
+    """Yield the functions of a file, the outer ones first."""
     source = document.source
     assert source is not None
     for node in source.walk():

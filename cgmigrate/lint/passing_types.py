@@ -1,6 +1,6 @@
 """Types of code that passes settings on: a ``Literal`` of scopes that is a copy of Megatron's list, or was one.
 
-Also which words a name stands for, for checks against a list of the project's own.
+Also the words in the list that a name is bound to, for checks against a list of the project's own.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import Syntax, document_of
@@ -389,6 +389,7 @@ def _pinned_up_to(path: str, package: str, newest: Release) -> str:
     return pinned_up_to(Path(path).parent, package, newest)
 
 
+@lru_cache(maxsize=64)
 def _installed(text: str) -> Support | None:
     """Return the older release that a command in a text installs, None if none does."""
     from cgmigrate.project.pins.dockerfiles import read_commands

@@ -133,7 +133,7 @@ def differences(name: str, package: str, release: Release) -> list[str]:
     assert {said for *_, said in rows} == set(SAYS.values())
     result = []
     for kind, settings, said in rows:
-        # With `local`, one of the two names stands for both.
+        # With `local`, either name means both.
         modules = frozenset(settings[name])
         is_same = SAYS[KINDS[kind].captured(modules)] == said
         if kind == "GPT":
