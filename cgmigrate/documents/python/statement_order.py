@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 
 from cgmigrate.documents.python.source import dotted
 
 _HARMLESS = frozenset(("print", "len", "isinstance", "getattr", "hasattr", "repr", "str", "type", "id", "bool"))
+_MAX_DEPTH = 10
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _ONLY_READ = (
     *(ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.While, ast.IfExp, ast.Assert, ast.Return, ast.Expr),
@@ -35,7 +39,7 @@ class Event:
     as_part: bool = False
 
 
-@dataclass(slots=True)
+@dataclass
 class FunctionEvents:
     """The events of one function; ``suites`` are those around each statement, by its id."""
 
@@ -48,14 +52,65 @@ class FunctionEvents:
     loops: set[int] = field(default_factory=set)
     """The suites that are bodies of loops."""
     parameters: frozenset[str] = frozenset()
+    _originals: dict[str, str] = field(default_factory=dict)
 
-    def bindings_of(self, name: str) -> list[Event]:
+    def bindings_of(self, name: str) -> Sequence[Event]:
         """Return the statements that bind a name."""
-        return [event for event in self.events if event.path == name and not event.escapes]
+        return self._of_path[False].get(name, ())
+
+    def uses_of(self, path: str) -> Sequence[Event]:
+        """Return the uses by which other code may set what is at a path, as the code writes it."""
+        return self._of_path[True].get(path, ())
 
     def loop_around(self, event: Event) -> int | None:
         """Return the body of the innermost loop around an event."""
         return next((suite for suite in reversed(event.suites) if suite in self.loops), None)
+
+    def original(self, path: str) -> str:
+        """Return the path of an object by its first name: ``cfg.model`` for ``m`` after ``m = cfg.model``."""
+        if path not in self._originals:
+            self._originals[path] = self._unaliased(path)
+        return self._originals[path]
+
+    def events_at(self, target: str) -> list[Event]:
+        """Return the events of an object, and of those that it is a part of, in the order of the text."""
+        paths = accumulate(target.split("."), lambda path, name: f"{path}.{name}")
+        numbers = sorted(number for path in paths for number in self._at_original.get(path, ()))
+        return [self.events[number] for number in numbers]
+
+    @cached_property
+    def _of_path(self) -> Mapping[bool, Mapping[str, Sequence[Event]]]:
+        """The writes to each path, and with True its uses."""
+        result: dict[bool, dict[str, list[Event]]] = {False: defaultdict(list), True: defaultdict(list)}
+        for event in self.events:
+            result[event.escapes][event.path].append(event)
+        return result
+
+    @cached_property
+    def _at_original(self) -> Mapping[str, Sequence[int]]:
+        """The numbers of the events by the first name of their object, for the lookups of each setting of a site."""
+        result: dict[str, list[int]] = defaultdict(list)
+        for number, event in enumerate(self.events):
+            result[self.original(event.path)].append(number)
+        return result
+
+    def _unaliased(self, path: str, depth: int = 0) -> str:
+        first, dot, rest = path.partition(".")
+        other = self._aliased(first) if depth < _MAX_DEPTH else ""
+        return self._unaliased(other + dot + rest, depth + 1) if other else path
+
+    def _aliased(self, name: str) -> str:
+        """Return the path of which a name is an alias throughout the function, empty if it is none."""
+        bindings = self.bindings_of(name)
+        value = bindings[0].value if len(bindings) == 1 and name not in self.parameters else None
+        path = dotted(value) if value is not None else ""
+        if not path or self.loop_around(bindings[0]) is not None:
+            return ""
+        root = path.partition(".")[0]
+        if len(self.bindings_of(root)) + (root in self.parameters) > 1:
+            return ""
+        later = [event.path for event in self.events if not event.escapes and event.line > bindings[0].line]
+        return "" if any(path == other or path.startswith(other + ".") for other in later) else path
 
 
 def events_of(function: ast.AST) -> FunctionEvents:
@@ -80,8 +135,7 @@ def _statement(statement: ast.stmt, suites: tuple[int, ...], result: FunctionEve
         result.exits.append(statement.lineno)
     for child in ast.iter_child_nodes(statement):
         if isinstance(child, (ast.expr, ast.withitem, ast.keyword)):
-            result.events += _escapes(child, statement, suites)
-            result.calls += [(node, suites) for node in ast.walk(child) if isinstance(node, ast.Call)]
+            _escapes(child, statement, suites, result)
     result.events += [Event(path, statement.lineno, suites, value) for path, value in _writes(statement)]
     if isinstance(statement, _FUNCTIONS):
         # Its body runs at another time.
@@ -107,10 +161,10 @@ def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 def _writes(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
     """Yield the paths that a statement binds, each with its value; None for one that is not one expression."""
     match statement:
-        case ast.Assign(targets=[target], value=value) if dotted(target):
-            yield dotted(target), value
-        case ast.AnnAssign(target=target, value=ast.expr() as value) if dotted(target):
-            yield dotted(target), value
+        case ast.Assign(targets=[target], value=value) if path := dotted(target):
+            yield path, value
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if path := dotted(target):
+            yield path, value
         case ast.Expr(
             value=ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant(value=str() as name), value])
         ):
@@ -133,17 +187,19 @@ def _head(statement: ast.stmt) -> ast.AST:
     return ast.List(elts=parts, ctx=ast.Load())  # type: ignore[arg-type]
 
 
-def _escapes(node: ast.AST, above: ast.AST, suites: tuple[int, ...]) -> Iterator[Event]:
-    """Yield the objects that an expression gives to other code or another name."""
+def _escapes(node: ast.AST, above: ast.AST, suites: tuple[int, ...], result: FunctionEvents) -> None:
+    """Add the calls of an expression, and the objects that it gives to other code or another name."""
+    if isinstance(node, ast.Constant):
+        return
     if isinstance(node, (ast.Name, ast.Attribute)) and (path := dotted(node)):
         if isinstance(node.ctx, ast.Load) and not isinstance(above, _ONLY_READ):
-            yield Event(path, node.lineno, suites, escapes=True, alias=_alias(above))
+            result.events.append(Event(path, node.lineno, suites, escapes=True, alias=_alias(above)))
         return
     if isinstance(node, ast.Call):
-        yield from _escapes_of_call(node, suites)
+        _escapes_of_call(node, suites, result)
         return
     for child in ast.iter_child_nodes(node):
-        yield from _escapes(child, node, suites)
+        _escapes(child, node, suites, result)
 
 
 def _alias(above: ast.AST) -> str:
@@ -154,15 +210,16 @@ def _alias(above: ast.AST) -> str:
     return ""
 
 
-def _escapes_of_call(node: ast.Call, suites: tuple[int, ...]) -> Iterator[Event]:
+def _escapes_of_call(node: ast.Call, suites: tuple[int, ...], result: FunctionEvents) -> None:
+    result.calls.append((node, suites))
     name = dotted(node.func)
     if not name:
-        yield from _escapes(node.func, node, suites)
+        _escapes(node.func, node, suites, result)
     harmless, as_part = name in _HARMLESS or name == "setattr", name.rpartition(".")[2][:1].isupper()
     for argument in (*node.args, *node.keywords):
         value = argument.value if isinstance(argument, (ast.keyword, ast.Starred)) else argument
         if path := dotted(value):
             if not harmless:
-                yield Event(path, node.lineno, suites, escapes=True, callee=name, as_part=as_part)
+                result.events.append(Event(path, node.lineno, suites, escapes=True, callee=name, as_part=as_part))
         else:
-            yield from _escapes(value, node, suites)
+            _escapes(value, node, suites, result)

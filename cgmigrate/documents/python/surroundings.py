@@ -44,24 +44,30 @@ class Surroundings:
     source: Source
     names: Names
     _events: dict[int, FunctionEvents] = field(default_factory=dict)
+    _objects: dict[tuple[int, tuple[str, ...]], tuple[_Reader, _Object]] = field(default_factory=dict)
+    """The configurations that were found, by place and section: each rule reads other settings of them."""
 
     def value(self, place: Place, section: Sequence[str], keys: Sequence[str]) -> object:
         """Return the value at ``keys`` of the configuration in which the object of a place is at ``section``.
 
         The value is plain data, ``Undecided`` or ``Missing``.
         """
-        node = place.items[0].node
         if place.form in (Form.FLAGS, Form.OVERRIDES):
-            return value_in_words(self.source.parent(node), self.source, place.prefix, section, keys)
+            arguments = self.source.parent(place.items[0].node)
+            return value_in_words(arguments, self.source, place.prefix, section, keys)
+        name = (id(place), tuple(section))
+        if name not in self._objects:
+            reader = self._reader_at(place.items[0].node)
+            self._objects[name] = (reader, reader.configuration_of(place, section))
+        reader, configuration = self._objects[name]
+        return reader.value(configuration, tuple(keys))
+
+    def _reader_at(self, node: ast.AST) -> _Reader:
         function = self.source.function_of(node) or self.source.tree
         if id(function) not in self._events:
             self._events[id(function)] = events_of(function)
         statement = node if isinstance(node, ast.stmt) else self.source.statement_of(node)
-        reader = _Reader(self.source, self.names, self._events[id(function)], statement)
-        base = reader.object_of(place)
-        for name in reversed(section):
-            base = reader.outer(base, name)
-        return reader.value(base, tuple(keys))
+        return _Reader(self.source, self.names, self._events[id(function)], statement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,31 +81,19 @@ class _Reader:
 
     # --- objects --------------------------------------------------------------------------------
 
+    def configuration_of(self, place: Place, section: Sequence[str]) -> _Object:
+        """Return the configuration that has the object of a place at ``section``."""
+        base = self.object_of(place)
+        for name in reversed(section):
+            base = self.outer(base, name)
+        return base
+
     def object_of(self, place: Place) -> _Object:
         """Return the object that a place sets."""
         if place.form is Form.ASSIGNMENTS:
-            return _Object(path=self._original(place.object))
+            return _Object(path=self.function.original(place.object))
         made = self.source.parent(place.items[0].node)
         return _Object(made) if isinstance(made, ast.expr) else _NOWHERE
-
-    def _original(self, path: str, depth: int = 0) -> str:
-        """Return the path of an object by its first name: ``cfg.model`` for ``m`` after ``m = cfg.model``."""
-        first, dot, rest = path.partition(".")
-        other = self._aliased(first) if depth < _MAX_DEPTH else ""
-        return self._original(other + dot + rest, depth + 1) if other else path
-
-    def _aliased(self, name: str) -> str:
-        """Return the path of which a name is an alias throughout the function, empty if it is none."""
-        bindings = self.function.bindings_of(name)
-        value = bindings[0].value if len(bindings) == 1 and name not in self.function.parameters else None
-        path = dotted(value) if value is not None else ""
-        if not path or self.function.loop_around(bindings[0]) is not None:
-            return ""
-        root = path.partition(".")[0]
-        if len(self.function.bindings_of(root)) + (root in self.function.parameters) > 1:
-            return ""
-        later = [event.path for event in self.function.events if not event.escapes and event.line > bindings[0].line]
-        return "" if any(path == other or path.startswith(other + ".") for other in later) else path
 
     def outer(self, inner: _Object, name: str) -> _Object:
         """Return the object that has another one as its attribute, argument or entry ``name``."""
@@ -112,7 +106,7 @@ class _Reader:
 
     def _holder(self, path: str, name: str) -> _Object:
         """Return the one object that gets the object with a name as its part ``name``."""
-        uses = [event for event in self.function.events if event.escapes and event.path == path]
+        uses = self.function.uses_of(path)
         around = self.function.suites.get(id(self.statement), ())
         holders = [
             call
@@ -133,14 +127,14 @@ class _Reader:
                 key = next(key for key, value in zip(keys, values, strict=True) if value is node)
                 return _Object(outer) if isinstance(key, ast.Constant) and key.value == name else _NOWHERE
             case ast.Assign(targets=[target]) if dotted(target):
-                return self.outer(_Object(path=self._original(dotted(target))), name)
+                return self.outer(_Object(path=self.function.original(dotted(target))), name)
         return _NOWHERE
 
     def _path_of(self, node: ast.expr) -> str:
         """Return the path by which code names what an expression makes, empty if it has none."""
         for event in self.function.events:
             if event.value is node:
-                return self._original(event.path)
+                return self.function.original(event.path)
         match self.source.parent(node):
             case ast.keyword(arg=str() as name) as keyword:
                 call = self.source.parent(keyword)
@@ -183,10 +177,8 @@ class _Reader:
         if (binding is not None and binding.line > line) or self._is_shared(target, as_part):
             return Missing.UNKNOWN
         loop = self.function.loop_around(binding) if binding else None
-        for event in reversed(self.function.events):
-            changed = self._original(event.path)
-            if not (changed == target or target.startswith(changed + ".")):
-                continue
+        for event in reversed(self.function.events_at(target)):
+            changed = self.function.original(event.path)
             if event.escapes and (not event.callee or event.as_part or self._is_harmless(event, changed, target)):
                 continue
             if event.value is None or not self._surely_runs(event) or (loop is not None and loop not in event.suites):
@@ -197,17 +189,15 @@ class _Reader:
 
     def _binding(self, path: str) -> Event | None:
         """Return the last statement that binds a path, or what it begins with."""
-        events = (event for event in reversed(self.function.events) if not event.escapes)
-        return next((event for event in events if f"{path}.".startswith(self._original(event.path) + ".")), None)
+        return next((event for event in reversed(self.function.events_at(path)) if not event.escapes), None)
 
     def _is_shared(self, target: str, as_part: bool) -> bool:
         """Whether other code or a part of another object may change what is at a path at any time."""
-        for event in self.function.events:
-            permanent = event.escapes and (not event.callee or event.as_part)
-            if not permanent or not target.startswith(self._original(event.path) + "."):
+        for event in self.function.events_at(target.rpartition(".")[0]):
+            if not event.escapes or (event.callee and not event.as_part):
                 continue
-            is_alias = event.alias and self._original(event.alias) != event.alias
-            uses = [other for other in self.function.events if other.escapes and other.path == event.path]
+            is_alias = event.alias and self.function.original(event.alias) != event.alias
+            uses = self.function.uses_of(event.path)
             if not is_alias and not (as_part and event.as_part and len(uses) == 1):
                 return True
         return False
@@ -237,7 +227,7 @@ class _Reader:
             case ast.Constant(value=None):
                 value = Missing.ABSENT
             case _ if path := dotted(node):
-                value = self._at_path(self._original(path), keys, line or node.lineno, True, depth)
+                value = self._at_path(self.function.original(path), keys, line or node.lineno, True, depth)
         return value
 
     def _in_call(self, node: ast.Call, keys: tuple[str, ...], depth: int) -> object:
