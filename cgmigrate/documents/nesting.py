@@ -257,6 +257,15 @@ class NestingDocument(TextDocument):
         value = one.document.value_beside(index - one.first_site, section, keys)
         return Missing.UNKNOWN if value is Missing.ABSENT and not one.part.is_whole else value
 
+    def variable_at(self, offset: int, name: str, /) -> object:
+        """Return the value of a variable of the environment, in a part or around it; see ``sites.Document``."""
+        for one in self._parts:
+            inner = one.part.code.position(offset)
+            if inner is not None and not one.problem:
+                value = one.document.variable_at(inner, name)
+                return self.outer.variable_at(one.part.span.start, name) if value is Missing.ABSENT else value
+        return self.outer.variable_at(offset, name)
+
     def risk(self, index: int, /) -> str:
         """Return why the fix of a site is not safe; see ``sites.Document``."""
         one = self._part_of(index)

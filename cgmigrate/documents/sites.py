@@ -286,6 +286,12 @@ class Document(Commented, Protocol):
         plain data, ``Undecided`` or ``Missing``.
         """
 
+    def variable_at(self, offset: int, name: str, /) -> object:
+        """Return the value that a variable of the environment has for the code or configuration at an offset.
+
+        The result is plain data, ``Undecided`` or ``Missing``: absent if nothing in the file sets it.
+        """
+
     def risk(self, index: int, /) -> str:
         """Return why the fix of a site or problem is not safe, empty when it is.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
 from cgmigrate.documents.sites import UNREADABLE, Problem, Site
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ class TextDocument:
     def comments(self) -> Sequence[Comment]:
         """Return the comments; see ``comments.Commented``."""
         return comments_at(self.text, self._comments[0])
+
+    def variable_at(self, _offset: int, _name: str, /) -> object:
+        """Return that the value of a variable of the environment is not known; see ``sites.Document``."""
+        return Missing.UNKNOWN
 
     def joined_lines(self) -> Sequence[Span]:
         """Return the parts of several lines that no comment can be in; see ``comments.Commented``."""

@@ -42,9 +42,10 @@ class SiteSurroundings:
         setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN
+        if setting.variables:
+            return _together([self._variable(name) for name in setting.variables])
         keys = setting.keys.get(self.ecosystem.id, ())
-        # A key with dots leads out of the list of flags, to the variables of the environment.
-        if self.site.flags and not any("." in key for key in keys):
+        if self.site.flags:
             return self._of_flag(setting)
         if keys:
             return _together([self._at(path.split(".")) for path in keys])
@@ -57,10 +58,18 @@ class SiteSurroundings:
         setting = self.document.catalogue.get(name)
         if setting is None or setting.subject:
             return self.site.written_as(name)
+        if setting.variables:
+            written = (name for name in setting.variables if self._variable(name) is not Missing.ABSENT)
+            return next(written, setting.variables[0])
         if self.site.flags and setting.flag:
             return setting.flag
         keys = setting.keys.get(self.ecosystem.id, ())
         return keys[0] if keys else self.site.written_as(name)
+
+    def _variable(self, name: str) -> object:
+        """Return the value of a variable of the environment."""
+        start = min((use.span.start for use in self.site.written), default=self.site.span.start)
+        return self.document.variable_at(start, name)
 
     def _at(self, keys: Sequence[str]) -> object:
         """Return the value at a path from the top of the configuration."""

@@ -217,6 +217,7 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         summary=data["summary"],
         no_flag=data.get("no-flag", ""),
         keys={ecosystem: tuple(keys) for ecosystem, keys in data.get("keys", {}).items()},
+        variables=tuple(data.get("variables", ())),
         choices=tuple(data.get("choices", ())),
         default=data.get("default"),
         unset=data.get("unset", data.get("default")),

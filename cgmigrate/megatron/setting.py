@@ -46,6 +46,8 @@ class Setting:
     summary: str = ""
     no_flag: str = ""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
+    """The variables of the environment that set it; it is then no field."""
     choices: tuple[str, ...] = ()
     default: object = None
     unset: object = None

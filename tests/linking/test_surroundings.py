@@ -163,7 +163,7 @@ MODEL_ARGS:
         (NEMO_RL.replace("policy:", "critic:"), "sequence_packing", Missing.UNKNOWN),
         (TEST_CASE, "allocator", "expandable_segments:True"),
         (TEST_CASE, "nccl_graph_register", Missing.ABSENT),
-        (TEST_CASE.replace("MODEL_ARGS", "MODEL_ARGS_2"), "allocator", Missing.UNKNOWN),
+        (TEST_CASE.replace("MODEL_ARGS", "MODEL_ARGS_2"), "allocator", "expandable_segments:True"),
     ],
 )
 def test_what_is_around_the_section_of_an_ecosystem(text: str, name: str, value: object) -> None:

@@ -175,7 +175,8 @@ class _Reader:
             self._leave(instruction, "a value that is not read")
             return
         self.assigned.update(variables)
-        self.stage.parts.append(arguments + Code.added("\n") if is_certain else possibly(arguments))
+        exported = Code.added("export ") + arguments
+        self.stage.parts.append(exported + Code.added("\n") if is_certain else possibly(exported))
 
     def _read_command(self, instruction: Instruction, name: str, arguments: Code, *, is_deferred: bool = False) -> None:
         if name == "HEALTHCHECK":

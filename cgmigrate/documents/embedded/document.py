@@ -21,7 +21,7 @@ from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKi
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.uses import Appearance, appearances_in
 from cgmigrate.megatron.catalogue import Catalogue, load
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
 
@@ -145,6 +145,13 @@ class EmbeddedDocument(TextDocument):
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return the value of another flag of the command line; see ``sites.Document``."""
         return self._shell.value_beside(index, section, keys)
+
+    def variable_at(self, offset: int, name: str, /) -> object:
+        """Return the value of a variable of the environment of a command; see ``sites.Document``."""
+        # A string of an array begins with its quote.
+        places = (self._script.position(at) for at in (offset, offset + 1))
+        inner = next((place for place in places if place is not None), None)
+        return Missing.UNKNOWN if inner is None else self._shell.variable_at(inner, name)
 
     def risk(self, index: int, /) -> str:
         """Return why a fix is not safe; see ``sites.Document``."""

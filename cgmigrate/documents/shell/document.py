@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.overrides import ELSEWHERE, value_beside
+from cgmigrate.documents.shell.environment import command_at, variable_of
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader
 from cgmigrate.documents.shell.heredocs import Heredoc, heredocs
@@ -321,6 +322,20 @@ class ShellDocument(TextDocument):
         if keys[-1] in line.options:
             return line.options[keys[-1]]
         return Missing.UNKNOWN if line.is_open or line.linked or keys[-1] in line.possible else Missing.ABSENT
+
+    def variable_at(self, offset: int, name: str, /) -> object:
+        """Return the value of a variable of the environment of a command; see ``sites.Document``."""
+        if self._is_arguments:
+            return Missing.ABSENT
+        starts = [offset]
+        for site in self.sites:
+            if any(use.span.start == offset for use in site.written):
+                line = self._line_of(site.index)
+                fragments = (line.fragment,) if isinstance(line, OverrideLine) else line.commands
+                starts = [one.start for one in fragments if not one.variable]
+        nodes = (self._tree.at(Span(start, start + 1)) for start in starts)
+        commands = [command for node in nodes if (command := command_at(node)) is not None]
+        return variable_of(name, commands, self._tree)
 
     @cached_property
     def heredocs(self) -> Sequence[Heredoc]:

@@ -34,7 +34,7 @@ SEARCHERS = frozenset(["grep", "egrep", "fgrep", "rg", "sed", "awk", "perl", "te
 """Commands that search text for some of their words."""
 _SEPARATORS = ("&&", "||", "|", ";", "&")
 _BRANCHES = ("elif_clause", "else_clause")
-_SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
+SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
 FUNCTION, _LOOP = -1, -2
 _AGAIN = {"compound_statement": FUNCTION, "do_group": _LOOP}
 """Blocks that may run several times, with the branch that a path has for them."""
@@ -191,7 +191,7 @@ class FragmentReader:
         name = words[0].text if words else None
         if name is not None and name.rpartition("/")[2] in PRINTERS | SEARCHERS:
             return
-        path, span = self._path(node), self.tree.span(node)
+        path, span = path_of(node), self.tree.span(node)
         starts_with_flag = name is not None and name.startswith(("-", "+"))
         blocked_by = _NO_COMMAND if starts_with_flag else ""
         yield self._made(Form.COMMAND, words, span, path, blocked_by)
@@ -230,7 +230,7 @@ class FragmentReader:
             flags_in(kept, self.text, self.catalogue),
             options_in(kept, self.text),
             span.start,
-            self._path(node),
+            path_of(node),
             variable,
             appends,
         )
@@ -245,15 +245,17 @@ class FragmentReader:
                 return Form.STRING, words_in_string(value, self.tree)
         return Form.STRING, words_of([value], self.tree)
 
-    def _path(self, node: Node) -> Path:
-        path: list[tuple[int, int]] = []
-        child, parent = node, node.parent
-        while parent is not None:
-            branch = _branch(child, parent)
-            if branch is not None:
-                path.append((parent.start_byte, branch))
-            child, parent = parent, parent.parent
-        return tuple(reversed(path))
+
+def path_of(node: Node) -> Path:
+    """Return the blocks around a node."""
+    path: list[tuple[int, int]] = []
+    child, parent = node, node.parent
+    while parent is not None:
+        branch = _branch(child, parent)
+        if branch is not None:
+            path.append((parent.start_byte, branch))
+        child, parent = parent, parent.parent
+    return tuple(reversed(path))
 
 
 _NO_COMMAND = "the shell runs this line as a command of its own: a comment or a line above ends the command"
@@ -272,4 +274,4 @@ def _branch(child: Node, parent: Node) -> int | None:
         return 0 if parent.named_children[0] != child else None
     if child.type in _AGAIN:
         return _AGAIN[child.type]
-    return 0 if parent.type in _SUBSHELLS else None
+    return 0 if parent.type in SUBSHELLS else None

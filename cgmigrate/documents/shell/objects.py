@@ -69,7 +69,7 @@ class CommandLine:
     """Fragments with settings that always come together; they are one object.
 
     ``options`` are those that each command has that gets them, and ``possible`` all that one may have. ``linked`` are
-    others that a command may get as well.
+    others that a command may get as well. ``commands`` are the words of the commands themselves.
     """
 
     fragments: list[Fragment]
@@ -79,6 +79,7 @@ class CommandLine:
     programs: tuple[str, ...]
     linked: set[int] = field(default_factory=set)
     blocked_by: str = ""
+    commands: tuple[Fragment, ...] = ()
 
 
 def command_lines(fragments: Sequence[Fragment], plain_variables: Collection[str]) -> list[CommandLine]:
@@ -212,6 +213,7 @@ def _command_line(
         _options(parts),
         any(words.is_open for words in commands),
         tuple(dict.fromkeys(programs)),
+        commands=tuple(part.fragment for part in parts if not part.fragment.variable),
     )
 
 

@@ -173,6 +173,13 @@ class YamlDocument(TextDocument):
         # What is not written may be written in a file that this one is merged into.
         return Missing.UNKNOWN if value is Missing.ABSENT and self.builds_on else value
 
+    def variable_at(self, offset: int, name: str, /) -> object:
+        """Return the value of a variable of the environment; see ``sites.Document``."""
+        from cgmigrate.documents.yaml.environment import variable_at
+
+        value = variable_at(self.roots, offset, name)
+        return Missing.UNKNOWN if value is Missing.ABSENT and self.builds_on else value
+
     @cached_property
     def _surroundings(self) -> Surroundings:
         from cgmigrate.documents.yaml.surroundings import Surroundings

@@ -1,0 +1,128 @@
+"""Variables of the environment around a setting: in scripts, Dockerfiles, workflows, configurations and Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from cgmigrate.documents.syntax import document_of, syntax_of
+from cgmigrate.megatron.catalogue import load
+from cgmigrate.megatron.settings import Missing, Undecided
+
+RUN = "torchrun pretrain_gpt.py --cuda-graph-impl local"
+
+SCRIPTS = [
+    (f"export NAME=a\n{RUN}", "a"),
+    (f"export NAME='a b'\n{RUN}", "a b"),
+    (f"export OTHER=1 NAME=a\n{RUN}", "a"),
+    (f"declare -x NAME=a\n{RUN}", "a"),
+    (f"NAME=a\nexport NAME\n{RUN}", "a"),
+    (f"set -a\nNAME=a\n{RUN}", "a"),
+    (f"NAME=a\n{RUN}", Missing.ABSENT),
+    (f"NAME=a {RUN}", "a"),
+    (f"export NAME=b\nNAME=a {RUN}", "a"),
+    (f"export NAME=b\nexport NAME=a\n{RUN}", "a"),
+    (f"{RUN}\nexport NAME=a", Missing.ABSENT),
+    (f"env NAME=a {RUN}", "a"),
+    (f"docker run -e NAME=a image {RUN}", "a"),
+    (f"docker run --env=NAME=a image {RUN}", "a"),
+    (f"docker run --env NAME=a image {RUN}", "a"),
+    (f"docker run -eNAME=a image {RUN}", "a"),
+    (f"export NAME=a\ndocker run image {RUN}", Missing.ABSENT),
+    (f"srun --export=ALL,NAME=a,OTHER=1 {RUN}", "a"),
+    (f"export NAME=a\nsrun {RUN}", "a"),
+    (f"bash -c 'NAME=a {RUN}'", "a"),
+    (f"export NAME=a\nbash -c '{RUN}'", "a"),
+    (f"export NAME=$OTHER\n{RUN}", Undecided),
+    (f"export NAME=${{NAME:-a}}\n{RUN}", Undecided),
+    (f"if [ -n x ]; then\n  export NAME=a\nfi\n{RUN}", Missing.UNKNOWN),
+    (f"if [ -n x ]; then\n  export NAME=a\n  {RUN}\nfi", "a"),
+    (f"if [ -n x ]; then\n  export NAME=a\nelse\n  {RUN}\nfi", Missing.ABSENT),
+    (f"set_up() {{\n  export NAME=a\n}}\nset_up\n{RUN}", Missing.UNKNOWN),
+    (f"export NAME=a\nunset NAME\n{RUN}", Missing.UNKNOWN),
+    (f'OPTIONS="-e NAME=a"\ndocker run $OPTIONS image {RUN}', Missing.UNKNOWN),
+    (f"# export NAME=a\n{RUN}", Missing.ABSENT),
+    (f"export NAME=a\necho $NAME\n{RUN}", "a"),
+    (f"source settings.sh\n{RUN}", Missing.UNKNOWN),
+    (f"source .venv/bin/activate\n{RUN}", Missing.ABSENT),
+    ("export NAME=a\nARGS=(--cuda-graph-impl local)\ntorchrun pretrain_gpt.py ${ARGS[@]}", "a"),
+    ("ARGS=(--cuda-graph-impl local)\nexport NAME=a\ntorchrun pretrain_gpt.py ${ARGS[@]}", "a"),
+    (f"export NAME=a\nsbatch <<EOF\n#!/bin/bash\n{RUN}\nEOF", "a"),
+    (f"sbatch <<EOF\n#!/bin/bash\nexport NAME=a\n{RUN}\nEOF", "a"),
+]
+
+DOCKERFILES = [
+    (f"FROM image\nENV NAME=a\nRUN {RUN}", "a"),
+    (f"FROM image\nENV NAME a\nRUN {RUN}", "a"),
+    (f"FROM image\nENV NAME=a\nCMD [{', '.join(map(repr, RUN.split()))}]".replace("'", '"'), "a"),
+    (f"FROM image AS base\nENV NAME=a\nFROM base\nCMD {RUN}", "a"),
+    (f"FROM image AS base\nENV NAME=a\nFROM image\nCMD {RUN}", Missing.ABSENT),
+    (f"FROM image\nRUN export NAME=a\nRUN {RUN}", Missing.ABSENT),
+]
+
+YAML = [
+    ("env: {NAME: a}\njobs: {one: {steps: [{run: %s}]}}", "a"),
+    ("jobs: {one: {env: {NAME: a}, steps: [{run: %s}]}}", "a"),
+    ("env: {NAME: b}\njobs: {one: {steps: [{run: %s, env: {NAME: a}}]}}", "a"),
+    ("jobs: {other: {env: {NAME: a}}, one: {steps: [{run: %s}]}}", Missing.ABSENT),
+    ("jobs: {one: {steps: [{run: 'echo NAME=a >> $GITHUB_ENV'}, {run: %s}]}}", Missing.UNKNOWN),
+    ("env: {NAME: '${{ inputs.name }}'}\njobs: {one: {steps: [{run: %s}]}}", Undecided),
+    ("containers: [{env: [{name: NAME, value: a}], command: %s}]", "a"),
+    ("services: {one: {environment: [NAME=a], command: %s}}", "a"),
+    ("services: {one: {env_file: a.env, command: %s}}", Missing.UNKNOWN),
+    ("variables: {NAME: a}\njob: {script: [%s]}", "a"),
+    ("ENV_VARS: {NAME: a}\nMODEL_ARGS: {--cuda-graph-impl: local}", "a"),
+    ("policy: {megatron_cfg: {cuda_graph_impl: local, env_vars: {NAME: a}}}", "a"),
+    ("defaults: base.yaml\npolicy: {megatron_cfg: {cuda_graph_impl: local}}", Missing.UNKNOWN),
+]
+
+FLAGS = "'pretrain_gpt.py', '--cuda-graph-impl', 'local'"
+PYTHON = [
+    (f"os.environ['NAME'] = 'a'\nsubprocess.run([{FLAGS}])", "a"),
+    (f"os.environ.setdefault('NAME', 'a')\nsubprocess.run([{FLAGS}])", "a"),
+    (f"os.environ.update({{'NAME': 'a'}})\nsubprocess.run([{FLAGS}])", "a"),
+    (f"os.environ.update(NAME='a')\nsubprocess.run([{FLAGS}])", "a"),
+    (f"os.putenv('NAME', 'a')\nsubprocess.run([{FLAGS}])", "a"),
+    (f"os.environ['NAME'] = value\nsubprocess.run([{FLAGS}])", Undecided),
+    (f"subprocess.run([{FLAGS}], env={{**os.environ, 'NAME': 'a'}})", "a"),
+    (f"subprocess.run([{FLAGS}], env=dict(os.environ, NAME='a'))", "a"),
+    (f"subprocess.run([{FLAGS}], env=variables)\nvariables = {{'NAME': 'a'}}", Missing.UNKNOWN),
+    (f"job = {{'env_vars': {{'NAME': 'a'}}, 'command': [{FLAGS}]}}", "a"),
+    (f"subprocess.run([{FLAGS}])\nos.environ['NAME'] = 'a'", "a"),
+    (f"if flag:\n    os.environ['NAME'] = 'a'\nsubprocess.run([{FLAGS}])", Missing.UNKNOWN),
+    (f"def set_up():\n    os.environ['NAME'] = 'a'\nsubprocess.run([{FLAGS}])", Missing.UNKNOWN),
+    (f"def run():\n    os.environ['NAME'] = 'a'\n    subprocess.run([{FLAGS}])", "a"),
+    (f"def run():\n    subprocess.run([{FLAGS}])\n    os.environ['NAME'] = 'a'", Missing.UNKNOWN),
+    (f"os.environ['NAME'] = 'a'\ndel os.environ['NAME']\nsubprocess.run([{FLAGS}])", Missing.UNKNOWN),
+    (f"print(os.environ.get('NAME'))\nsubprocess.run([{FLAGS}])", Missing.ABSENT),
+    ("os.environ['NAME'] = 'a'\nTransformerConfig(cuda_graph_impl='local')", "a"),
+    (
+        "class Recipe:\n    def run(self):\n        os.environ['NAME'] = 'a'\n        Config(cuda_graph_impl='local')",
+        "a",
+    ),
+    (f"os.environ['NAME'] = 'a'\nos.system('{RUN}')", "a"),
+    (f"os.environ['NAME'] = 'b'\nos.system('NAME=a {RUN}')", "a"),
+]
+
+
+def value(text: str, path: str) -> object:
+    syntax = syntax_of(path)
+    assert syntax is not None
+    document = document_of(path, text, syntax, load())
+    return document.variable_at(document.sites[0].written[0].span.start, "NAME")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        *(("run.sh", *case) for case in SCRIPTS),
+        *(("Dockerfile", *case) for case in DOCKERFILES),
+        *(("job.yaml", text % f"'{RUN}'" if "%s" in text else text, expected) for text, expected in YAML),
+        *(
+            ("run.py", "import os\nfrom megatron.core.transformer import TransformerConfig\n" + text, one)
+            for text, one in PYTHON
+        ),
+    ],
+)
+def test_the_value_of_a_variable(path: str, text: str, expected: object) -> None:
+    found = value(text, path)
+    assert isinstance(found, Undecided) if expected is Undecided else found == expected
