@@ -49,6 +49,8 @@ class State:
     """The settings before any fix; one that is not among ``settings`` any more is absent."""
     ecosystem: str = ""
     """The file of ``rules/ecosystems`` that describes their owner, without its suffix."""
+    programs: tuple[str, ...] = ()
+    """The programs that get the settings, as far as the file shows them."""
     number: int | None = field(init=False, compare=False)
     """Is the same for states that differ in their surroundings only, as many of a project do; None if not known."""
 
@@ -68,7 +70,8 @@ class State:
         parts = (self.settings, self.before)
         try:
             settings = [tuple((name, _frozen(value)) for name, value in one.items()) for one in parts]
-            key = (*settings, self.reader, self.source, self.target, self.rejected, self.names, self.ecosystem)
+            context = (self.reader, self.source, self.target, self.rejected, self.names, self.ecosystem, self.programs)
+            key = (*settings, *context)
             return _NUMBERS.setdefault(key, len(_NUMBERS))
         except TypeError:
             return None
@@ -202,9 +205,15 @@ def _is_one_of(actual: Callable[[State], str]) -> Callable[[Any], Condition]:
     return condition
 
 
+def _program(expected: Any) -> Condition:
+    names = frozenset(_as_list(expected))
+    return lambda state: not names.isdisjoint(state.programs)
+
+
 TESTS_OF_STATE: Mapping[str, Callable[[Any], Condition]] = {
     "reader": _is_one_of(lambda state: state.reader),
     "ecosystem": _is_one_of(lambda state: state.ecosystem),
+    "program": _program,
     "rejected": _is_one_of(lambda state: state.rejected),
     "source-since": _release_test(lambda state, release: state.source >= release),
     "source-before": _release_test(lambda state, release: state.source < release),

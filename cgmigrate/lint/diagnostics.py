@@ -188,8 +188,8 @@ class SiteCase:
         """Return what conditions are evaluated on if the site has these settings."""
         reader = _reader_name(self.reader)
         names = self.document.catalogue.name_set
-        around = self.surroundings
-        return State(settings, reader, self.source, target, rejected, around, names, self.before, self.ecosystem)
+        about = (rejected, self.surroundings, names, self.before, self.ecosystem, self.site.programs or ())
+        return State(settings, reader, self.source, target, *about)
 
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""

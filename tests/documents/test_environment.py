@@ -124,5 +124,5 @@ def value(text: str, path: str) -> object:
     ],
 )
 def test_the_value_of_a_variable(path: str, text: str, expected: object) -> None:
-    found = value(text, path)
-    assert isinstance(found, Undecided) if expected is Undecided else found == expected
+    actual = value(text, path)
+    assert isinstance(actual, Undecided) if expected is Undecided else actual == expected

@@ -73,9 +73,9 @@ class _Environment:
     def value(self, command: Node) -> object:
         """Return the value that a command gets."""
         own = [node for node in self._assignments() if node.parent == command]
-        given = [*(self._value(node) for node in own), *self._in_words(command)]
-        if given:
-            return given[-1]
+        values = [*(self._value(node) for node in own), *self._in_words(command)]
+        if values:
+            return values[-1]
         if self._may_be_set_otherwise(command):
             return Missing.UNKNOWN
         words = words_of(command.named_children, self.tree)
