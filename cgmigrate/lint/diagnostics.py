@@ -42,6 +42,16 @@ class Context:
     catalogue: Catalogue = field(default_factory=load)
     assumed_source: bool = True
     """Whether the source release is only the default: no option, configuration or pin names one."""
+    _possible: dict[int, tuple[Rule, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def possible_rules(self, state: State) -> Iterable[Rule]:
+        """Return the rules that a state does not exclude by its settings alone; files have few different ones."""
+        number = state.number
+        if number is None:
+            return self.rules.values()
+        if number not in self._possible:
+            self._possible[number] = tuple(rule for rule in self.rules.values() if rule.may_match(state))
+        return self._possible[number]
 
 
 @dataclass(frozen=True, slots=True)

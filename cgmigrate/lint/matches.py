@@ -90,7 +90,7 @@ def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, conte
     code = refusal.code if refusal else ""
     state = case.state(settings, context.target, code)
     refusal_explained = False
-    for rule in context.rules.values():
+    for rule in context.possible_rules(state):
         if rule.migrates or (match := matching_case(rule, state)) is None:
             continue
         if match.about_refusal and refusal_explained:

@@ -71,6 +71,8 @@ class Planner:
     one_by_one: bool
     """Whether the edits of each fix alone are needed."""
     _by_real_path: dict[str, Source] = field(default_factory=dict)
+    _is_in_run: dict[str, bool] = field(default_factory=dict)
+    """By path; each file is looked for several times."""
     _code: dict[str, tuple[OpenedFile, ExaminedFile]] = field(default_factory=dict)
     """Files of code, by their real paths."""
     _objects: dict[str, Mapping[str, ProvedSites]] = field(default_factory=dict)
@@ -152,7 +154,9 @@ class Planner:
 
     def is_in_run(self, path: str) -> bool:
         """Return whether a file is one of the run."""
-        return os.path.realpath(path) in self._sources
+        if path not in self._is_in_run:
+            self._is_in_run[path] = os.path.realpath(path) in self._sources
+        return self._is_in_run[path]
 
     def outside(self, path: str) -> str:
         """Return the real path of a file if a link leads out of the paths; empty for files in them, and for stdin."""
@@ -211,12 +215,13 @@ class Planner:
         """Return what is proved for the files of code around a file; None if nothing is for this one."""
         from cgmigrate.project.checkout import checkout_of
 
+        if file.source.syntax is not Syntax.PYTHON:
+            return None
         real = os.path.realpath(file.path)
         top = checkout_of(os.path.dirname(real))
         deprecated = file.document.catalogue.deprecated
         if (
-            file.source.syntax is not Syntax.PYTHON
-            or top is None
+            top is None
             or self.options.stdin
             or not any(deprecated & one.before.keys() for one in examined.cases.values())
         ):

@@ -36,6 +36,6 @@ def refusal_note(case: SiteCase, context: Context) -> str:
 def help_for(refusal: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
     """Return what to write instead of refused settings: the help of the rule about this refusal."""
     state = case.state(settings, context.target, refusal.code)
-    matches = (matching_case(rule, state) for rule in context.rules.values() if not rule.migrates)
+    matches = (matching_case(rule, state) for rule in context.possible_rules(state) if not rule.migrates)
     advice = next((match.help for match in matches if match is not None and match.about_refusal), "")
     return advice or f"write settings that {case.reader.value} accepts"

@@ -161,6 +161,10 @@ class Rule:
         """Return whether the rule says something about projects for a release."""
         return self.since <= target and (self.until is None or target <= self.until)
 
+    def may_match(self, state: State) -> bool:
+        """Return whether the settings of a site, without their surroundings, leave it open that a case matches."""
+        return self.concerns(state.target) and any(case.may_match(state, state.number) for case in self.cases)
+
     @property
     def names(self) -> frozenset[str]:
         """The settings that its diagnostics point at, and those that its fixes write, change or delete."""

@@ -345,6 +345,10 @@ def test_the_first_flag_of_a_file_of_arguments_is_rewritten(project: Path, cgmig
         ("ROOT=$1\nP=$ROOT/x\n", True),
         ("P=$(cat args)\n", True),
         ("P=/x\nP=$UNKNOWN\n", True),
+        ("A=$B\nB=/x\nP=$A$B\n", False),
+        ("A=$B$C\nB=$A\nC=/x\nP=$C$A\n", True),
+        ("A=$B\nB=--bf16\nP=$A\n", True),
+        ("É=/x\nROOT=/daten\nP=ü$ROOT\n", False),
     ],
 )
 def test_a_variable_of_plain_variables_has_no_further_flags(values: str, is_open: bool) -> None:

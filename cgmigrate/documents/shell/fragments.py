@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
+from cgmigrate.documents.shell.related_code import Code
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import (
-    EXPANDED,
     Word,
     is_override_of_list,
     words_in_string,
@@ -97,81 +96,27 @@ def is_certain(place: Path, where: Path) -> bool:
     return where[: len(place)] == place
 
 
-_COMPUTED = re.compile(r"\$(?!\w|\{\w+\})|`", re.ASCII)
-"""Matches what a shell computes in another way than by the value of a variable."""
-
-
-class _Part:
-    """A command or assignment before it is read: the variables that it sets and expands."""
-
-    __slots__ = ("expands", "has_setting", "is_plain", "node", "variable")
-
-    def __init__(self, node: Node, tree: ShellTree, starts: Sequence[int]) -> None:
-        self.node = node
-        span = tree.span(node)
-        text = tree.text[span.start : span.end]
-        self.expands = set(EXPANDED.findall(text)) if "$" in text else frozenset[str]()
-        is_assignment = node.type != "command"
-        self.variable = text.partition("=")[0].rstrip("+") if is_assignment else " "
-        self.is_plain = is_assignment and "--" not in text and not ("$" in text and _COMPUTED.search(text))
-        """Whether it is an assignment of a value that contains no flag, unless a variable in it does."""
-        self.has_setting = bisect_left(starts, span.start) < bisect_left(starts, span.end)
-
-
-def _plain_variables(parts: Sequence[_Part]) -> set[str]:
-    """Return the variables that never contain a flag: none of their values has one, nor a variable that may."""
-    values: dict[str, list[_Part]] = {}
-    for part in parts:
-        values.setdefault(part.variable, []).append(part)
-    plain = set[str]()
-    while new := {
-        variable
-        for variable, assigned in values.items()
-        if variable not in plain and all(one.is_plain and one.expands <= plain for one in assigned)
-    }:
-        plain |= new
-    return plain
-
-
 class FragmentReader:
     """Reads the fragments of a script."""
 
     def __init__(self, tree: ShellTree, catalogue: Catalogue) -> None:
         self.tree, self.text, self.catalogue = tree, tree.text, catalogue
-        self.plain_variables: set[str] = set()
+        self._code = Code(tree)
+
+    @property
+    def plain_variables(self) -> Container[str]:
         """Variables that never contain a flag; their assignments are no fragments."""
+        return self._code
 
     def fragments(self, starts: Sequence[int]) -> list[Fragment]:
         """Return the fragments that share a command with a setting, in the order of the text.
 
         ``starts`` is where names of settings begin.
         """
-        commands, assignments = self._concerned(starts)
+        commands, assignments = self._code.related(starts)
         result = [one for node in commands for one in self._of_command(node)]
         result += [one for node in assignments for one in self._of_assignment(node)]
         return sorted(result, key=lambda one: one.start)
-
-    def _concerned(self, starts: Sequence[int]) -> tuple[list[Node], list[Node]]:
-        """Return the commands and assignments that have a setting, expand a variable that has one, or are beside it."""
-        parts = [_Part(node, self.tree, starts) for node in (*self.tree.commands, *self.tree.assignments)]
-        chosen, names = [part for part in parts if part.has_setting], set[str]()
-        rest = [part for part in parts if not part.has_setting]
-        new = chosen
-        while new:
-            names |= {part.variable for part in new}
-            new = [part for part in rest if not names.isdisjoint(part.expands)]
-            rest = [part for part in rest if names.isdisjoint(part.expands)]
-            chosen += new
-        self.plain_variables = _plain_variables([*chosen, *rest])
-        rest = [part for part in rest if part.variable not in self.plain_variables]
-        new = chosen
-        while new:
-            beside = {name for part in new for name in part.expands}
-            new = [part for part in rest if part.variable in beside]
-            rest = [part for part in rest if part.variable not in beside]
-            chosen += new
-        nodes = [part.node for part in chosen]
-        return [node for node in nodes if node.type == "command"], [node for node in nodes if node.type != "command"]
 
     def of_arguments(self) -> list[Fragment]:
         """Return the one fragment of a file that contains nothing but arguments."""

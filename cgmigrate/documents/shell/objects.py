@@ -8,7 +8,7 @@ the script's own arguments, may have further flags.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.shell.flags import same_options
@@ -82,7 +82,7 @@ class CommandLine:
     commands: tuple[Fragment, ...] = ()
 
 
-def command_lines(fragments: Sequence[Fragment], plain_variables: Collection[str]) -> list[CommandLine]:
+def command_lines(fragments: Sequence[Fragment], plain_variables: Container[str]) -> list[CommandLine]:
     """Return the objects of a script, in the order of its text; ``plain_variables`` contain no flags."""
     try:
         return _Assembly(fragments, plain_variables).command_lines()
@@ -93,7 +93,7 @@ def command_lines(fragments: Sequence[Fragment], plain_variables: Collection[str
 
 
 class _Assembly:
-    def __init__(self, fragments: Sequence[Fragment], plain_variables: Collection[str]) -> None:
+    def __init__(self, fragments: Sequence[Fragment], plain_variables: Container[str]) -> None:
         self.fragments, self.plain_variables = fragments, plain_variables
         self.assigned: defaultdict[str, list[Fragment]] = defaultdict(list)
         for fragment in fragments:

@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query
+    from tree_sitter import Language, Node, Parser, Query
 
-_NODES = """
-(command) @command
-(variable_assignment) @assignment
-(comment) @comment
-(function_definition) @function
-(ERROR) @error
-"""
+_PARENTHESES = re.compile(r"\(\s*\)")
 
 
-@dataclass(slots=True)
+@dataclass
 class ShellTree:
     """The tree of a text, and its nodes of some kinds in the order of the text."""
 
     text: str
     root: Node
-    commands: Sequence[Node]
-    assignments: Sequence[Node]
-    comments: Sequence[Node]
-    functions: Sequence[Node]
-    errors: Sequence[Node]
-    """Where the text is no shell code, as far as the grammar shows."""
     _ends: Sequence[int] = field(default=())
     """The end of each character in bytes; empty if all are ASCII."""
+
+    @cached_property
+    def commands(self) -> Sequence[Node]:
+        """The commands."""
+        return self._nodes("command")
+
+    @cached_property
+    def assignments(self) -> Sequence[Node]:
+        """The assignments of variables."""
+        return self._nodes("variable_assignment")
+
+    @cached_property
+    def comments(self) -> Sequence[Node]:
+        """The comments."""
+        return self._nodes("comment")
+
+    @cached_property
+    def functions(self) -> Sequence[Node]:
+        """The definitions of functions."""
+        has_some = "function" in self.text or _PARENTHESES.search(self.text)
+        return self._nodes("function_definition") if has_some else ()
+
+    @cached_property
+    def errors(self) -> Sequence[Node]:
+        """Where the text is no shell code, as far as the grammar shows."""
+        # A part of the code that is missing is no node of its own.
+        return (self._nodes("ERROR") or [self.root]) if self.root.has_error else ()
+
+    def _nodes(self, kind: str) -> list[Node]:
+        from tree_sitter import QueryCursor
+
+        nodes = QueryCursor(_query(kind)).captures(self.root).get("node", [])
+        return sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte))
 
     @property
     def has_offsets(self) -> bool:
@@ -70,29 +92,28 @@ class ShellTree:
 
 def parse(text: str) -> ShellTree:
     """Return the syntax tree of a script. Text that is no shell code has nodes that say so."""
-    from tree_sitter import QueryCursor
-
-    parser, query = _grammar()
-    root = parser.parse(text.encode("utf-8", "surrogatepass")).root_node
-    captures = QueryCursor(query).captures(root)
-
-    def of(kind: str) -> list[Node]:
-        return sorted(captures.get(kind, ()), key=lambda node: (node.start_byte, -node.end_byte))
-
-    errors = of("error") if root.has_error else []
-    if root.has_error and not errors:
-        # A part of the code that is missing is no node of its own.
-        errors = [root]
+    root = _parser().parse(text.encode("utf-8", "surrogatepass")).root_node
     lengths = () if text.isascii() else (len(char.encode("utf-8", "surrogatepass")) for char in text)
-    return ShellTree(
-        text, root, of("command"), of("assignment"), of("comment"), of("function"), errors, tuple(accumulate(lengths))
-    )
+    return ShellTree(text, root, tuple(accumulate(lengths)))
 
 
 @cache
-def _grammar() -> tuple[Parser, Query]:
+def _language() -> Language:
     import tree_sitter_bash
-    from tree_sitter import Language, Parser, Query
+    from tree_sitter import Language
 
-    language = Language(tree_sitter_bash.language())
-    return Parser(language), Query(language, _NODES)
+    return Language(tree_sitter_bash.language())
+
+
+@cache
+def _parser() -> Parser:
+    from tree_sitter import Parser
+
+    return Parser(_language())
+
+
+@cache
+def _query(kind: str) -> Query:
+    from tree_sitter import Query
+
+    return Query(_language(), f"({kind}) @node")
