@@ -127,6 +127,13 @@ def _check_codes(run: Run) -> None:
             raise click.UsageError(str(error)) from error
 
 
+def use_processes(run: Run) -> None:
+    """Let a run that writes no file check many files in several processes."""
+    from cgmigrate.lint.processes import available
+
+    run.processes = available()
+
+
 class Handled(NamedTuple):
     """The files with settings that were handled, and whether a path could not be used."""
 

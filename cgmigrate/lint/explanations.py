@@ -6,7 +6,7 @@ All of it is computed when a diagnostic is shown, so that reports without it cos
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.sites import Document, Site, Use
@@ -54,6 +54,21 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownDetails:
+    """Explanations that were computed already, in another process."""
+
+    explanations: Mapping[Diagnostic, Explanation]
+
+    def of(self, diagnostics: Sequence[Diagnostic]) -> list[Explanation]:
+        """Return the explanation of each diagnostic."""
+        return [self.explanations[diagnostic] for diagnostic in diagnostics]
+
+    def known(self, _diagnostics: Sequence[Diagnostic]) -> KnownDetails:
+        """Return itself."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
 class Details:
     """Explains the diagnostics of a file as it was planned."""
 
@@ -72,6 +87,10 @@ class Details:
     def of(self, diagnostics: Sequence[Diagnostic]) -> list[Explanation]:
         """Return an explanation for each diagnostic."""
         return [self._explanation(diagnostic) for diagnostic in diagnostics]
+
+    def known(self, diagnostics: Sequence[Diagnostic]) -> KnownDetails:
+        """Return the explanations of some diagnostics without the document, which no other process can get."""
+        return KnownDetails(dict(zip(diagnostics, self.of(diagnostics), strict=True)))
 
     def _explanation(self, diagnostic: Diagnostic) -> Explanation:
         case = self.file.cases.get(diagnostic.site)

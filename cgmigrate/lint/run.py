@@ -32,6 +32,8 @@ class Run:
     configurations: Configurations | None = None
     baseline: Baseline | None = None
     chooser: Chooser | None = None
+    processes: int = 1
+    """How many processes may check files. More than one only where nothing is written before the end of the run."""
     discovery: Discovery | Buffer = field(init=False)
     contexts: FileContexts = field(init=False)
     notes: list[str] = field(default_factory=list)
@@ -62,10 +64,19 @@ class Run:
         if not inputs:
             # A clean tree needs no checker, whose modules take time to import.
             return
-        checker = self.checker(sources)
-        for item in inputs:
-            yield _checked(checker, item)
-            self.examined += 1
+        yield from self._results(self.checker(sources), inputs)
+
+    def _results(self, checker: FileChecker, inputs: Sequence[Input]) -> Iterator[FileResult | InputError]:
+        from cgmigrate.lint.processes import Processes
+
+        processes = Processes.start(checker, inputs, self.processes)
+        try:
+            for item in inputs:
+                checked = processes.result(item) if isinstance(item, Source) else None
+                yield _checked(checker, item) if checked is None else checked
+                self.examined += 1
+        finally:
+            processes.stop()
 
     def checker(self, sources: Sequence[Source]) -> FileChecker:
         """Return the checker of single files; ``sources`` are all files of the run."""

@@ -1,0 +1,119 @@
+"""Processes beside the run, which check the files that are planned alone.
+
+Each process is a copy of the run (a fork) and checks every n-th of these files, in their order; the run takes the
+results in the order of all files. A file is checked by the run itself where a process says nothing about it: one that
+failed, and one with notes for the run. So the report is the same with any number of processes.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, BinaryIO
+
+from cgmigrate.documents.syntax import Syntax
+from cgmigrate.project.inputs import Input, Source
+
+if TYPE_CHECKING:
+    from cgmigrate.lint.file_check import FileChecker
+    from cgmigrate.lint.file_result import FileResult
+
+LEAST_FILES = 64
+"""With fewer files, processes cost more than they gain."""
+_MOST = 8
+_LINKED = (Syntax.YAML, Syntax.PYTHON)
+"""Syntaxes whose files are planned together with others."""
+_SIZE = 8
+"""The bytes that say how long a result is."""
+
+
+def available() -> int:
+    """Return how many processes can check files: 1 where the system cannot copy a process, or has one processor."""
+    if sys.platform != "linux":
+        return 1
+    return min(len(os.sched_getaffinity(0)), _MOST)
+
+
+@dataclass(slots=True)
+class Processes:
+    """The processes of a run; ``number_of`` says which of them checks a file, by its path."""
+
+    checker: FileChecker
+    number_of: dict[str, int] = field(default_factory=dict)
+    _children: list[int] = field(default_factory=list)
+    _results: list[BinaryIO] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, checker: FileChecker, inputs: Sequence[Input], count: int) -> Processes:
+        """Return started processes; there are none if they would gain nothing."""
+        result = cls(checker)
+        sources = [one for one in inputs if isinstance(one, Source) and one.syntax not in _LINKED]
+        # A thread may have a lock, which a copy of the process would never get.
+        if count < 2 or len(sources) < LEAST_FILES or checker.baseline is not None or threading.active_count() > 1:
+            return result
+        for number in range(count):
+            result._start(sources[number::count], number)
+        return result
+
+    def _start(self, sources: Sequence[Source], number: int) -> None:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            _serve(self.checker, sources, writing)
+        os.close(writing)
+        self._children.append(child)
+        self._results.append(os.fdopen(reading, "rb", buffering=1 << 20))
+        self.number_of |= dict.fromkeys((source.path for source in sources), number)
+
+    def result(self, source: Source) -> FileResult | None:
+        """Return a file as one of the processes checked it, None if the run has to check it itself."""
+        number = self.number_of.get(source.path)
+        if number is None:
+            return None
+        stream = self._results[number]
+        data = stream.read(int.from_bytes(stream.read(_SIZE), "big"))
+        if not data:
+            return None
+        checked: FileResult = pickle.loads(data)
+        if checked.releases is not None:
+            # The run lists the releases of all files, and their notes.
+            self.checker.contexts.context(source.path)
+        return replace(checked, data=source.data)
+
+    def stop(self) -> None:
+        """End the processes."""
+        for stream in self._results:
+            stream.close()
+        for child in self._children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        self._children.clear()
+
+
+def _serve(checker: FileChecker, sources: Sequence[Source], writing: int) -> None:
+    """Check files and write the results; the process ends here."""
+    try:
+        with os.fdopen(writing, "wb", buffering=0) as stream:
+            for source in sources:
+                data = _checked(checker, source)
+                stream.write(len(data).to_bytes(_SIZE, "big") + data)
+    finally:
+        # Nothing of the run is cleaned up, flushed or reported twice.
+        os._exit(0)
+
+
+def _checked(checker: FileChecker, source: Source) -> bytes:
+    """Return the result for a file as bytes, none if the run has to check it itself."""
+    notes: list[str] = []
+    try:
+        checked = replace(checker, notes=notes).check(source)
+        details = checked.details.known(checked.diagnostics) if checked.details else None
+        return b"" if notes else pickle.dumps(replace(checked, data=b"", details=details))
+    except Exception:
+        return b""
