@@ -97,14 +97,14 @@ class Processes:
 
 
 def _serve(checker: FileChecker, sources: Sequence[Source], writing: int) -> None:
-    """Check files and write the results; the process ends here."""
+    """Check files and write the results; the process ends."""
     try:
         with os.fdopen(writing, "wb", buffering=0) as stream:
             for source in sources:
                 data = _checked(checker, source)
                 stream.write(len(data).to_bytes(_SIZE, "big") + data)
     finally:
-        # Nothing of the run is cleaned up, flushed or reported twice.
+        # Only the run itself cleans up and reports.
         os._exit(0)
 
 

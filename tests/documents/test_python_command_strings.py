@@ -57,6 +57,19 @@ FORMS = {
         f'os.system("""\r\n{TRAIN} \\\\\r\n  {LOCAL} \\\\\r\n  --cuda-graph-scope full\r\n""")\r\n',
         f'os.system("""\r\n{TRAIN} \\\\\r\n  {LOCAL}\r\n""")\r\n',
     ),
+    "a string of several literals": (
+        f'os.system(\n    "{TRAIN} "\n    "{LOCAL} "\n    "--cuda-graph-scope full "\n    "--bf16"\n)\n',
+        f'os.system(\n    "{TRAIN} "\n    "{LOCAL} "\n    "--bf16"\n)\n',
+    ),
+    "the last of several literals": (
+        f"os.system('{TRAIN} '  # x\n          '{LOCAL} ' \\\n          u'--cuda-graph-scope full')\n",
+        f"os.system('{TRAIN} '  # x\n          '{LOCAL} ')\n",
+    ),
+    "flags of one literal and the next": (
+        f'os.system("{TRAIN}"\n          " --external-cuda-graph"\n          " --cuda-graph-scope attn")\n',
+        f'os.system("{TRAIN}"\n          " --cuda-graph-impl transformer_engine"\n'
+        '          " --cuda-graph-modules attn")\n',
+    ),
     "escapes": (
         f'os.system("cd /x\\n{TRAIN} --a \\"b c\\" --external-cuda-graph\\nls\\t\\\\n")\n',
         f'os.system("cd /x\\n{TRAIN} --a \\"b c\\" --cuda-graph-impl transformer_engine\\nls\\t\\\\n")\n',
@@ -109,11 +122,13 @@ SILENT = {
     "Megatron-Bridge's harness": 'os.system("python run.py --cuda_graph_scope attn,mlp")\n',
     "a comment in a script": f'os.system("""\n# {OLD}\nls\n""")\n',
     "a message": 'os.system("echo use --cuda-graph-scope attn")\n',
+}
+"""Code with nothing to change."""
+UNREAD = {
     "a text that nothing runs": f'x = "{OLD}"\nos.system("ls")\n',
     "an f-string": f'os.system(f"{OLD} {{1}}")\n',
     "a format": f'os.system("{OLD} {{}}".format(1))\nos.system("{OLD} %s" % 1)\n',
     "a sum": f'os.system("{OLD} " + x)\n',
-    "several literals": f'os.system("{TRAIN} "\n          "--cuda-graph-scope attn")\n',
     "no shell": f'subprocess.run("{OLD}")\nsubprocess.run("{OLD}", shell=x)\n',
     "another program as the shell": f'subprocess.run("{OLD}", shell=True, executable="/bin/x")\n',
     "no words of a shell": f'subprocess.run(["python", "-c", "{OLD}"])\n',
@@ -213,6 +228,17 @@ def other_code(text: str) -> list[Any]:
 @pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
 def test_what_is_no_command_line_passes(project: Path, cgmigrate: Run, text: str) -> None:
     check_passes(project / "a.py", IMPORTS + text, cgmigrate)
+
+
+@pytest.mark.parametrize("text", UNREAD.values(), ids=UNREAD)
+def test_a_flag_in_another_text_is_reported_and_stays(project: Path, cgmigrate: Run, text: str) -> None:
+    path = project / "a.py"
+    path.write_text(IMPORTS + text)
+    result = cgmigrate("check", ".")
+    assert result.exit_code == 1
+    assert "CG604" in result.output, result.output
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == IMPORTS + text
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)

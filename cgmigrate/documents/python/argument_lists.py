@@ -15,6 +15,8 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Undecided
 from cgmigrate.text.spans import Span
 
+_OPENING = re.compile(r"[rRuUfF]{0,2}[\"']")
+
 
 @dataclass(frozen=True, slots=True)
 class _Word:
@@ -25,6 +27,8 @@ class _Word:
     span: Span
     field: str
     """The setting whose flag this is (``--flag`` or ``--flag=value``), empty for all other words."""
+    is_option: bool
+    """Whether it begins with a dash, so that it is no value of the flag before it."""
 
 
 def places_in_words(elements: Sequence[ast.expr], source: Source, *, is_call: bool = False) -> list[Place]:
@@ -44,10 +48,23 @@ def places_in_words(elements: Sequence[ast.expr], source: Source, *, is_call: bo
 
 
 def _word(node: ast.expr, source: Source) -> _Word:
-    text = node.value if isinstance(node, ast.Constant) else None
-    text = text if isinstance(text, str) else None
-    name = source.catalogue.by_key.get(text.partition("=")[0], "") if text and text.startswith("-") else ""
-    return _Word(node, text, source.span(node), name)
+    text, start = _text(node)
+    name = source.catalogue.by_key.get(start.partition("=")[0], "") if start.startswith("-") else ""
+    # Of a flag that code completes (`f"--cuda-graph-{kind}"`), the name is not known.
+    is_name = text is not None or "=" in start
+    return _Word(node, text, source.span(node), name if is_name else "", start.startswith("-"))
+
+
+def _text(node: ast.expr) -> tuple[str | None, str]:
+    """Return the text of a string, None if it is computed, and its known beginning."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text, text
+        case ast.JoinedStr(values=[ast.Constant(value=str() as text)]):
+            return text, text
+        case ast.JoinedStr(values=[ast.Constant(value=str() as start), *_]):
+            return None, start
+    return None, ""
 
 
 def _override(word: _Word, match: re.Match[str], source: Source) -> Item:
@@ -77,11 +94,11 @@ def _flags(words: Sequence[_Word], source: Source) -> Place:
 
 def _values_behind(words: Sequence[_Word], at: int, catalogue: Catalogue) -> list[_Word]:
     flag = words[at]
-    if catalogue[flag.field].is_flag or "=" in (flag.text or ""):
+    if catalogue[flag.field].is_flag or flag.text is None or "=" in flag.text:
         return []
     values: list[_Word] = []
     for word in words[at + 1 :]:
-        if word.text is not None and word.text.startswith("-"):
+        if word.is_option:
             break
         values.append(word)
     return values
@@ -90,12 +107,14 @@ def _values_behind(words: Sequence[_Word], at: int, catalogue: Catalogue) -> lis
 def _flag(flag: _Word, values: Sequence[_Word], source: Source) -> Item:
     setting = source.catalogue[flag.field]
     whole = Span(flag.span.start, values[-1].span.end if values else flag.span.end)
-    name = Span(flag.span.start + 1, flag.span.start + 1 + len(setting.flag))
+    opening = _OPENING.match(source.text, flag.span.start)
+    start = opening.end() if opening else flag.span.start
+    name = Span(start, start + len(setting.flag))
     item = Item(flag.field, name, [value.node for value in values], whole, flag.node, span=whole)
     written = source.text[whole.start : whole.end]
     if source.text[name.start : name.end] != setting.flag:
         item.value = Undecided(written, "a flag that is written in an unusual way")
-    elif "=" in (flag.text or "") or any(value.text is None for value in values):
+    elif flag.text is None or "=" in flag.text or any(value.text is None for value in values):
         item.value = Undecided(written, "words that are computed when the code runs")
     else:
         item.value = True if setting.is_flag else value_of_words(setting, [value.text or "" for value in values])

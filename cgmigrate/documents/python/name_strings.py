@@ -36,9 +36,10 @@ def _writes(catalogue: Catalogue) -> re.Pattern[str]:
     names = catalogue.alternatives(deprecated=True)
     flags = [catalogue[name].flag.removeprefix("--") for name in sorted(catalogue.deprecated)]
     with_value = [catalogue[name].flag for name in sorted(catalogue.deprecated) if not catalogue[name].is_flag]
+    alone = [catalogue[name].flag for name in sorted(catalogue.deprecated) if catalogue[name].is_flag]
     return re.compile(
         rf"(?<![\w-])(?:--)?({names}|(?<=--)(?:{'|'.join(flags)}))(?:[ ]*=(?!=)|[\"']?:[ ]*(?:$|[\[{{\"'\w]))"
-        rf"|(?<![\w-])({'|'.join(with_value)}) "
+        rf"|(?<![\w-])((?:{'|'.join(with_value)})(?= )|(?:{'|'.join(alone)})(?=\s+-|\s*\Z))"
     )
 
 
@@ -112,7 +113,9 @@ class NameStrings:
             by_key = self.source.catalogue.by_key
             name = by_key.get(written) or by_key[f"--{written}"]
             help_ = f"write the new names ({THREE}) if megatron-core 0.18 or later reads it"
-            self._report(node, name, text, "" if self._is_other_setting(name) else help_)
+            # A flag with hyphens is Megatron-LM's, whatever else the file shows.
+            is_flag = "-" in written
+            self._report(node, name, text, "" if self._is_other_setting(name) else help_, reads=is_flag)
 
     def _report(self, node: ast.Constant, name: str, text: str, help_: str = "", *, reads: bool = False) -> None:
         """Report a string; in a file without Megatron only one by which code ``reads`` a setting that may be its."""

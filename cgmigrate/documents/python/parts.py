@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.code import Code
+from cgmigrate.documents.code import CannotMapError, Code
 from cgmigrate.documents.nesting import Part
 from cgmigrate.documents.python.command_strings import CommandString, Division, command_strings
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
@@ -15,8 +15,9 @@ from cgmigrate.documents.python.fix_risks import PROGRAM, PROGRAM_UNKNOWN
 from cgmigrate.documents.python.flag_uses import own_option
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source
-from cgmigrate.documents.python.string_code import script_code, string_code, words_of, written_in
+from cgmigrate.documents.python.string_code import Literal, literals, script_code, string_code, words_of, written_in
 from cgmigrate.documents.uses import Appearance, appearances_in
+from cgmigrate.text.edits import Edit
 
 _FLAG = re.compile(r"--[a-z]+-")
 """Begins a flag of Megatron-LM; others have options with underscores."""
@@ -29,11 +30,38 @@ _PASSED_ON = "other code may add arguments to this list, or read them from it"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StringPart(Part):
-    """A string as a part, with its quotes."""
+    """A string as a part, with its quotes. ``literals`` are those that it consists of."""
 
-    def has(self, _offset: int) -> bool:
-        """Return whether a character of the span is one of the part: all are, since the string is read as a whole."""
-        return True
+    literals: Sequence[Literal] = ()
+
+    def has(self, offset: int) -> bool:
+        """Return whether a character is one of the part: all of its literals are, since they are read as a whole."""
+        return any(one.span.start <= offset < one.span.end for one in self.literals)
+
+    def edit(self, edit: Edit, file: str) -> Edit:
+        """Return the edit of the file that makes an edit of the part. Raises CannotMapError."""
+        if len(self.literals) == 1:
+            return self._in_one(edit, file)
+        text, start, end = self.code.text, edit.start, edit.end
+        if not edit.text and start < end and text[start] == " " and text[end : end + 1] in (" ", ""):
+            # The blank in front of a word is often that of the literal above.
+            edit = Edit(start + 1, min(end + 1, len(text)), "")
+        written = self._in_one(edit, file)
+        empty = [at for at, one in enumerate(self.literals) if (one.start, one.end) == (written.start, written.end)]
+        return self._without(empty[0], file) if empty and not written.text else written
+
+    def _in_one(self, edit: Edit, file: str) -> Edit:
+        # Zero-argument super() does not work in a dataclass with slots.
+        return Part.edit(self, edit, file)
+
+    def _without(self, at: int, file: str) -> Edit:
+        """Return the edit that deletes a literal with the line that it is on. Raises CannotMapError."""
+        first, last = (at - 1, at) if at else (at, at + 1)
+        spans = self.literals[first].span, self.literals[last].span
+        start, end = (spans[0].end, spans[1].end) if at else (spans[0].start, spans[1].start)
+        if "#" in file[spans[0].end : spans[1].start]:
+            raise CannotMapError("a comment is between the parts of the string")
+        return Edit(start, end, "")
 
 
 def parts_of(document: PythonDocument, numbers: Collection[int] | None) -> list[Part]:
@@ -75,6 +103,7 @@ def _part(number: int, string: CommandString, document: PythonDocument, names: M
         escaped=written_in(string.node, source),
         blocked_by=_blocked_by(string, settings, source),
         risk=_risk(string, code, settings, document),
+        literals=literals(string.node, source),
     )
 
 

@@ -1,7 +1,7 @@
 """The text of a string literal that is code, with the way from each character back to the file.
 
-The text has to be that which Python reads; where it is not, as with rare escapes or a string of several literals, there
-is none.
+The text has to be that which Python reads; where it is not, as with rare escapes, there is none. A string of several
+literals is read as one text; what is between two of them is no part of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from cgmigrate.documents.code import CannotMapError, Code
 from cgmigrate.documents.python.source import Source
 from cgmigrate.text.spans import Span
 
-_OPENING = re.compile(r"([rRuU]?)(\"\"\"|'''|\"|')")
+_LITERAL = re.compile(
+    r"(?P<raw>[rRuU]?)(?:(?P<quote>\"\"\"|''')(?:[^\\]|\\.)*?(?P=quote)"
+    r"|(?P<one>[\"'])(?:(?!(?P=one))[^\\\n]|\\(?:\r\n|.))*(?P=one))",
+    re.DOTALL,
+)
+_BETWEEN = re.compile(r"(?:[ \t\f\r\n]|\\\r?\n|#[^\n]*)+")
+"""What may be between two literals of one string."""
 _ESCAPE = re.compile(r"\\(\r\n|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 _RAW = ("r", "R")
@@ -35,31 +41,41 @@ _UNKNOWN = '"$_"'
 
 
 @dataclass(frozen=True, slots=True)
-class _Literal:
-    """A string literal: where its text begins and ends in the file, and how it is written."""
+class Literal:
+    """A string literal: where its text begins and ends in the file, all of it, and how it is written."""
 
     start: int
     end: int
+    span: Span
     is_raw: bool
     is_long: bool
 
 
-def _literal(node: ast.Constant, source: Source) -> _Literal | None:
+def literals(node: ast.Constant, source: Source) -> list[Literal]:
+    """Return the literals that a string consists of, none if that is not certain."""
     span = source.span(node)
-    opening = _OPENING.match(source.text, span.start)
-    if opening is None or not source.text.endswith(opening[2], opening.end(), span.end):
-        return None
-    return _Literal(opening.end(), span.end - len(opening[2]), opening[1] in _RAW, len(opening[2]) > 1)
+    result: list[Literal] = []
+    at = span.start
+    while match := _LITERAL.match(source.text, at, span.end):
+        width = 3 if match["quote"] else 1
+        inner = Span(match.end("raw") + width, match.end() - width)
+        result.append(Literal(inner.start, inner.end, Span(*match.span()), match["raw"] in _RAW, width > 1))
+        between = _BETWEEN.match(source.text, match.end(), span.end)
+        at = between.end() if between else match.end()
+    is_same_kind = len({(one.is_raw, one.is_long) for one in result}) == 1
+    return result if result and result[-1].span.end == span.end and is_same_kind else []
 
 
 def string_code(node: ast.Constant, source: Source) -> Code | None:
     """Return the text of a string as Python reads it, None if the way back to the file is not certain."""
-    literal = _literal(node, source)
-    if literal is None:
-        return None
+    parts = [_code(one, source.text) for one in literals(node, source)]
+    code = Code.joined([part for part in parts if part is not None])
+    return code if parts and None not in parts and code.text == node.value else None
+
+
+def _code(literal: Literal, text: str) -> Code | None:
     start, end = literal.start, literal.end
-    code = Code.of(source.text, start, end) if literal.is_raw else _unescaped(source.text, start, end)
-    return code if code is not None and code.text == node.value else None
+    return Code.of(text, start, end) if literal.is_raw else _unescaped(text, start, end)
 
 
 def script_code(node: ast.Constant, source: Source) -> Code | None:
@@ -69,17 +85,18 @@ def script_code(node: ast.Constant, source: Source) -> Code | None:
     """
     if _OTHER_BLANK.search(str(node.value)):
         return None
-    literal = _literal(node, source)
-    joined = _joins(literal, source.text) if literal is not None else 0
-    if literal is None or not joined:
+    every = literals(node, source)
+    joined = _joins(every[0], source.text) if len(every) == 1 else 0
+    if not joined:
         return string_code(node, source)
+    (literal,) = every
     code = Code.of(source.text, joined, literal.end)
     is_same = code.text.replace("\\\n", "") == node.value
     # A shell keeps a backslash in single quotes, and a comment ends with its line.
     return code if is_same and "'" not in code.text and "#" not in code.text else None
 
 
-def _joins(literal: _Literal, text: str) -> int:
+def _joins(literal: Literal, text: str) -> int:
     """Return where a text begins, behind a join at its start; 0 if Python joins no lines in it, or it has escapes."""
     escapes = [] if literal.is_raw else list(_ESCAPE.finditer(text, literal.start, literal.end))
     start = escapes[0].end() if escapes and escapes[0].start() == literal.start else literal.start
@@ -101,9 +118,8 @@ def _unescaped(text: str, start: int, end: int) -> Code | None:
 
 def written_in(node: ast.Constant, source: Source) -> Callable[[str], str]:
     """Return the function that writes new text in the way of a string; it raises CannotMapError."""
-    literal = _literal(node, source)
-    assert literal is not None, "its code has been read"
-    joins = bool(_joins(literal, source.text))
+    literal, *others = literals(node, source)
+    joins = not others and bool(_joins(literal, source.text))
 
     def written(text: str) -> str:
         rest = text.replace("\\\n", "") if joins else text
