@@ -7,10 +7,10 @@ loaded, with file, line and what is expected.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -191,24 +191,42 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
 
     Raises RuleError for a rule that does not fit the schema, or repeats an id or what another one reports.
     """
-    rules: dict[str, Rule] = {}
-    reporting: dict[str, Rule] = {}
-    for folder in (rules_folder(), *extra):
-        own = folder in extra
-        if own and not folder.is_dir():
-            raise RuleError(f"{folder}: not a folder of rules")
-        for path in sorted(folder.glob("*.y*ml")):
-            if path.suffix == ".yml":
-                raise RuleError(f"{path}: the name of a file of a rule ends in .yaml")
-            rule = read(path, checked=own, folders=extra)
-            if own and rule.id in _retired():
-                raise RuleError(f"{path}: {rule.id} is the code of a rule of an earlier release; choose another")
-            if rule.id in rules:
-                raise RuleError(f"{path}: {rule.id} is already defined in {rules[rule.id].path}")
-            if rule.reports and (other := reporting.setdefault(rule.reports, rule)) is not rule:
-                raise RuleError(f"{path}: {other.id} already reports {rule.reports} ({other.path})")
-            rules[rule.id] = rule
+    folder = rules_folder()
+    rules = _by_id({}, _of_folder(folder, extra, checked=False)) if extra else dict(_shipped(folder))
+    for own in extra:
+        _by_id(rules, _of_folder(own, extra, checked=True))
     return dict(sorted(rules.items()))
+
+
+@lru_cache(maxsize=4)
+def _shipped(folder: Path) -> dict[str, Rule]:
+    """Return the rules that ship. To read them takes longer than to check a file, so a process does it once."""
+    return _by_id({}, _of_folder(folder, (), checked=False))
+
+
+def _of_folder(folder: Path, folders: Sequence[Path], *, checked: bool) -> Iterator[Rule]:
+    """Yield the rules in a folder; ``checked`` is for a team's own. Raises RuleError."""
+    if checked and not folder.is_dir():
+        raise RuleError(f"{folder}: not a folder of rules")
+    for path in sorted(folder.glob("*.y*ml")):
+        if path.suffix == ".yml":
+            raise RuleError(f"{path}: the name of a file of a rule ends in .yaml")
+        rule = read(path, checked=checked, folders=folders)
+        if checked and rule.id in _retired():
+            raise RuleError(f"{path}: {rule.id} is the code of a rule of an earlier release; choose another")
+        yield rule
+
+
+def _by_id(rules: dict[str, Rule], more: Iterable[Rule]) -> dict[str, Rule]:
+    """Add rules to others, and return them. Raises RuleError for one that repeats an id or what another one reports."""
+    reporting = {rule.reports: rule for rule in rules.values() if rule.reports}
+    for rule in more:
+        if rule.id in rules:
+            raise RuleError(f"{rule.path}: {rule.id} is already defined in {rules[rule.id].path}")
+        if rule.reports and (other := reporting.setdefault(rule.reports, rule)) is not rule:
+            raise RuleError(f"{rule.path}: {other.id} already reports {rule.reports} ({other.path})")
+        rules[rule.id] = rule
+    return rules
 
 
 def _retired() -> Mapping[str, str]:

@@ -262,3 +262,11 @@ def test_what_is_for_people_is_read_when_it_is_requested() -> None:
 
 def always(_state: object) -> bool:
     return True
+
+
+def test_the_rules_that_ship_are_read_once(tmp_path: Path) -> None:
+    one, other = load(), load()
+    assert one == other and one is not other and all(one[name] is other[name] for name in one)
+    one.clear()
+    assert load() == other
+    assert load([tmp_path]).keys() == other.keys()
