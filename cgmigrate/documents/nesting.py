@@ -134,14 +134,13 @@ class NestingDocument(TextDocument):
         read: Callable[[str, Collection[int]], Document],
     ) -> None:
         self.outer = outer
-        self.text, self.path, self.catalogue = outer.text, outer.path, outer.catalogue
+        super().__init__(outer.text, outer.path, outer.catalogue)
         self.comment_form = outer.comment_form
-        self.top_level, self.builds_on = outer.top_level, outer.builds_on
-        self.sites: list[Site] = list(outer.sites)
+        self.top_level, self.builds_on = list(outer.top_level), outer.builds_on
+        self.sites = list(outer.sites)
         self._read = read
         self._again: NestingDocument | None = None
         self._parts: list[ReadPart] = []
-        self.problems: list[Problem] = []
         self.skipped: list[tuple[Use, str]] = []
         for part, document in parts:
             one = ReadPart(part, document, len(self.sites))

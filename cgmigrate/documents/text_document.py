@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
-from cgmigrate.documents.sites import UNREADABLE, Problem, Site
+from cgmigrate.documents.sites import UNREADABLE, Problem, Site, Use
+from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.spans import Span
 
@@ -19,11 +20,18 @@ class TextDocument:
     """A document whose comments are known from its text; see ``sites.Document``."""
 
     comment_form = CommentForm()
-    text: str
-    sites: list[Site]
-    problems: list[Problem]
+    skipped: Sequence[tuple[Use, str]]
     _again: TextDocument | None
     """The edited text that was checked last, read again."""
+
+    def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
+        self.text, self.path = text, path
+        self.catalogue = catalogue or load()
+        self.sites: list[Site] = []
+        self.problems: list[Problem] = []
+        self.top_level: list[str] = []
+        self.builds_on = ""
+        self._again = None
 
     def comments(self) -> Sequence[Comment]:
         """Return the comments; see ``comments.Commented``."""

@@ -20,7 +20,7 @@ from cgmigrate.documents.shell.document import HARNESS, OWN_OPTION, SEARCHED, Sh
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.uses import Appearance, appearances_in
-from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
@@ -37,18 +37,15 @@ class EmbeddedDocument(TextDocument):
     comment_form = CommentForm()
 
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
-        self.text, self.path = text, path
-        self.catalogue = catalogue or load()
-        self.top_level: list[str] = []
-        self.builds_on = ""
+        super().__init__(text, path, catalogue)
         self._again: EmbeddedDocument | None = None
         names = [one for one in appearances_in(text, self.catalogue) if one.setting in self.catalogue.name_set]
         self._layout = _layout(type(self).layout_of, text, tuple(one.span.start for one in names))
         self._script = self._layout.script
         self._word_starts = frozenset(word.start for word in self._layout.words)
         self._shell = ShellDocument(self._script.text, "", self.catalogue)
-        self.sites: list[Site] = [self._site(site) for site in self._shell.sites]
-        self.problems: list[Problem] = [self._problem(problem) for problem in self._shell.problems]
+        self.sites = [self._site(site) for site in self._shell.sites]
+        self.problems = [self._problem(problem) for problem in self._shell.problems]
         self.skipped: list[tuple[Use, str]] = [(self._use(use), owner) for use, owner in self._shell.skipped]
         for name in names:
             if self._script.position(name.span.start) is None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from cgmigrate.documents.comments import Comment, CommentForm
 from cgmigrate.documents.notebook.cells import Cell, code_cells
-from cgmigrate.documents.sites import PROSE, Problem, ProblemKind, Role, Site, Use
+from cgmigrate.documents.sites import PROSE, Problem, ProblemKind, Role, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.uses import Appearance, appearances_in
-from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -25,13 +25,8 @@ class NotebookDocument(TextDocument):
     comment_form = CommentForm()
 
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
-        self.text, self.path = text, path
-        self.catalogue = catalogue or load()
-        self.sites: list[Site] = []
-        self.problems: list[Problem] = []
+        super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
-        self.top_level: list[str] = []
-        self.builds_on = ""
         self._again: NotebookDocument | None = None
         cells = code_cells(text)
         self.cells: list[Cell] = cells or []

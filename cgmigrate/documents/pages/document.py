@@ -32,7 +32,7 @@ from cgmigrate.documents.sites import (
 )
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.uses import Appearance, appearances_in
-from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, Missing, Settings
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
@@ -70,14 +70,9 @@ class PageDocument(TextDocument):
         keeps_all: bool = False,
         languages: Mapping[int, str] = NO_LANGUAGES,
     ) -> None:
-        self.text, self.path = text, path
-        self.catalogue = catalogue or load()
-        self.builds_on = ""
-        self.keeps_all = keeps_all
-        self.sites: list[Site] = []
-        self.problems: list[Problem] = []
+        super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
-        self.top_level: list[str] = []
+        self.keeps_all = keeps_all
         self._again: PageDocument | None = None
         self._blocks: list[CodeBlock] = []
         self._parts: list[_Part] = []

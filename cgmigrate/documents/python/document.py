@@ -37,7 +37,7 @@ from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
-from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue, load
+from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
@@ -75,16 +75,10 @@ class PythonDocument(TextDocument):
         sites_only: bool = False,
         tree: ast.Module | None = None,
     ) -> None:
-        self.text = text
-        self.catalogue = catalogue or load()
-        self.sites: list[Site] = []
-        self.problems: list[Problem] = []
+        super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
-        self.top_level: list[str] = []
-        self.builds_on = ""
         self._places: list[Place] = []
         self._fixes: dict[int, list[Edit]] = {}
-        self.path = path
         self.linked = LinkedKeys()
         self._copied: frozenset[int] = frozenset()
         """The indices of the problems about copied keys."""

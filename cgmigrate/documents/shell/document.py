@@ -28,7 +28,7 @@ from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.tree import ShellTree, parse
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
-from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Missing, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -66,13 +66,8 @@ class ShellDocument(TextDocument):
     """A shell script; see ``sites.Document``. Without a catalogue, the settings are those that ship."""
 
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
-        self.text, self.path = text, path
-        self.catalogue = catalogue or load()
-        self.sites: list[Site] = []
-        self.problems: list[Problem] = []
+        super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
-        self.top_level: list[str] = []
-        self.builds_on = ""
         self._again: ShellDocument | None = None
         self._is_arguments = path.lower().endswith(".args")
         self._tree: ShellTree = parse(text)

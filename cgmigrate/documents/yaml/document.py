@@ -29,7 +29,7 @@ from cgmigrate.documents.yaml.references import defaults_of, top_level_words
 from cgmigrate.documents.yaml.site_rewriter import SiteRewriter
 from cgmigrate.documents.yaml.tree import Node, closing_order, parse_tree
 from cgmigrate.documents.yaml.values import value_of, yaml_text
-from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -50,13 +50,8 @@ class YamlDocument(TextDocument):
     """
 
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
-        self.text, self.path = text, path
-        self.catalogue = catalogue or load()
-        self.sites: list[Site] = []
-        self.problems: list[Problem] = []
+        super().__init__(text, path, catalogue)
         self.skipped: Sequence[tuple[Use, str]] = ()
-        self.top_level: list[str] = []
-        self.builds_on = ""
         self.top_level_words: list[tuple[str, str]] = []
         """Top-level keys, each with a word of its value, which may name a file that this one is merged into."""
         self._places: list[Place] = []
