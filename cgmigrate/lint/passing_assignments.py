@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cgmigrate.documents.python.definitions import DEFINITIONS
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.statement_order import bodies_of
 from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.lint.kinds import PassingKind
 from cgmigrate.lint.passing_findings import (
@@ -90,19 +92,12 @@ def _warnings(block: Sequence[ast.stmt], assigned: frozenset[str]) -> Iterator[F
     for statement in block:
         if isinstance(statement, ast.If) and _tests_only_boolean(statement.test):
             yield from _untrue_warnings(statement.body, assigned)
-        for inner in _blocks_of(statement):
+        # The body of a definition runs at another time.
+        for inner in () if isinstance(statement, DEFINITIONS) else bodies_of(statement):
             yield from _warnings(inner, assigned)
         match statement:
             case ast.Assign(targets=[ast.Attribute(attr=name)]) if name in (SCOPE, MODULES, INFERENCE):
                 assigned |= {name}
-
-
-def _blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
-    """Return the blocks of a statement that the same function runs."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return []
-    blocks = [getattr(statement, part, []) for part in ("body", "orelse", "finalbody")]
-    return blocks + [handler.body for handler in getattr(statement, "handlers", [])]
 
 
 def _tests_only_boolean(test: ast.expr) -> bool:

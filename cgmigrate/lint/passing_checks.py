@@ -19,7 +19,7 @@ from cgmigrate.lint.passing_findings import (
     values_assigned,
     values_of,
 )
-from cgmigrate.lint.passing_types import admitted_by, assigned_to, words_in
+from cgmigrate.lint.passing_types import admitted_by, words_in
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE
 
@@ -98,6 +98,6 @@ def _words(node: ast.expr, function: Function, document: PythonDocument, steps: 
         case ast.Call(func=ast.Name(id="frozenset" | "set" | "tuple" | "list"), args=[inner]) if steps:
             return _words(inner, function, document, steps - 1)
         case ast.Name(id=name) if steps:
-            values: list[ast.expr | None] = [*values_assigned(function, name)] or [assigned_to(name, document)]
+            values: list[ast.expr | None] = [*values_assigned(function, name)] or [document.definitions.value_of(name)]
             return _words(values[0], function, document, steps - 1) if len(values) == 1 and values[0] else _UNKNOWN
     return _UNKNOWN

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
+WRAPPERS = frozenset(("NotRequired", "Required", "ReadOnly", "Annotated", "Optional", "Final", "ClassVar"))
+"""Types around a type, which say more about the key or field than about its values."""
 _WHOLE = ("full_iteration", "full_iteration_inference")
 
 

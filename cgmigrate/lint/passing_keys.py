@@ -5,19 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.python.definitions import Definition, Definitions, module_of
+from cgmigrate.documents.python.definitions import Definition, Definitions
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.lint.kinds import PassingKind
-from cgmigrate.lint.passing_findings import Finding, Function, values_assigned
+from cgmigrate.lint.passing_findings import WRAPPERS, Finding, Function, values_assigned
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python import PythonDocument
 
 _MAX_STEPS = 6
-_OPTIONAL = ("NotRequired", "Required", "ReadOnly", "Annotated", "Optional")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +95,6 @@ class _Types:
 
     document: PythonDocument
 
-    @cached_property
-    def definitions(self) -> Definitions:
-        """The definitions that names of the file lead to."""
-        one, source = self.document, self.document.source
-        assert source is not None
-        return Definitions(module_of(source.tree, one.names, one.path, one.text))
-
     def of(self, node: ast.expr, function: ast.AST | None, steps: int = _MAX_STEPS) -> Definition | None:
         """Return the class of an expression in a function, None if it is not known."""
         if not steps or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -132,7 +123,7 @@ class _Types:
         names = (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name)
         stores = sum(not isinstance(node.ctx, ast.Load) for node in names)
         if parameters:
-            return None if stores else _class(parameters[0].annotation, self.definitions)
+            return None if stores else _class(parameters[0].annotation, self.document.definitions)
         values = values_assigned(function, name)
         return self.of(values[0], function, steps - 1) if len(values) == stores == 1 else None
 
@@ -151,7 +142,7 @@ class _Types:
 def _class(annotation: ast.expr | None, definitions: Definitions) -> Definition | None:
     """Return the class that an annotation names; None if it names several or is not of the checkout."""
     match annotation:
-        case ast.Subscript(value=value, slice=inner) if dotted(value).rpartition(".")[2] in _OPTIONAL:
+        case ast.Subscript(value=value, slice=inner) if dotted(value).rpartition(".")[2] in WRAPPERS:
             return _class(inner.elts[0] if isinstance(inner, ast.Tuple) else inner, definitions)
         case ast.Constant(value=str() as name):
             definition = definitions.of(name) if name.isidentifier() else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,18 +18,26 @@ from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of
 from cgmigrate.documents.python.source import dotted, line_starts, positions
 from cgmigrate.megatron.catalogue import Catalogue
 
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MAX_BASES = 4
 """Classes that are followed to their bases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One file of the checkout: its names, the definitions at its top, and the lines that may name a setting."""
+    """One file of the checkout: its names, its statements, and the lines that may name a setting."""
 
     path: str
     names: Names
     lines: tuple[int, ...]
+    body: Sequence[ast.stmt] = ()
     definitions: dict[str, ast.stmt] = field(default_factory=dict)
+    """Those at the top of the file."""
+
+    def value_of(self, name: str) -> ast.expr | None:
+        """Return the value of a name that the top of the file assigns once."""
+        values = [value for statement in self.body if (value := _value_for(statement, name)) is not None]
+        return values[0] if len(values) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,11 @@ class Definitions:
             return None
         return _definition_of(name, self.module, self.examined)
 
+    def value_of(self, name: str) -> ast.expr | None:
+        """Return the value that a name has at the top of a file, followed through imports; None if it is not read."""
+        values = (module.value_of(name) for name, module, _ in _followed(name, self.module, self.examined))
+        return next((value for value in values if value is not None), None)
+
     def setting_in(self, definition: Definition) -> str:
         """Return which setting a definition names and where, empty when it names none."""
         key = id(definition.node)
@@ -111,8 +124,8 @@ def _is_core(name: str, module: Module) -> bool:
 def module_of(tree: ast.Module, names: Names, path: str, text: str) -> Module:
     """Return a module with the definitions at the top of its file."""
     lines = _lines_with_settings(text, names.catalogue)
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return Module(path, names, lines, {node.name: node for node in tree.body if isinstance(node, kinds)})
+    definitions: dict[str, ast.stmt] = {node.name: node for node in tree.body if isinstance(node, DEFINITIONS)}
+    return Module(path, names, lines, tree.body, definitions)
 
 
 def _lines_with_settings(text: str, catalogue: Catalogue) -> tuple[int, ...]:
@@ -121,23 +134,38 @@ def _lines_with_settings(text: str, catalogue: Catalogue) -> tuple[int, ...]:
     return tuple(sorted({bisect_right(starts, at) for at in offsets}))
 
 
+def _value_for(statement: ast.stmt, name: str) -> ast.expr | None:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+            return value
+        case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if target == name:
+            return value
+    return None
+
+
 def _definition_of(name: str, module: Module, examined: bool) -> Definition | None:
     """Return the definition that a name leads to, through imports of the checkout; None when it is not read."""
+    for inner, holder, is_examined in _followed(name, module, examined):
+        node = holder.definitions.get(inner)
+        if isinstance(node, DEFINITIONS):
+            return Definition(node, holder, is_examined)
+    return None
+
+
+def _followed(name: str, module: Module, examined: bool) -> Iterator[tuple[str, Module, bool]]:
+    """Yield a name in its module, and in those of the checkout that it is imported from."""
     for _ in range(MAX_STEPS):
-        node = module.definitions.get(name)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return Definition(node, module, examined)
+        yield name, module, examined
         first, dot, rest = name.partition(".")
         if first not in module.names.full or first in module.names.shadowed or not module.path:
-            return None
+            return
         full = module.names.full[first] + dot + rest
         holder, _, name = full.rpartition(".")
         file = module_file(holder, os.path.dirname(os.path.abspath(module.path))) if holder else ""
         following = _read(file, module.names.catalogue) if file else None
         if following is None:
-            return None
+            return
         module, examined = following, False
-    return None
 
 
 @lru_cache(maxsize=1024)

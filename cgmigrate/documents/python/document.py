@@ -45,6 +45,7 @@ from cgmigrate.text.failures import TOO_DEEP, too_deep
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
+    from cgmigrate.documents.python.definitions import Definitions
     from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.python.key_copy_edits import KeyCopyText
     from cgmigrate.documents.python.key_types import KeyType
@@ -347,6 +348,11 @@ class PythonDocument(TextDocument):
     def is_guarded(self, index: int) -> bool:
         """Return whether a condition around a site may test for a release."""
         return bool(self._fix_risks.guard_of(self._places[index]))
+
+    @property
+    def definitions(self) -> Definitions:
+        """The definitions and values that names of the file lead to in the checkout."""
+        return self._fix_risks.definitions
 
     @cached_property
     def _fix_risks(self) -> FixRisks:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.statement_order import bodies_of
 from cgmigrate.megatron.settings import Missing, Undecided
 
 _ENVIRON = ("os.environ", "environ")
@@ -156,8 +157,6 @@ def _of_process(writes: Sequence[_Write], around: Sequence[ast.AST], source: Sou
 
 def _statements_before(node: ast.AST, around: Sequence[ast.AST]) -> Iterator[ast.stmt]:
     """Yield the statements that run before the one of a list that is around the place."""
-    for field in ("body", "orelse", "finalbody"):
-        suite = getattr(node, field, None)
-        at = next((at for at, one in enumerate(suite) if one in around), None) if isinstance(suite, list) else None
-        if at is not None:
-            yield from suite[:at]  # type: ignore[index]
+    for suite in bodies_of(node):
+        at = next((at for at, one in enumerate(suite) if one in around), 0)
+        yield from suite[:at]

@@ -33,8 +33,8 @@ class FixRisks:
 
     def __init__(self, source: Source, names: Names) -> None:
         self._source, self._names = source, names
-        self._definitions = Definitions(module_of(source.tree, names, names.path, source.text))
-        self._escapes = Escapes(self._definitions)
+        self.definitions = Definitions(module_of(source.tree, names, names.path, source.text))
+        self._escapes = Escapes(self.definitions)
         self._checks = PossibleReleaseChecks(source.catalogue)
         self._reads: list[tuple[int, ast.Attribute]] | None = None
 
@@ -96,7 +96,7 @@ class FixRisks:
         if name == "dict" and name not in self._names.full:
             return self._spread(self._source.parent(call))
         wrapped = dotted(call.args[0]) if full in WRAPPERS and call.args else ""
-        if why := self._definitions.why_not_megatrons(wrapped or name):
+        if why := self.definitions.why_not_megatrons(wrapped or name):
             return why
         return self._spreads(call) or ("" if self._validates(name) and not wrapped else self._result(call))
 
@@ -112,7 +112,7 @@ class FixRisks:
         classes, seen = [name], set[str]()
         while classes and (current := classes.pop()) not in seen:
             seen.add(current)
-            definition = self._definitions.module.definitions.get(current)
+            definition = self.definitions.module.definitions.get(current)
             if isinstance(definition, ast.ClassDef):
                 own = {node.name for node in definition.body if isinstance(node, ast.FunctionDef)}
                 if own & {"__post_init__", "__init__"}:
@@ -138,7 +138,7 @@ class FixRisks:
             function = function_around(self._source.ancestors(parent))
             if isinstance(function, ast.Module):
                 return f"`{place.object.removeprefix('dict ')}` is a name of the module, which other files can import"
-            return self._definitions.why_not_megatrons(place.callee) if not self._validates(place.callee) else ""
+            return self.definitions.why_not_megatrons(place.callee) if not self._validates(place.callee) else ""
         return "the code that reads the keys of this dict was not read"
 
     def _spread(self, above: ast.AST | None) -> str:

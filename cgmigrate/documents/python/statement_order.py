@@ -145,12 +145,12 @@ def _statement(statement: ast.stmt, suites: tuple[int, ...], result: FunctionEve
         return
     if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
         result.loops.add(id(statement.body))
-    for body in _bodies(statement):
+    for body in bodies_of(statement):
         _suite(body, suites, result)
 
 
-def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the lists of statements in a statement."""
+def bodies_of(statement: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements in a statement, or in a part of one."""
     for name in ("body", "orelse", "finalbody"):
         if body := getattr(statement, name, None):
             yield body
