@@ -22,6 +22,18 @@ TRAIN = "torchrun pretrain_gpt.py"
 LOCAL = "--cuda-graph-impl local"
 
 FORMS = {
+    "the two lists of a container": (
+        "- name: a\n  args:  # more\n  - --cuda-graph-scope\n  - full\n  - --bf16\n"
+        "  command:\n  - torchrun\n  - pretrain_gpt.py\n  - '--external-cuda-graph'\n",
+        "- name: a\n  args:  # more\n  - --bf16\n"
+        "  command:\n  - torchrun\n  - pretrain_gpt.py\n  - '--cuda-graph-impl'\n  - 'transformer_engine'\n",
+    ),
+    "a check for NaN in the other list": (
+        "entrypoint: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope, full_iteration]\n"
+        'command: ["--no-check-for-nan-in-loss-and-grad"]\n',
+        "entrypoint: [torchrun, pretrain_gpt.py, --cuda-graph-impl, full_iteration]\n"
+        'command: ["--no-check-for-nan-in-loss-and-grad"]\n',
+    ),
     "a literal block": (
         f"jobs:\n  a:\n    steps:\n      - run: |\n          set -e\n          {TRAIN} \\\n            {LOCAL} \\\n"
         "            --cuda-graph-scope full\n          # done\n      - uses: x  # y\n",
@@ -178,14 +190,30 @@ REPORTED = {
         "is not read as a command line",
     ),
     "the whole list": ("args: [--external-cuda-graph, --cuda-graph-scope, $S]\n", "--external-cuda-graph"),
-    "both parts of one command line": (
-        "command: [torchrun, pretrain_gpt.py, --external-cuda-graph]\nargs: [--cuda-graph-scope, attn]\n",
+    "both parts of one command line as text": (
+        "entrypoint: torchrun pretrain_gpt.py --external-cuda-graph\ncommand: --cuda-graph-scope attn --bf16\n",
         "may be parts of one command line",
     ),
-    "an entrypoint and what it gets": (
+    "a list that another container may have, too": (
+        "command: &a [torchrun, pretrain_gpt.py, --external-cuda-graph]\nargs: [--cuda-graph-scope, attn]\n",
+        "may be parts of one command line",
+    ),
+    "a setting in both lists": (
         "entrypoint: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope, attn]\n"
         "command: [--cuda-graph-scope, mlp]\n",
-        "may be parts of one command line",
+        "`--cuda-graph-scope` is written twice",
+    ),
+    "all of the second list": (
+        "command: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local]\nargs: [--cuda-graph-scope, full]\n",
+        "the list would be empty",
+    ),
+    "a flag in one list and its value in the other": (
+        "command: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope]\nargs: [full, --bf16]\n",
+        "cannot be changed safely",
+    ),
+    "items of several words in one of two lists": (
+        "command: [torchrun, pretrain_gpt.py, --cuda-graph-impl local]\nargs: [--cuda-graph-scope attn]\n",
+        "an item has several words",
     ),
     "parts that are merged": (
         "a: &a\n  command: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope, attn]\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cgmigrate.documents.code import CannotMapError, Code
 from cgmigrate.documents.nesting import Part
@@ -12,6 +12,7 @@ from cgmigrate.documents.overrides import without_shell_quotes
 from cgmigrate.documents.yaml.scalar_code import scalar_code
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
 
 WORD = re.compile(r"[\w./:=,@%+^\[\]-]+", re.ASCII)
 """An item that is one word, and that a shell would pass on as it is, or with brackets."""
@@ -28,6 +29,7 @@ _UNKNOWN = '"$_"'
 _EMPTY = "the list would be empty"
 _NEEDS_QUOTES = "a value with brackets needs quotes in this list"
 _INSIDE = "the change is not inside one item of the list"
+_BOTH_DIVIDED = "an item has several words, and another list has the rest of the command line"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,6 +38,22 @@ class ListPart(Part):
 
     items: tuple[Node, ...] = ()
     is_divided: bool = False
+
+    def joined_with(self, rest: Node) -> JoinedPart:
+        """Return it as a part with the list that has the other words of its command line."""
+        halves = (self, replace(self, span=Span(rest.start, rest.end), items=tuple(rest.items)))
+        span = Span(min(one.span.start for one in halves), max(one.span.end for one in halves))
+        blocked_by = _BOTH_DIVIDED if self.is_divided else ""
+        return JoinedPart(
+            self.number,
+            span,
+            self.code,
+            self.name,
+            is_whole=self.is_whole,
+            has_comments=False,
+            blocked_by=blocked_by,
+            halves=halves,
+        )
 
     def has(self, offset: int) -> bool:
         """Return whether a character of the file is one of the part, or a quote of one."""
@@ -106,6 +124,34 @@ class ListPart(Part):
         return ("\r\n" if "\r\n" in file else "\n") + before
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class JoinedPart(Part):
+    """Two lists with the words of one command line, such as `command` and `args` of a container."""
+
+    halves: tuple[ListPart, ...] = ()
+
+    @property
+    def pieces(self) -> Sequence[Span]:
+        """The spans of the lists, in the order of the command line."""
+        return [one.span for one in self.halves]
+
+    def has(self, offset: int) -> bool:
+        """Return whether a character of the file is one of the lists, or a quote in them."""
+        return self.halves[0].has(offset)
+
+    def edit(self, edit: Edit, file: str) -> Edit:
+        """Return the edit of the file that makes an edit of the part. Raises CannotMapError."""
+        text, start, end = self.code.text, edit.start, edit.end
+        if not edit.text and start < end and self.code.is_added(start) and text[end : end + 1] in (" ", ""):
+            # The blank between the lists is in neither of them.
+            edit = Edit(start + 1, min(end + 1, len(text)), "")
+        span = self.code.replaced(edit.start, edit.end)
+        half = next((one for one in self.halves if one.span.start <= span.start and span.end <= one.span.end), None)
+        if half is None:
+            raise CannotMapError(_INSIDE)
+        return half.edit(edit, file)
+
+
 @dataclass(frozen=True, slots=True)
 class ListCode:
     """A list as the words of a command. ``is_divided`` says that its items may have several words.
@@ -116,6 +162,11 @@ class ListCode:
     code: Code
     is_divided: bool
     is_quoted: bool
+
+    def followed_by(self, rest: ListCode) -> ListCode:
+        """Return both lists as one command."""
+        code = self.code + Code.added(" ") + rest.code
+        return ListCode(code, self.is_divided or rest.is_divided, self.is_quoted or rest.is_quoted)
 
     @property
     def as_script(self) -> Code:

@@ -7,7 +7,7 @@ Values of other keys are text, and stay.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cgmigrate.documents.code import Code
@@ -32,6 +32,8 @@ _FLAG = re.compile(r"--[a-z]+-")
 """Begins a flag of Megatron-LM; others have options with underscores."""
 _ARGUMENT = re.compile(r"\s*(?:-|\+{0,2}[\w-]+(?:\.[\w-]+)+=)")
 """Begins arguments without the command: a flag, or an override."""
+_IN_ORDER = {"entrypoint": 0, "command": 1, "args": 2}
+"""Keys of a container whose lists are one command line, in the order of its words."""
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|a|k)?sh\b")
 _OTHERS = re.compile(r"(?:\S*/)?(?:python|pwsh|powershell|cmd|perl|node|ruby)[\d.]*(?: .*\{0\}.*)?")
 """Interpreters of other languages, as GitHub names them."""
@@ -46,7 +48,8 @@ _DIVIDED = "`{one}` and `{other}` may be parts of one command line"
 class _Value:
     """A value under a key that says that it is a command line, or an item of it.
 
-    ``around`` is the mapping of the key, ``merged`` are those that it is merged with.
+    ``around`` is the mapping of the key, ``merged`` are those that it is merged with. ``rest`` is the list with the
+    other words of the same command line.
     """
 
     key: str
@@ -55,6 +58,7 @@ class _Value:
     around: Node
     is_item: bool
     merged: Sequence[Node] = ()
+    rest: Node | None = None
 
 
 def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Part]:
@@ -65,11 +69,12 @@ def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Pa
         return []
     parts = []
     merged = _merged(document.roots) if "<<" in text else {}
-    values = sorted(_values(document.roots), key=lambda value: value.node.start)
-    for number, one in enumerate(values):
-        value = replace(one, merged=merged.get(one.around.start, ()))
-        span = Span(value.node.start, value.node.end)
-        is_requested = any(span.start <= name < span.end for name in names) if numbers is None else number in numbers
+    every = (replace(one, merged=merged.get(one.around.start, ())) for one in _values(document.roots))
+    values = sorted(_joined(every), key=lambda value: value.node.start)
+    for number, value in enumerate(values):
+        nodes = [value.node, *([value.rest] if value.rest else ())]
+        has_name = any(node.start <= name < node.end for name in names for node in nodes)
+        is_requested = has_name if numbers is None else number in numbers
         part = _part(number, value, text, names) if is_requested else None
         parts += [part] if part is not None else []
     return parts
@@ -108,6 +113,31 @@ def _values(roots: Sequence[Node]) -> Iterator[_Value]:
             word = _last_word(key)
             if word in _SCRIPTS | _COMMANDS | _ARGUMENTS:
                 yield from (_Value(key.value, word, one, node, one is not value) for one in _texts(word, value, node))
+
+
+def _joined(values: Iterable[_Value]) -> Iterator[_Value]:
+    """Yield values, of which two lists of words that a container gets together are one.
+
+    Kubernetes has them under `command` and `args`, and Docker Compose under `entrypoint` and `command`.
+    """
+    by_mapping: dict[int, list[_Value]] = {}
+    for value in values:
+        by_mapping.setdefault(id(value.around), []).append(value)
+    for beside in by_mapping.values():
+        halves = sorted((one for one in beside if one.word in _IN_ORDER), key=lambda one: _IN_ORDER[one.word])
+        if len(halves) == 2 and _are_joined(*halves):
+            first, second = halves
+            yield replace(first, rest=second.node)
+            yield from (one for one in beside if one not in halves)
+        else:
+            yield from beside
+
+
+def _are_joined(first: _Value, second: _Value) -> bool:
+    """Return whether two values are surely the two lists of one command line."""
+    is_pair = _IN_ORDER[first.word] < _IN_ORDER[second.word] and (first.word, second.word) != ("entrypoint", "args")
+    is_list = all(one.node.kind == "seq" and not one.is_item and not one.node.anchor for one in (first, second))
+    return is_pair and is_list and not (first.merged or second.merged)
 
 
 def _last_word(key: Node) -> str:
@@ -195,7 +225,7 @@ def _scalar_part(number: int, value: _Value, text: str, names: Sequence[int]) ->
         Span(node.start, node.end),
         code,
         _ARGS if is_arguments else _SCRIPT,
-        is_whole=not is_arguments,
+        is_whole=not is_arguments and not any(_halves(value)),
         has_comments=node.style == "|",
         escaped=written_in(node),
         written_otherwise=variables,
@@ -224,20 +254,24 @@ def _masked(code: Code, names: Sequence[int]) -> tuple[Code, dict[str, str]] | N
 def _list_part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
     node = value.node
     read = list_code(node, text, names)
-    if read is None:
+    rest = list_code(value.rest, text, names) if value.rest else None
+    if read is None or (value.rest and rest is None):
         return None
     is_arguments = value.word in _ARGUMENTS or node.items[0].value.startswith("-") or "=" in node.items[0].value
+    if value.rest and rest:
+        read = read.followed_by(rest)
     is_file = is_arguments and not read.is_quoted
-    return ListPart(
+    part = ListPart(
         number,
         Span(node.start, node.end),
         read.as_script if is_arguments and read.is_quoted else read.code,
         _ARGS if is_file else _SCRIPT,
-        is_whole=not is_arguments,
+        is_whole=not is_arguments and not any(_halves(value)),
         has_comments=False,
         items=tuple(node.items),
         is_divided=read.is_divided,
     )
+    return part.joined_with(value.rest) if value.rest else part
 
 
 def _other_half(value: _Value, names: Sequence[int]) -> str:
@@ -245,12 +279,16 @@ def _other_half(value: _Value, names: Sequence[int]) -> str:
 
     Two keys with the same last word name two commands (`train_cmd`, `eval_cmd`).
     """
+    halves = ((key, node) for key, node in _halves(value) if any(node.start <= name < node.end for name in names))
+    return next((key.value for key, _ in halves), "")
+
+
+def _halves(value: _Value) -> Iterator[tuple[Node, Node]]:
+    """Yield the other values beside one, each with its key, that may be parts of the same command line."""
     if value.word not in _COMMANDS | _ARGUMENTS:
-        return ""
+        return
     for key, node in (pair for mapping in (value.around, *value.merged) for pair in mapping.pairs()):
         word = _last_word(key)
-        is_half = word in _COMMANDS | _ARGUMENTS and word != value.word
-        is_other = node.start >= value.node.end or node.end <= value.node.start
-        if is_half and is_other and any(node.start <= name < node.end for name in names):
-            return key.value
-    return ""
+        is_half = word in _COMMANDS | _ARGUMENTS and word != value.word and node is not value.rest
+        if is_half and (node.start >= value.node.end or node.end <= value.node.start):
+            yield key, node
