@@ -8,6 +8,9 @@ from functools import lru_cache
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.megatron.settings import ENABLE, IMPL, INFERENCE, MODULES
 
+_PATH = re.compile(r"(?<![\w.])[+~]{0,2}(?:\w+\.)+\Z")
+"""The keys in front of the last one of an override."""
+
 
 @lru_cache(maxsize=8)
 def pattern_in_text(catalogue: Catalogue) -> re.Pattern[str]:
@@ -47,3 +50,9 @@ def instead_of_key(name: str, catalogue: Catalogue) -> str:
     """Return what to write for a deprecated key or attribute in a text that is not read."""
     new = [f"`{one}`" for one in catalogue[name].replaced_by]
     return f"write what it says with {' or '.join(new)} by hand" if new else f"delete `{name}` by hand"
+
+
+def override_start(text: str, start: int) -> int:
+    """Return where the word of an override with a name at an offset begins: ``++model.cuda_graph_scope=[]``."""
+    before = _PATH.search(text[max(0, start - 200) : start])
+    return start - len(before.group()) if before else start

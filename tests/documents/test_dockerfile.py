@@ -137,6 +137,12 @@ SILENT = {
 }
 REPORTED = {
     "an array with escapes": 'CMD ["bash", "-c", "torchrun pretrain_gpt.py --enable-cuda-graph --name \\"a b\\""]\n',
+    "an override with escapes": 'CMD ["python", "train.py", "++model.cuda_graph_scope=[\\"attn\\"]"]\n',
+    "flags of CMD for a script of a shell": (
+        'ENTRYPOINT ["sh", "-c", "torchrun pretrain_gpt.py $@ --cuda-graph-impl local --cuda-graph-scope full", "--"]\n'
+        'CMD ["--cuda-graph-scope", "attn"]\n'
+    ),
+    "a file with a dot in the word that ends it": "COPY <<run.sh /run.sh\ntorchrun x.py --enable-cuda-graph\nrun.sh\n",
     "a word in quotes": f'ENV A="--enable-cuda-graph"\nCMD {TRAIN} "$A"\n',
     "a file": "COPY <<EOF /run.sh\ntorchrun pretrain_gpt.py --enable-cuda-graph\nEOF\n",
     "a label": 'LABEL flags="--cuda-graph-scope attn"\n',

@@ -178,6 +178,14 @@ STAY = {
         "A=(--cuda-graph-impl local --cuda-graph-scope attn)\nif [ $X ]; then A+=(--cuda-graph-scope full); fi\n"
         'python pretrain_gpt.py "${A[@]}"\n'
     ),
+    "a function that gets flags, too": (
+        'run() {\n  torchrun pretrain_gpt.py "$@" --cuda-graph-impl local --cuda-graph-scope full\n}\n'
+        "run --cuda-graph-scope attn\nrun --bf16\n"
+    ),
+    "a script of a shell that gets flags, too": (
+        "bash -c 'torchrun pretrain_gpt.py $@ --cuda-graph-impl local --cuda-graph-scope full' _ "
+        "--cuda-graph-scope attn\n"
+    ),
     "an implementation that is elsewhere": "python pretrain_gpt.py $GRAPHS --cuda-graph-scope full_iteration\n",
     "a here-document": "sbatch <<EOF\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\nEOF\n",
     "a line after a comment": "torchrun pretrain_gpt.py \\\n  # --bf16 \\\n  --external-cuda-graph\n",

@@ -190,6 +190,10 @@ REPORTED = {
         "is not read as a command line",
     ),
     "the whole list": ("args: [--external-cuda-graph, --cuda-graph-scope, $S]\n", "--external-cuda-graph"),
+    "a script of a shell that gets flags, too": (
+        f"command: [sh, -c, '{TRAIN} $@ {LOCAL} --cuda-graph-scope full', --, --cuda-graph-scope, attn]\n",
+        "the script gets such flags as its arguments",
+    ),
     "both parts of one command line as text": (
         "entrypoint: torchrun pretrain_gpt.py --external-cuda-graph\ncommand: --cuda-graph-scope attn --bf16\n",
         "may be parts of one command line",

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from cgmigrate.documents.code import CannotMapError
-from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
+from cgmigrate.documents.command_line_advice import by_hand, override_start, pattern_in_text
 from cgmigrate.documents.comments import Comment, CommentForm
 from cgmigrate.documents.embedded.layout import Layout
 from cgmigrate.documents.overrides import without_shell_quotes
@@ -93,7 +93,7 @@ class EmbeddedDocument(TextDocument):
     def _read_other(self, name: Appearance) -> None:
         """Note a name that is not in the script."""
         start = name.span.start
-        match = pattern_in_text(self.catalogue).match(self.text, start)
+        match = pattern_in_text(self.catalogue).match(self.text, override_start(self.text, start))
         if any(span.start <= start < span.end for span in self._layout.comments):
             self.skipped.append((name.use(Role.MENTION), PROSE))
         elif match is None:
@@ -101,8 +101,9 @@ class EmbeddedDocument(TextDocument):
             self.skipped.append((name.use(Role.WRITE), owner))
         else:
             unread = (one.what for one in self._layout.unread if one.span.start <= start < one.span.end)
-            message = f"`{name.key}` is part of {next(unread, _ELSEWHERE)}, which is not rewritten"
-            advice = by_hand(name.key, self.catalogue)
+            written = match.group().lstrip("+~").rstrip("=")
+            message = f"`{written}` is part of {next(unread, _ELSEWHERE)}, which is not rewritten"
+            advice = by_hand(written, self.catalogue)
             self.problems.append(Problem(ProblemKind.COMMAND_LINE_IN_VALUE, name.span, message, advice=advice))
 
     @property

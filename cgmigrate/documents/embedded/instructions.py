@@ -12,7 +12,7 @@ from cgmigrate.text.spans import Span
 
 _DIRECTIVE = re.compile(r"#[ \t]*(?P<name>\w+)[ \t]*=[ \t]*(?P<value>\S+)")
 _NAME = re.compile(r"[ \t]*(?P<name>[A-Za-z]+)(?:[ \t]+|(?=\\?$))")
-_HEREDOC = re.compile(r"(?<!\S)\d*<<(?P<tabs>-?)(?P<quote>[\"']?)(?P<name>[A-Za-z_]\w*)(?P=quote)(?=[\s;&|)<>]|$)")
+_HEREDOC = re.compile(r"(?<!\S)\d*<<(?P<tabs>-?)(?P<quote>[\"']?)(?P<name>[A-Za-z_][\w.-]*)(?P=quote)(?=[\s;&|)<>]|$)")
 _WITH_HEREDOCS = ("RUN", "COPY", "ADD")
 
 

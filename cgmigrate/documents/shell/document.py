@@ -14,7 +14,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, pattern_in_text
+from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, override_start, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.overrides import ELSEWHERE, value_beside
 from cgmigrate.documents.shell.environment import command_at, variable_of
@@ -24,6 +24,7 @@ from cgmigrate.documents.shell.heredocs import Heredoc, heredocs
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, override_lines
 from cgmigrate.documents.shell.overrides import spelled as override_spelled
+from cgmigrate.documents.shell.passed_arguments import PASSED_ON, passed_on
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.tree import ShellTree, parse
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
@@ -76,6 +77,8 @@ class ShellDocument(TextDocument):
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
         self._lines: list[CommandLine] = command_lines(self._fragments, reader.plain_variables)
+        for number in () if self._is_arguments else passed_on(self._lines, self._tree):
+            self._lines[number].blocked_by = self._lines[number].blocked_by or PASSED_ON
         self._overrides = override_lines(self._fragments, text, self.catalogue)
         self._read()
 
@@ -179,7 +182,7 @@ class ShellDocument(TextDocument):
         start = appearance.span.start
         node = self._tree.at(appearance.span)
         kinds = _kinds_around(node)
-        match = pattern_in_text(self.catalogue).match(self.text, self._override_start(start))
+        match = pattern_in_text(self.catalogue).match(self.text, override_start(self.text, start))
         if "comment" in kinds or self._is_disabled(start):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         elif match is None or not match.start() <= start < match.end():
@@ -225,11 +228,6 @@ class ShellDocument(TextDocument):
         reasons = (one.reason for one in self.heredocs if one.span.start <= start < one.span.end)
         reason = next(reasons, "") or (self._unparsed if self.is_broken else "")
         return f": {reason}" if reason else ""
-
-    def _override_start(self, start: int) -> int:
-        """Return where the word of an override begins, such as ``++model.cuda_graph_scope=[]``."""
-        before = re.search(r"(?<![\w.])[+~]{0,2}(?:\w+\.)+\Z", self.text[max(0, start - 200) : start])
-        return start - len(before.group()) if before else start
 
     def _problem(self, match: re.Match[str], kind: ProblemKind, message: str) -> None:
         name = match.group().lstrip("+~").rstrip("=")

@@ -41,6 +41,7 @@ _JAVASCRIPT = re.compile(r"\bgithub-script\b")
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 """What GitHub replaces before a shell gets the text."""
 _SCRIPT, _ARGS = "value.sh", "value.args"
+_PASSED_ON = "the script gets such flags as its arguments, too"
 _DIVIDED = "`{one}` and `{other}` may be parts of one command line"
 
 
@@ -206,8 +207,16 @@ def _without_javascript(mapping: Node) -> list[Node]:
 def _part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
     node = value.node
     part = _list_part(number, value, text, names) if node.kind == "seq" else _scalar_part(number, value, text, names)
-    other = _other_half(value, names)
-    return replace(part, blocked_by=_DIVIDED.format(one=value.key, other=other)) if part and other else part
+    if part and (other := _other_half(value, names)):
+        return replace(part, blocked_by=_DIVIDED.format(one=value.key, other=other))
+    return replace(part, blocked_by=_PASSED_ON) if part and _gets_flags(value, names) else part
+
+
+def _gets_flags(value: _Value, names: Sequence[int]) -> bool:
+    """Return whether a script of ``bash -c`` gets flags of settings as its arguments."""
+    words = _under(value.key, value.around) if value.is_item and value.word not in _SCRIPTS else None
+    items = words.items if words is not None and words.kind == "seq" else []
+    return any(item.start <= name < item.end for item in items if item.start > value.node.start for name in names)
 
 
 def _scalar_part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
