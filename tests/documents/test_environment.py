@@ -87,7 +87,7 @@ PYTHON = [
     (f"subprocess.run([{FLAGS}], env=dict(os.environ, NAME='a'))", "a"),
     (f"subprocess.run([{FLAGS}], env=variables)\nvariables = {{'NAME': 'a'}}", Missing.UNKNOWN),
     (f"job = {{'env_vars': {{'NAME': 'a'}}, 'command': [{FLAGS}]}}", "a"),
-    (f"subprocess.run([{FLAGS}])\nos.environ['NAME'] = 'a'", "a"),
+    (f"subprocess.run([{FLAGS}])\nos.environ['NAME'] = 'a'", Missing.UNKNOWN),
     (f"if flag:\n    os.environ['NAME'] = 'a'\nsubprocess.run([{FLAGS}])", Missing.UNKNOWN),
     (f"def set_up():\n    os.environ['NAME'] = 'a'\nsubprocess.run([{FLAGS}])", Missing.UNKNOWN),
     (f"def run():\n    os.environ['NAME'] = 'a'\n    subprocess.run([{FLAGS}])", "a"),

@@ -1,6 +1,6 @@
 """Environment variables in code: those of a call or dict around a place, and those of the process.
 
-The process has what statements before a place set that surely run: of the same function, or at the top of the file.
+The process has what statements above a place set that surely run: of the same function, or at the top of the file.
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ _COMPUTED = "a value that is computed when the code runs"
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A value that code gives to the variable; ``nodes`` are the texts of the code that name it there."""
+    """A value that a statement gives to the variable, or only if it has none (``is_default``).
+
+    ``name`` is the node that names the variable.
+    """
 
     value: object
     name: ast.AST
     statement: ast.AST
+    is_default: bool = False
 
 
 def variable_at(source: Source, offset: int, name: str) -> object:
@@ -109,7 +113,7 @@ def _writes_of_call(call: ast.Call, name: str, statement: ast.AST) -> Iterator[_
     function = dotted(call.func)
     match call.args:
         case [ast.Constant(value=str() as key) as slot, value] if key == name and function in _SETTERS:
-            yield _Write(_plain(value), slot, statement)
+            yield _Write(_plain(value), slot, statement, function.endswith("setdefault"))
         case [ast.Dict(keys=keys, values=values)] if function in _UPDATES:
             for entry, value in zip(keys, values, strict=True):
                 if isinstance(entry, ast.Constant) and entry.value == name:
@@ -146,12 +150,12 @@ def _names(node: ast.AST, name: str) -> bool:
 def _of_process(writes: Sequence[_Write], around: Sequence[ast.AST], source: Source) -> object:
     """Return what the last statement gives the process that surely runs before a place."""
     suites = {id(statement) for node in around for statement in _statements_before(node, around)}
-    suites |= {id(statement) for statement in source.tree.body}
     value: object = Missing.ABSENT
     for write in sorted(writes, key=lambda one: source.span(one.statement).start):
         if id(write.statement) not in suites:
             return Missing.UNKNOWN
-        value = write.value
+        if value is Missing.ABSENT or not write.is_default:
+            value = write.value
     return value
 
 
