@@ -20,6 +20,7 @@ from cgmigrate.documents.overrides import ELSEWHERE, value_beside
 from cgmigrate.documents.shell.environment import command_at, variable_of
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader
+from cgmigrate.documents.shell.harness import harness_problems
 from cgmigrate.documents.shell.heredocs import Heredoc, heredocs
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, override_lines
@@ -100,6 +101,7 @@ class ShellDocument(TextDocument):
                 self._read_other(appearance)
 
         self._read_defaults()
+        self.problems += harness_problems(self._fragments)
 
     def _read_defaults(self) -> None:
         """Report the flags at the beginning of a default, such as ``${ARGS:---cuda-graph-scope attn}``."""
@@ -277,7 +279,8 @@ class ShellDocument(TextDocument):
     @property
     def uses(self) -> Sequence[Use]:
         """Every appearance of a setting; see ``sites.Document``."""
-        others = [Use(*self._named(problem), problem.span, Role.WRITE) for problem in self.problems]
+        named = (one for one in self.problems if one.kind is not ProblemKind.HARNESS_OPTION)
+        others = [Use(*self._named(problem), problem.span, Role.WRITE) for problem in named]
         written = [use for site in self.sites for use in site.written]
         return sorted([*written, *others, *(use for use, _ in self.skipped)], key=lambda use: use.span.start)
 

@@ -28,8 +28,8 @@ _LISTS_OF_NAMES = frozenset(
     ("supported", "allowed", "known", "valid", "ignored", "deprecated", "removed", "forbidden", "skip", "excluded")
 )
 """Words of keys whose values name flags, and set none (`allowed_args`)."""
-_FLAG = re.compile(r"--[a-z]+-")
-"""Begins a flag of Megatron-LM; others have options with underscores."""
+_FLAG = re.compile(r"--[a-z]+[-_]")
+"""Begins a flag of Megatron-LM, or an option of Megatron-Bridge's harness."""
 _ARGUMENT = re.compile(r"\s*(?:-|\+{0,2}[\w-]+(?:\.[\w-]+)+=)")
 """Begins arguments without the command: a flag, or an override."""
 _IN_ORDER = {"entrypoint": 0, "command": 1, "args": 2}
