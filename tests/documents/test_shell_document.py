@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 from cgmigrate.documents.shell import ShellDocument
-from cgmigrate.megatron.settings import Missing
+from cgmigrate.megatron.settings import Missing, Undecided
 from tests.support.paths import ROOT
 from tests.support.shell_judges import is_valid, recorded, without_settings
 
@@ -285,6 +285,49 @@ def test_a_script_without_a_suffix(project: Path, cgmigrate: Run) -> None:
     assert path.read_text() == text.replace("scope", "modules") and path.stat().st_mode & 0o777 == 0o755
     assert cgmigrate("undo").exit_code == 0
     assert path.read_text() == text
+
+
+SHOWN = 'S="attn mlp"\n'
+COMMAND = "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope $S\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (SHOWN + COMMAND, ["attn", "mlp"]),
+        ("S='attn'\n" + COMMAND.replace("$S", '"${S}"'), ["attn"]),
+        (SHOWN + 'A="--cuda-graph-impl local --cuda-graph-scope $S"\npython pretrain_gpt.py $A\n', ["attn", "mlp"]),
+        (COMMAND + SHOWN, None),
+        (SHOWN + "read S\n" + COMMAND, None),
+        (SHOWN + "S=full\n" + COMMAND, None),
+        (SHOWN + "S+=' moe'\n" + COMMAND, None),
+        (f"if [ $X ]; then\n  {SHOWN}fi\n" + COMMAND, None),
+        (f"export {SHOWN}" + COMMAND, None),
+        (SHOWN.strip() + " " + COMMAND, None),
+        (SHOWN + "for S in attn mlp; do " + COMMAND + "done\n", None),
+        (SHOWN + "source settings.sh\n" + COMMAND, None),
+        (SHOWN + ". ./settings.sh\n" + COMMAND, None),
+        (SHOWN + 'eval "$X"\n' + COMMAND, None),
+        (SHOWN + "echo ${S:=full}\n" + COMMAND, None),
+        ("S=$(cat scope)\n" + COMMAND, None),
+        ("S=${S:-attn}\n" + COMMAND, None),
+        (SHOWN + f"bash -c '{COMMAND.strip()}'\n", None),
+    ],
+)
+def test_a_value_is_known_if_the_script_shows_it(text: str, value: list[str] | None) -> None:
+    (site,) = ShellDocument(text).sites
+    assert (site.own["cuda_graph_scope"] == value) is (value is not None), site.own
+    assert isinstance(site.own["cuda_graph_scope"], Undecided) is (value is None)
+
+
+def test_a_fix_of_a_flag_with_a_variable_is_unsafe(project: Path, cgmigrate: Run) -> None:
+    path = project / "a.sh"
+    path.write_text(SHOWN + COMMAND)
+    cgmigrate("fix", ".")
+    assert path.read_text() == SHOWN + COMMAND
+    assert "`$S` has the value" in cgmigrate("check", ".").output
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == SHOWN + COMMAND.replace("scope", "modules")
 
 
 def test_zsh_does_not_divide_values_into_words(project: Path, cgmigrate: Run) -> None:

@@ -31,6 +31,12 @@ _IS_TEMPLATE = "the file is a template, which is rendered before it is read"
 _ELSEWHERE = "an instruction that does not run a command"
 
 
+class _Script(ShellDocument):
+    """The script that the commands of a file are; whoever builds it may give its variables other values."""
+
+    shows_values = False
+
+
 class EmbeddedDocument(TextDocument):
     """A file with instructions; see ``sites.Document``. Without a catalogue, the settings are those that ship."""
 
@@ -43,7 +49,7 @@ class EmbeddedDocument(TextDocument):
         self._layout = _layout(type(self).layout_of, text, tuple(one.span.start for one in names))
         self._script = self._layout.script
         self._word_starts = frozenset(word.start for word in self._layout.words)
-        self._shell = ShellDocument(self._script.text, "", self.catalogue)
+        self._shell = _Script(self._script.text, "", self.catalogue)
         self.sites = [self._site(site) for site in self._shell.sites]
         self.problems = [self._problem(problem) for problem in self._shell.problems]
         self.skipped: list[tuple[Use, str]] = [(self._use(use), owner) for use, owner in self._shell.skipped]

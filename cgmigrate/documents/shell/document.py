@@ -51,6 +51,7 @@ _BLANK = "a backslash in front of a blank makes the blank a part of the next wor
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
+_OF_VARIABLE = "`${variable}` has the value, and whoever changes the variable would have to know the new flag"
 _ONE_WORD = "a command expands `{variable}` as one word"
 _ZSH = re.compile(r"#![^\n]*\bzsh\b")
 """The first line of a script whose shell does not divide the values of variables into words."""
@@ -67,13 +68,16 @@ _PLACES = {
 class ShellDocument(TextDocument):
     """A shell script; see ``sites.Document``. Without a catalogue, the settings are those that ship."""
 
+    shows_values = True
+    """Whether the values of variables are those that the text assigns."""
+
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
         super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
         self._again: ShellDocument | None = None
         self._is_arguments = path.lower().endswith(".args")
         self._tree: ShellTree = parse(text)
-        reader = FragmentReader(self._tree, self.catalogue)
+        reader = FragmentReader(self._tree, self.catalogue, shows_values=self.shows_values)
         self._names = self._appearances()
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
@@ -366,7 +370,10 @@ class ShellDocument(TextDocument):
             return ELSEWHERE.format(prefix=self._overrides[index - len(self._lines)].prefix)
         read = next((problem for problem in self.problems if problem.kind is ProblemKind.READ), None)
         if read is None:
-            return ""
+            lines = self._lines[index : index + 1] if index >= 0 else ()
+            flags = [flag for line in lines for one in line.fragments for flag in one.flags]
+            variable = next((flag.variable for flag in flags if flag.variable), "")
+            return _OF_VARIABLE.format(variable=variable) if variable else ""
         return SEARCHED.format(line=self.text.count("\n", 0, read.span.start) + 1)
 
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
@@ -387,7 +394,7 @@ class ShellDocument(TextDocument):
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
-        again = self._again = ShellDocument(edited, self.path, self.catalogue)
+        again = self._again = type(self)(edited, self.path, self.catalogue)
         if len(again._tree.errors) > len(self._tree.errors):
             return "it would no longer be valid shell code"
         expected = [own for site in self.sites if (own := dict(rewrites.get(site.index, site.own)))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.command_line_values import value_of_words
@@ -30,6 +30,8 @@ class Flag:
     """The position of its first word."""
     last: int
     """The position of its last word."""
+    variable: str = ""
+    """The variable that has its value, where that is known."""
 
     @property
     def span(self) -> Span:
@@ -37,10 +39,12 @@ class Flag:
         return self.use.span
 
 
-def flags_in(words: Sequence[Word], text: str, catalogue: Catalogue) -> list[Flag]:
-    """Return the flags of settings among words."""
+def flags_in(
+    words: Sequence[Word], text: str, catalogue: Catalogue, known: Callable[[Word], list[str] | None] = lambda _: None
+) -> list[Flag]:
+    """Return the flags of settings among words; ``known`` returns the words that a variable is."""
     return [
-        _flag(words, at, catalogue[name], text)
+        _flag(words, at, catalogue[name], text, known)
         for at, word in enumerate(words)
         if (name := setting_of(word, text, catalogue))
     ]
@@ -77,7 +81,9 @@ def _extended(before: object, word: Word, text: str) -> object:
     return [*before, word.text] if isinstance(before, list) else [before, word.text]
 
 
-def _flag(words: Sequence[Word], at: int, setting: Setting, text: str) -> Flag:
+def _flag(
+    words: Sequence[Word], at: int, setting: Setting, text: str, known_words: Callable[[Word], list[str] | None]
+) -> Flag:
     word = words[at]
     start = word.start + (text[word.start] in "\"'")
     name = Span(start, start + len(setting.flag))
@@ -93,9 +99,14 @@ def _flag(words: Sequence[Word], at: int, setting: Setting, text: str) -> Flag:
     values = [] if setting.is_flag else _values(words[at + 1 :])
     span = Span(word.start, values[-1].span.end if values else word.end)
     shown = text[values[0].span.start : span.end] if values else ""
-    value = _value(setting, [one.text for one in values], shown)
+    texts = [one.text for one in values]
+    variable = values[0].variable if len(values) == 1 else ""
+    if variable and (of_variable := known_words(values[0])):
+        texts = list(of_variable)
+    value = _value(setting, texts, shown)
     use = Use(setting.name, setting.flag, value, span)
-    return Flag(use, name, tuple(one.span for one in values), at, at + len(values))
+    is_known = not isinstance(value, Undecided)
+    return Flag(use, name, tuple(one.span for one in values), at, at + len(values), variable if is_known else "")
 
 
 def _at(text: str, span: Span) -> str:

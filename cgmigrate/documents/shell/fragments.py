@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
+from cgmigrate.documents.shell.known_variables import KnownVariables
 from cgmigrate.documents.shell.related_code import Code
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import (
@@ -99,9 +100,10 @@ def is_certain(place: Path, where: Path) -> bool:
 class FragmentReader:
     """Reads the fragments of a script."""
 
-    def __init__(self, tree: ShellTree, catalogue: Catalogue) -> None:
+    def __init__(self, tree: ShellTree, catalogue: Catalogue, *, shows_values: bool = True) -> None:
         self.tree, self.text, self.catalogue = tree, tree.text, catalogue
         self._code = Code(tree)
+        self._known = KnownVariables(self._code if shows_values else None)
 
     @property
     def plain_variables(self) -> Container[str]:
@@ -128,7 +130,7 @@ class FragmentReader:
         return [self._made(Form.FILE, words, Span(0, len(self.text)))]
 
     def _made(self, form: Form, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = "") -> Fragment:
-        flags = flags_in(words, self.text, self.catalogue)
+        flags = flags_in(words, self.text, self.catalogue, self._known.words)
         return Fragment(form, words, span, flags, options_in(words, self.text), span.start, path, blocked_by=blocked_by)
 
     def _of_command(self, node: Node) -> Iterator[Fragment]:
@@ -172,7 +174,7 @@ class FragmentReader:
             form,
             kept,
             self.tree.span(value) if value else span,
-            flags_in(kept, self.text, self.catalogue),
+            flags_in(kept, self.text, self.catalogue, self._known.words),
             options_in(kept, self.text),
             span.start,
             path_of(node),

@@ -90,6 +90,11 @@ def _literal(node: Node, tree: ShellTree, written: str) -> str | None:
     return None
 
 
+def literal_text(node: Node, tree: ShellTree) -> str | None:
+    """Return the value of a word, None if the shell computes it."""
+    return _literal(node, tree, tree.written(node))
+
+
 def literal_with_brackets(written: str) -> str | None:
     """Return what a command gets of a word that may have brackets, None if the shell computes it."""
     return written if _BRACKETS.fullmatch(written) else None
