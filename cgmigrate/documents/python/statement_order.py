@@ -137,6 +137,9 @@ def _statement(statement: ast.stmt, suites: tuple[int, ...], result: FunctionEve
         if isinstance(child, (ast.expr, ast.withitem, ast.keyword)):
             _escapes(child, statement, suites, result)
     result.events += [Event(path, statement.lineno, suites, value) for path, value in _writes(statement)]
+    if isinstance(statement, (ast.Assign, ast.Expr)):
+        # Most statements have no others in them.
+        return
     if isinstance(statement, _FUNCTIONS):
         # Its body runs at another time.
         inner = (node for node in ast.walk(statement) if isinstance(node, (ast.Name, ast.Attribute)))
