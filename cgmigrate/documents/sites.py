@@ -42,6 +42,8 @@ UNKNOWN_OWNER = "an owner that is not known"
 
 
 FOLLOWS_USES = "an import, which follows what the file uses"
+FOLLOWS_OBJECT = "it says what other code sets, and has to change together with it"
+"""The risk of a fix of code that reads an object; a proof for all code that has the object settles it."""
 """Owner of a name that is never reported: it changes together with what is written below it."""
 
 
@@ -237,6 +239,13 @@ class Problem:
     risk: str = ""
     blocked_by: str = ""
     fix: str = ""
+    if_proved: str = ""
+    """The text to write instead if a proof for all code that has the object shows that it is right."""
+
+    @property
+    def may_be_proved(self) -> bool:
+        """Whether a proof for all code that has the object makes its fix safe."""
+        return bool(self.if_proved) or (bool(self.replacement) and self.risk in ("", FOLLOWS_OBJECT))
 
 
 class Document(Commented, Protocol):

@@ -56,10 +56,14 @@ class Overrides:
 
     def concerning(self, names: Iterable[str]) -> list[Override]:
         """Return the overrides that belong to files of some names, or to all files."""
+        known = frozenset(names)
+        return [one for one in self.every() if not one.recipes or one.recipes & known]
+
+    def every(self) -> list[Override]:
+        """Return all overrides."""
         if self._read is None:
             self._read = [one for path in sorted(set(self.paths)) for one in _overrides_in(path, self.catalogue)]
-        known = frozenset(names)
-        return [one for one in self._read if not one.recipes or one.recipes & known]
+        return self._read
 
 
 def is_searched(path: str) -> bool:

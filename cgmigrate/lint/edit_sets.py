@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
 from cgmigrate.documents.changes import changed_names, differ
-from cgmigrate.documents.sites import Document, Site
+from cgmigrate.documents.sites import Document, Problem, Site
 from cgmigrate.linking.inheritance import Stacks, components, contributions, effective, wrote
 from cgmigrate.linking.merged_files import LinkedSites, MergedObject, MergedSites
 from cgmigrate.linking.ownership import Owner
@@ -470,8 +470,8 @@ def edit_sets_of(
                 cases[place] = cases[place].risk("it shares settings with a mapping whose rewrite is not safe")
         applicability = Applicability.UNSAFE if because else Applicability.SAFE
         sets.append(EditSet(proposal.rewrites, proposal.members, applicability, tuple(dict.fromkeys(because))))
-    together = _joined(group, sets)
-    return [*together, *_sets_of_problems(group, {place for one in proposals for place in one.members})], cases
+    sets += _sets_of_problems(group, {place for one in proposals for place in one.members})
+    return _joined(group, sets), cases
 
 
 def _with_object(file: ExaminedFile, index: int, case: SiteCase) -> SiteCase:
@@ -533,9 +533,19 @@ def _sets_of_problems(group: Group, settled: Collection[Place]) -> list[EditSet]
     sets = []
     for number, file in enumerate(group.files):
         for problem, _ in file.problems:
-            if problem.replacement and (number, problem.index) not in settled:
-                risk = risk_of(problem, file.document, file.context)
-                applicability = Applicability.UNSAFE if risk else Applicability.SAFE
+            is_proved = problem.if_proved and problem.index in file.relations.proved
+            if (problem.replacement or is_proved) and (number, problem.index) not in settled:
+                because = _risks_of_problem(file, problem)
+                applicability = Applicability.UNSAFE if because else Applicability.SAFE
                 place = (number, problem.index)
-                sets.append(EditSet({place: {}}, (place,), applicability, (risk,) if risk else ()))
+                sets.append(EditSet({place: {}}, (place,), applicability, because))
     return sets
+
+
+def _risks_of_problem(file: ExaminedFile, problem: Problem) -> tuple[str, ...]:
+    """Return why the fix of a problem is unsafe, empty if it is safe."""
+    if problem.index in file.relations.proved:
+        return ()
+    risk = risk_of(problem, file.document, file.context)
+    reason = file.relations.not_proved.get(problem.index, "")
+    return tuple(dict.fromkeys(one for one in (risk, reason) if one))

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from cgmigrate.lint.suppressions import SuppressionComments
 
 
-_DATA = ("*.yaml", "*.yml", "*.json", "*.toml")
 _MOST_FILES_OF_CODE = 64
-"""Files of code with settings; objects of a checkout with more are not followed."""
+"""Files of code with settings; the objects of a checkout with more are followed only in preview: that takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,13 +235,9 @@ class Planner:
         from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
-        if os.path.realpath(file.path) not in seeds or len(seeds) > _MOST_FILES_OF_CODE:
+        is_large = len(seeds) > _MOST_FILES_OF_CODE and not self.contexts.options_of(file.path).options.preview
+        if os.path.realpath(file.path) not in seeds or is_large:
             # Of a file that git ignores, the users are not known.
-            return {}
-        deprecated = sorted(file.document.catalogue.deprecated)
-        overrides = [f"model.{name}=" for name in deprecated]
-        if files_with(top, deprecated, *_DATA) or files_with(top, overrides):
-            # They may override what a recipe sets, and would have to change together with it.
             return {}
         for path in dict.fromkeys(seeds):
             try:
@@ -258,7 +253,30 @@ class Planner:
         contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
         own = contexts.get(os.path.realpath(file.path))
         files = {path: one for path, (_, one) in self._code.items() if contexts[path] == own}
-        return proved_sites(files, seeds, lambda words: map(os.path.realpath, files_with(top, sorted(words), "*.py")))
+        return proved_sites(
+            files,
+            seeds,
+            lambda: map(os.path.realpath, files_with(top, ("def ", "import "), "*.py")),
+            self._outer_writer(top, file),
+        )
+
+    def _outer_writer(self, top: str, file: OpenedFile) -> str:
+        """Return what sets settings of objects of code from outside of it, with its place; empty if nothing does."""
+        from cgmigrate.lint.outer_writers import DATA, MODEL, data_writer, override_writer
+        from cgmigrate.project.checkout import files_with
+
+        catalogue = file.document.catalogue
+        deprecated = sorted(catalogue.deprecated)
+        release = self.contexts.context(file.path).source
+        return data_writer(
+            files_with(top, deprecated, *DATA), self._document_of, catalogue, release
+        ) or override_writer(files_with(top, [f"{MODEL}.{name}=" for name in deprecated]), catalogue)
+
+    def _document_of(self, path: str) -> Document | None:
+        try:
+            return self._member(path).document
+        except (OSError, UnicodeDecodeError):
+            return None
 
     # --- merged files -----------------------------------------------------------------------------
 

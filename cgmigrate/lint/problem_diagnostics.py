@@ -35,7 +35,7 @@ def problem_diagnostic(problem: Problem, rule: Rule, fix: Fix | None, write_erro
         rule.id, rule.severity, problem.span, problem.message, site=problem.index, reports=problem.kind
     )
     if fix is not None:
-        text = problem.fix or f"write `{problem.replacement}`"
+        text = problem.fix or f"write `{problem.replacement or problem.if_proved}`"
         return replace(diagnostic, fix=fix, fix_text=text, because="; ".join(fix.because))
     if problem.replacement and write_error:
         blocked_by = f"the text cannot be changed safely: {write_error}"

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.documents.sites import CannotEditError
-from cgmigrate.linking.python.definitions import Definition
+from cgmigrate.documents.sites import CannotEditError, Document
 from cgmigrate.linking.python.modules import Modules
-from cgmigrate.linking.python.proofs import Change, Proofs, Releases
-from cgmigrate.linking.python.universe import TooManyError, graph_of
+from cgmigrate.linking.python.proofs import Proofs, is_shim
+from cgmigrate.linking.python.rounds import Change, Name, Releases
+from cgmigrate.linking.python.words import Words
 from cgmigrate.linking.python.world import SETTINGS
-from cgmigrate.lint.edit_sets import EditSet, Group, edit_sets_of, proposals_of
+from cgmigrate.lint.diagnostics import Applicability, SiteCase
+from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.edits import OverlapError, apply
+from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.megatron.settings import Settings
-
-Name = tuple[str, int]
-"""The file of a change, by its real path, and its number there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +52,27 @@ class _File:
 
 def proved_sites(
     files: Mapping[str, ExaminedFile],
-    seeds: Collection[str],
-    files_with: Callable[[Collection[str]], Iterable[str]],
+    seeds: Sequence[str],
+    list_files: Callable[[], Iterable[str]],
+    outer_writer: str = "",
 ) -> dict[str, ProvedSites]:
     """Return what is proved for files of a project that have the same releases, by their real paths.
 
-    ``seeds`` are all files of the project with settings. ``files_with`` returns its files that contain one of some
-    words.
+    ``seeds`` are all files of the project with settings. ``list_files`` returns all its files of code.
+    ``outer_writer`` says what else sets settings of its objects, which prevents a proof.
     """
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
-    if not candidates:
+    if not any(
+        file.examined.cases.keys() & {index for one in file.sets.values() for _, index in one.members}
+        for file in candidates.values()
+    ):
         return {}
-    changes = [_change(name, one) for file in candidates.values() for name, one in _named(file)]
+    if outer_writer:
+        reason = f"{outer_writer} may override it by its deprecated name"
+        return {
+            path: ProvedSites(reasons={index: reason for one in file.sets.values() for _, index in one.members})
+            for path, file in candidates.items()
+        }
     trees = {path: file.document for path, file in files.items()}
 
     def tree_of(path: str, text: str) -> ast.Module | None:
@@ -73,23 +81,20 @@ def proved_sites(
 
     texts = {path: file.document.text for path, file in files.items()}
     modules = Modules(texts, tree_of)
-    lines = {place for one in changes for place in one.places}
-    try:
-        graph = graph_of(modules, seeds, lambda one: _has_site(one, lines), files_with)
-    except TooManyError:
-        return {}
+
+    for path, file in candidates.items():
+        if (module := modules.read(path)) is not None and is_shim(module):
+            file.sets = {name: one for name, one in file.sets.items() if one.because}
+    changes = [_change(name, one) for file in candidates.values() for name, one in _named(file)]
 
     def edited(names: Collection[Name]) -> Modules:
         return modules.with_texts(_edited(candidates, names))
 
     context = next(iter(candidates.values())).examined.context
-    proofs = Proofs(modules, graph, changes, Releases(context.source, context.target), edited)
+    proofs = Proofs(
+        modules, seeds, changes, Releases(context.source, context.target), edited, Words(list_files).files_with
+    )
     return _by_file(candidates, proofs)
-
-
-def _has_site(definition: Definition, lines: Collection[tuple[str, int]]) -> bool:
-    first, last = definition.lines
-    return any(path == definition.module.path and first <= line <= last for path, line in lines)
 
 
 def _candidates(path: str, file: ExaminedFile) -> _File:
@@ -98,19 +103,39 @@ def _candidates(path: str, file: ExaminedFile) -> _File:
     if not isinstance(document, PythonDocument) or not file.context.source < SPLIT_IN <= file.context.target:
         return _File(file, {})
     sets, cases = edit_sets_of(group, *proposals_of(group))
+    of_problems = {problem.index for problem, _ in file.problems if problem.may_be_proved}
+    known = {index for one in sets for _, index in one.members}
+    sets += [_set_of_problem(index) for index in sorted(of_problems - known)]
     return _File(
         file,
         {
             (path, number): one
             for number, one in enumerate(sets)
-            if one.because
-            and all(place in cases and cases[place].may_be_proved for place in one.members)
-            and all(cases[place].reader is Reader.BRIDGE for place in one.members)
-            and not any(document.is_guarded(index) for _, index in one.members)
-            and all(SETTINGS.issuperset(cases[place].before) for place in one.members)
+            if (_are_sites(one, cases) or of_problems.issuperset(index for _, index in one.members))
+            and not any(_is_guarded(document, index) for _, index in one.members)
             and _is_writable(file, one)
         },
     )
+
+
+def _set_of_problem(index: int) -> EditSet:
+    return EditSet({(0, index): {}}, ((0, index),), Applicability.UNSAFE)
+
+
+def _are_sites(one: EditSet, cases: Mapping[Place, SiteCase]) -> bool:
+    """Return whether a set rewrites configurations of Megatron-Bridge that other code may set or read."""
+    return bool(one.because) and all(
+        place in cases
+        and cases[place].may_be_proved
+        and cases[place].reader is Reader.BRIDGE
+        and SETTINGS.issuperset(cases[place].before)
+        for place in one.members
+    )
+
+
+def _is_guarded(document: PythonDocument, index: int) -> bool:
+    """Return whether a site is in code for several releases. A problem there has no fix."""
+    return index < len(document.sites) and document.is_guarded(index)
 
 
 def _is_writable(file: ExaminedFile, one: EditSet) -> bool:
@@ -130,11 +155,17 @@ def _change(name: Name, of_file: tuple[_File, EditSet]) -> Change:
     document = file.examined.document
     lines = set[int]()
     for _, index in one.members:
-        span = document.sites[index].span
+        span = _span_of(document, index)
         first = document.text.count("\n", 0, span.start) + 1
         lines.update(range(first, first + document.text.count("\n", span.start, span.end) + 1))
-    reader = file.examined.cases[one.members[0][1]].reader
-    return Change(name, name[0], frozenset((name[0], line) for line in lines), reader)
+    return Change(name, name[0], frozenset((name[0], line) for line in lines))
+
+
+def _span_of(document: Document, index: int) -> Span:
+    """Return the span of a site or problem, by its index."""
+    if index < len(document.sites):
+        return document.sites[index].span
+    return next(problem.span for problem in document.problems if problem.index == index)
 
 
 def _edited(candidates: Mapping[str, _File], names: Collection[Name]) -> dict[str, str]:

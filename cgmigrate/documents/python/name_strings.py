@@ -22,10 +22,10 @@ from cgmigrate.documents.python.read_messages import (
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.documents.python.use_owners import FIELDS_SET
-from cgmigrate.documents.python.use_report import Message, UseReport
+from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron.catalogue import Catalogue, Setting
-from cgmigrate.megatron.settings import ENABLE
+from cgmigrate.megatron.settings import ENABLE, MODULES, SCOPE
 
 _PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")
 
@@ -117,6 +117,15 @@ class NameStrings:
             is_flag = "-" in written
             self._report(node, name, text, "" if self._is_other_setting(name) else help_, reads=is_flag)
 
+    def _modules(self, node: ast.Constant) -> Replacement | None:
+        """Return the name of the modules in place of that of the scope, where `getattr` gets it."""
+        written, above = self.source.of(node), self.source.parent(node)
+        is_read = isinstance(above, ast.Call) and dotted(above.func) == "getattr" and above.args[:1] != [node]
+        quote = written[:1]
+        if not is_read or written != f"{quote}{SCOPE}{quote}":
+            return None
+        return Replacement(f"{quote}{MODULES}{quote}", if_proved=True)
+
     def _report(self, node: ast.Constant, name: str, text: str, help_: str = "", *, reads: bool = False) -> None:
         """Report a string; in a file without Megatron only one by which code ``reads`` a setting that may be its."""
         owners = self.report.owners
@@ -125,7 +134,7 @@ class NameStrings:
             return
         other = self.source.catalogue[name] if self._is_other_setting(name) else None
         help_ = help_ or (replacement_of(other) if other else advice(name))
-        self.report.add(node, Message(ProblemKind.NAME_IN_TEXT, text, advice=help_), anywhere=True)
+        self.report.add(node, Message(ProblemKind.NAME_IN_TEXT, text, self._modules(node), help_), anywhere=True)
 
     def _is_key(self, node: ast.Constant) -> bool:
         """Whether a string is a key that code looks up: ``in``, a subscript, ``.get``."""

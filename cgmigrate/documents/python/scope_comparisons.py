@@ -10,10 +10,9 @@ import ast
 
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.use_report import Replacement
+from cgmigrate.documents.sites import FOLLOWS_OBJECT
 from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
 
-FOLLOWS = "it says what other code sets, and has to change together with it"
-"""The risk of such a fix."""
 _FULL_ITERATION = "full_iteration"
 _NOT_PLAIN = object()
 
@@ -29,9 +28,9 @@ def comparison(node: ast.Compare, source: Source) -> Replacement | None:
                 return None
             sign, path = "==" if isinstance(op, ast.Eq) else "!=", source.of(owner)
             if value in (_FULL_ITERATION, [_FULL_ITERATION]):
-                return Replacement(f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"', risk=FOLLOWS)
+                return Replacement(f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"', risk=FOLLOWS_OBJECT)
             written = _written(value, source.of(other))
-            return Replacement(f"{path}.{MODULES} {sign} {written}", risk=FOLLOWS) if written else None
+            return Replacement(f"{path}.{MODULES} {sign} {written}", risk=FOLLOWS_OBJECT) if written else None
     return None
 
 
@@ -69,7 +68,7 @@ def read_value(node: ast.Attribute, source: Source) -> Replacement | None:
             follows = False
     if not follows or sets_scope(node, source):
         return None
-    return Replacement(f"{source.of(node.value)}.{MODULES}", risk=FOLLOWS)
+    return Replacement(f"{source.of(node.value)}.{MODULES}", risk=FOLLOWS_OBJECT)
 
 
 def sets_scope(node: ast.AST, source: Source) -> bool:

@@ -26,7 +26,7 @@ from cgmigrate.documents.python.use_owners import OWN, UseOwners
 from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
 from cgmigrate.documents.python.values import enum_class
 from cgmigrate.documents.sites import FOLLOWS_USES, ProblemKind
-from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
+from cgmigrate.megatron.settings import LAYER_MODULES, MODULES, SCOPE
 
 _RISK_OF_EMPTY = "a scope with full_iteration was not empty, but its list of modules is"
 
@@ -43,7 +43,8 @@ class _UseProblems:
     """Visits the nodes of a file; ``covered`` are the ids of those that need no look of their own."""
 
     def __init__(self, report: UseReport, names: Names, covered: set[int]) -> None:
-        self.report, self.names, self.covered = report, names, covered
+        self.report, self.names = report, names
+        self.covered = covered - _values_of_records(report.source)
         self.source, self.owners = report.source, report.owners
         self.catalogue = report.source.catalogue
         self.tests = ScopeTests(names, report)
@@ -122,6 +123,10 @@ class _UseProblems:
             return
         follows = read_value(node, self.source) if name == SCOPE and kind is Kind.RECIPE else None
         by_hand = advice(name) if setting.captures else replacement_of(setting)
+        if follows is None and name == SCOPE and kind is not Kind.ARGS:
+            modules = Replacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
+            self.report.add(node, Message(ProblemKind.READ, text, modules, advice=by_hand))
+            return
         self.report.add(node, Message(ProblemKind.READ, text, follows, advice="" if follows else by_hand))
 
     def _comparison(self, node: ast.Compare, read: ast.Attribute) -> Replacement | None:
@@ -188,6 +193,22 @@ class _UseProblems:
         self.report.add(
             node, Message(ProblemKind.DEFINITION, f"{what} has a name that megatron-core deprecates", advice=how)
         )
+
+
+def _values_of_records(source: Source) -> set[int]:
+    """Return the ids of the values that records of the file's own get as their scope: reads of other objects."""
+    records = {
+        node.name
+        for node in source.tree.body
+        if isinstance(node, ast.ClassDef) and not node.bases and any(map(_is_scope, node.body))
+    }
+    calls = (node for node in source.walk() if isinstance(node, ast.Call)) if records else ()
+    every = (one for node in calls if dotted(node.func) in records for one in node.keywords if one.arg == SCOPE)
+    return {id(part) for one in every for part in (one, one.value)}
+
+
+def _is_scope(node: ast.stmt) -> bool:
+    return isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == SCOPE
 
 
 def _instead_of_member(member: str) -> str:

@@ -21,13 +21,15 @@ class Replacement:
     """What to write instead of a use.
 
     ``risk`` says why that may change what the code does. ``edits`` write it where replacing the use itself is not
-    enough, and ``fix`` then describes them in short.
+    enough, and ``fix`` then describes them in short. With ``if_proved`` only a proof for all code that has the object
+    shows that it is right.
     """
 
     text: str
     risk: str = ""
     edits: Sequence[Edit] = ()
     fix: str = ""
+    if_proved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,10 @@ class UseReport:
             replacement = None
         index = self.first_index + len(self.problems)
         problem = Problem(message.kind, span, message.text, index, advice=advice, blocked_by=guard)
-        if replacement:
+        if replacement and replacement.if_proved:
+            problem = replace(problem, if_proved=replacement.text)
+            self.fixes[index] = [Edit(span.start, span.end, replacement.text)]
+        elif replacement:
             text, risk, fix = replacement.text, replacement.risk, replacement.fix
             problem = replace(problem, replacement=text, risk=risk, fix=fix)
             self.fixes[index] = list(replacement.edits) or [Edit(span.start, span.end, text)]

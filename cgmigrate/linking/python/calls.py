@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from operator import attrgetter
 
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.computed_names import computes_names
 from cgmigrate.linking.python.evaluation import (
     MOST_CALLS,
     Frame,
     RaisedError,
     Returned,
     Run,
+    Signal,
     cannot_follow,
 )
 from cgmigrate.linking.python.expressions import derived, evaluate
+from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.objects import (
     attribute,
     changed_in_place,
@@ -27,9 +30,12 @@ from cgmigrate.linking.python.objects import (
     has_settings,
     may_change,
     parts_of,
+    sample,
     set_attribute,
+    settings_of,
 )
 from cgmigrate.linking.python.outcomes import state_of
+from cgmigrate.linking.python.own_objects import fields_of, is_record, own_parameters
 from cgmigrate.linking.python.values import (
     MOST_COMPUTED,
     CannotFollowError,
@@ -56,8 +62,11 @@ _PURE = frozenset(("len", "str", "int", "float", "bool", "list", "tuple", "set",
 _PURE |= frozenset(("max", "any", "all", "sum", "abs", "enumerate", "zip", "frozenset", "repr", "divmod", "round"))
 _MOST_PARAMETERS = 3
 """Of a function that names no setting, and is followed since it gets plain values."""
+_PATCHER = "parameter monkeypatch"
+"""The key of pytest's fixture that replaces code."""
+_PATCH = "unittest.mock.patch"
 _MAKING = frozenset(("__init__", "__post_init__", "__new__"))
-_ACCESSES = frozenset(("__setattr__", "__getattr__", "__getattribute__", "__delattr__", "__copy__", "__deepcopy__"))
+_ACCESSES = frozenset(("__setattr__", "__getattr__", "__getattribute__", "__delattr__"))
 """Methods that change what it means to set or read an attribute."""
 _FINISHES = frozenset(("finalize", "validate", "provide", "provide_distributed_model", "__post_init__", "build"))
 """Methods after which an object is validated: settings that are set afterwards are read in another way."""
@@ -112,8 +121,12 @@ def _arguments(node: ast.Call, frame: Frame, run: Run) -> Arguments:
 
 def _function(callee: Function, arguments: Arguments, place: Place) -> object:
     _, frame, run = place
+    if _is_patched(arguments, run) and is_test(callee.module.path):
+        return _patched([arguments, _texts_in(callee.node)], place)
     if run.relevance.is_relevant(callee.node) or (_has_object(arguments) and _returns(callee.node)):
         return call(callee, arguments, run, frame.depth + 1)
+    if _has_object(arguments) and computes_names(callee, run):
+        raise cannot_follow(f"`{callee.name}` uses attributes by names that it computes", place[0], frame)
     if is_plain(arguments[0]) and is_plain(arguments[1]) and len(callee.node.args.args) <= _MOST_PARAMETERS:
         return _computed(callee, arguments, place)
     return _skipped(callee, arguments, place)
@@ -167,12 +180,29 @@ def _is_object(value: object) -> bool:
 
 def enter(function: Function, run: Run) -> object:
     """Return what an entry point returns. Callers may give it any value, so its parameters are not known."""
-    node = function.node.args
-    names = [one.arg for one in (*node.posonlyargs, *node.args, *node.kwonlyargs)]
-    names += [one.arg for one in (node.vararg, node.kwarg) if one is not None]
-    frame = Frame(function, {name: Object(f"parameter {name}") for name in names}, 0)
+    frame = Frame(function, values_of_parameters(function.node, function.module, run), 0)
     run.path.arguments = list(frame.names.values())
     return _executed(function, frame, run)
+
+
+def values_of_parameters(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, module: Module, run: Run
+) -> dict[str, object]:
+    """Return the parameters of a function by name: objects that are not known, and samples of settings."""
+    records, options = own_parameters(node, module, run.modules)
+    return {
+        name: sample(name, f"parameter {name}", run)
+        if name in SETTINGS and run.unknowns.states
+        else Object(f"parameter {name}", is_record=name in records, is_options=name in options)
+        for name in parameters(node)
+    }
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[str]:
+    """Return the names of the parameters of a function."""
+    every = node.args
+    names = [one.arg for one in (*every.posonlyargs, *every.args, *every.kwonlyargs)]
+    return names + [one.arg for one in (every.vararg, every.kwarg) if one is not None]
 
 
 def call(function: Function, arguments: Arguments, run: Run, depth: int) -> object:
@@ -186,17 +216,66 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
 
 def _executed(function: Function, frame: Frame, run: Run) -> object:
     node = function.node
-    if isinstance(node, ast.FunctionDef) and node.decorator_list:
+    if isinstance(node, ast.FunctionDef) and not all(_is_mark(one, function, run) for one in node.decorator_list):
         raise cannot_follow(f"`{node.name}` has a decorator", node, frame)
     if _is_special(node):
         raise cannot_follow(f"`{function.name}` is a generator, or sets names around it", node, frame)
     if isinstance(node, ast.Lambda):
         return evaluate(node.body, frame, run)
-    signal = run.handlers.execute(node.body, frame, run)
-    return signal.value if isinstance(signal, Returned) else None
+    return executed_in(run.handlers.execute(node.body, frame, run))
+
+
+def _is_mark(node: ast.expr, function: Function, run: Run) -> bool:
+    """Return whether a decorator leaves a function as it is, or replaces code that leads to no setting in a test."""
+    name = dotted(node.func if isinstance(node, ast.Call) else node)
+    if name.startswith("pytest.mark."):
+        return True
+    is_patch = name.startswith(("patch", "mock.patch", "unittest.mock.patch")) and is_test(function.module.path)
+    return is_patch and run.relevance.words.isdisjoint(_texts_in(node))
+
+
+# --- what tests replace ---------------------------------------------------------------------------
+
+
+def _is_patched(arguments: Arguments, run: Run) -> bool:
+    """Return whether a helper of tests gets pytest's fixture that replaces code."""
+    values = (*arguments[0], *arguments[1].values())
+    return run.unknowns.has_fakes and any(isinstance(one, Object) and one.key == _PATCHER for one in values)
+
+
+def _patched(replaced: object, place: Place) -> object:
+    """Return the result of code that replaces other code in a test.
+
+    Raises CannotFollowError if the other code leads to settings.
+    """
+    node, frame, run = place
+    names = set(_texts_of(replaced))
+    if not run.relevance.words.isdisjoint(names):
+        raise cannot_follow("code that leads to settings is replaced", node, frame)
+    return Object(run.numbered("patched"))
+
+
+def _texts_of(value: object) -> Iterator[str]:
+    """Yield the names in the texts of a value: ``name`` of ``package.name``."""
+    if isinstance(value, str):
+        yield value.rpartition(".")[2]
+    elif isinstance(value, (list, tuple, set, frozenset, dict)):
+        for one in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts_of(one)
 
 
 @lru_cache(maxsize=4096)
+def _texts_in(node: ast.AST) -> frozenset[str]:
+    texts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    return frozenset(text.rpartition(".")[2] for text in texts)
+
+
+def executed_in(signal: Signal) -> object:
+    """Return the value that executed statements return."""
+    return signal.value if isinstance(signal, Returned) else None
+
+
+@lru_cache(maxsize=65536)
 def _is_special(node: ast.FunctionDef | ast.Lambda) -> bool:
     return any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in ast.walk(node))
 
@@ -246,13 +325,38 @@ def _instance(callee: Class, arguments: Arguments, place: Place) -> object:
     """Return a new object of a class of the checkout."""
     node, frame, run = place
     by_megatron = _is_megatrons(callee, run, set())
+    if not by_megatron and is_record(callee.node):
+        return _record(callee, arguments, place)
     if reason := _sets_settings(callee, run, set()):
         raise cannot_follow(reason, node, frame)
     if not by_megatron and any(map(_is_object, (*arguments[0], *arguments[1].values()))):
         raise cannot_follow(f"what `{callee.node.name}` does with an object is not followed", node, frame)
     made = _made(callee.node.name, arguments, place, by_megatron)
     made.of_checkout = True
+    made.may_be_other = _has_accesses(callee, run, set())
     return made
+
+
+def _record(callee: Class, arguments: Arguments, place: Place) -> Object:
+    """Return a new record: it has what code gives it."""
+    run = place[2]
+    named = dict(zip(fields_of(callee.node.body), arguments[0], strict=False)) | arguments[1]
+    made = Object(run.numbered(f"{callee.node.name}()"), is_instance=True, is_record=True, attributes=named)
+    run.path.uses.update(
+        (place[1].module.path, line) for line in range(place[0].lineno, (place[0].end_lineno or 0) + 1)
+    )
+    run.path.records.append(made)
+    return made
+
+
+def _has_accesses(callee: Class, run: Run, seen: set[int]) -> bool:
+    """Return whether a class changes what it means to set or read an attribute."""
+    if id(callee.node) in seen:
+        return False
+    seen.add(id(callee.node))
+    if any(isinstance(one, ast.FunctionDef) and one.name in _ACCESSES for one in callee.node.body):
+        return True
+    return any(isinstance(base, Class) and _has_accesses(base, run, seen) for base in _bases(callee, run))
 
 
 def _made(name: str, arguments: Arguments, place: Place, by_megatron: bool) -> Object:
@@ -312,8 +416,7 @@ def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:
     if reason := _own_settings(callee.node):
         return reason
     for statement in callee.node.body:
-        is_method = isinstance(statement, ast.FunctionDef) and statement.name not in _MAKING
-        if not is_method and run.relevance.is_relevant(statement):
+        if isinstance(statement, ast.FunctionDef) and statement.name in _MAKING and run.relevance.leads(statement):
             return f"`{callee.node.name}` is made by code that may set a setting"
     for base in _bases(callee, run):
         if isinstance(base, Class) and (reason := _sets_settings(base, run, seen)):
@@ -321,7 +424,7 @@ def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:
     return ""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16384)
 def _own_settings(node: ast.ClassDef) -> str:
     """Return why objects of a class may have other settings than code gives them, empty if they have none."""
     if node.decorator_list and not all(
@@ -330,7 +433,7 @@ def _own_settings(node: ast.ClassDef) -> str:
         return f"the class `{node.name}` has a decorator"
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef):
-            if statement.name in SETTINGS or statement.name in _ACCESSES:
+            if statement.name in SETTINGS:
                 return f"the class `{node.name}` defines `{statement.name}`"
             if statement.name not in _MAKING:
                 continue
@@ -363,10 +466,13 @@ def _called_outside(callee: Outside, arguments: Arguments, place: Place) -> obje
 def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
     """Return the result of code that is not followed; Megatron's reads settings by the rules of its release."""
     run = place[2]
-    _check_outside(callee, arguments, place)
     name, values = callee.name, [*arguments[0], *arguments[1].values()]
+    if name != "typing.cast":
+        _check_outside(callee, arguments, place)
     if is_enumeration(name) and len(values) == 1 and isinstance(values[0], str):
         return Member(name.rpartition(".")[2], values[0])
+    if name == "typing.cast" and len(values) == 2:
+        return values[1]
     if name == "copy.deepcopy" and len(values) == 1:
         return copied(values[0])
     last = name.rpartition(".")[2]
@@ -394,6 +500,8 @@ def _check_outside(callee: Outside, arguments: Arguments, place: Place) -> None:
     node, frame, _ = place
     values = [*arguments[0], *arguments[1].values()]
     last = callee.name.rpartition(".")[2]
+    if callee.name.startswith(_PATCH):
+        _patched(values, place)
     if not SETTINGS.isdisjoint(arguments[1]) and not callee.name.startswith("megatron.bridge."):
         raise cannot_follow(f"`{last}` gets settings and is not followed", node, frame)
     if any(True for value in values for _ in functions_in(value)):
@@ -405,6 +513,8 @@ def _check_outside(callee: Outside, arguments: Arguments, place: Place) -> None:
 
 def _note(name: str, arguments: Arguments, run: Run) -> None:
     """Note what code gets that is not followed: it has to be the same before and after."""
+    for value in (*arguments[0], *arguments[1].values()):
+        run.path.passed += settings_of(value)
     states = [state_of(value, run.world) for value in (*arguments[0], *arguments[1].values())]
     run.path.events.append(f"{name}({', '.join(states)}) {sorted(arguments[1])}")
 
@@ -413,6 +523,8 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     """Return the result of a method of an object, or of a function, that is not known."""
     node, frame, run = place
     values = [*arguments[0], *arguments[1].values()]
+    if run.unknowns.has_fakes and callee.key.startswith(_PATCHER):
+        return _patched(values, place)
     shown = f"`{ast.unparse(node.func)[:60]}`"
     if isinstance(owner, Object) and (has_settings(owner) or callee.key.rpartition(".")[2] in _FINISHES):
         raise cannot_follow(f"{shown} may change settings", node, frame)
@@ -471,13 +583,13 @@ def _pure(name: str, arguments: Arguments, run: Run) -> object:
 
 
 def _getattr(arguments: Arguments, place: Place) -> object:
-    node, frame, run = place
+    node, frame, _ = place
     values = arguments[0]
     if len(values) < 2 or not isinstance(values[1], str):
         raise cannot_follow("`getattr` with a name that is not known", node, frame)
     if len(values) == 2:
         return attribute(values[0], values[1], place)
-    known = has_attribute(values[0], values[1], run)
+    known = has_attribute(values[0], values[1], place)
     if known is False:
         return values[2]
     value = attribute(values[0], values[1], place)
@@ -494,7 +606,7 @@ def _hasattr(arguments: Arguments, place: Place) -> object:
     values = arguments[0]
     if len(values) != 2 or not isinstance(values[1], str):
         raise cannot_follow("`hasattr` with a name that is not known", node, frame)
-    known = has_attribute(values[0], values[1], run)
+    known = has_attribute(values[0], values[1], place)
     return derived("hasattr", values, run) if known is None else known
 
 
@@ -521,6 +633,16 @@ def _isinstance(arguments: Arguments, place: Place) -> object:
     return derived("isinstance", values, run)
 
 
+def _fromkeys(arguments: Arguments, place: Place) -> object:
+    values, named = arguments
+    if named or not values or not isinstance(values[0], (list, tuple)) or not is_plain(values[0]):
+        return derived("dict.fromkeys", [*values, *named.values()], place[2])
+    try:
+        return dict.fromkeys(values[0], *values[1:2] or [None])
+    except TypeError as error:
+        raise RaisedError("TypeError") from error
+
+
 def _super(arguments: Arguments, place: Place) -> object:
     del arguments
     raise cannot_follow("`super` is not followed", place[0], place[1])
@@ -532,6 +654,7 @@ _BUILTINS: dict[str, Callable[[Arguments, Place], object]] = {
     "setattr": _setattr,
     "isinstance": _isinstance,
     "super": _super,
+    "dict.fromkeys": _fromkeys,
 }
 
 

@@ -8,18 +8,23 @@ know, so that their paths can be compared.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Module, Modules
 from cgmigrate.linking.python.relevance import Relevance
-from cgmigrate.linking.python.values import CannotFollowError, Function
+from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings, Function, Object
 from cgmigrate.linking.python.world import World
 
+_MOST_STEPS_OF_ALL = 4_000
+_MOST_STEPS_OF_STATE = 600
+"""Statements of all paths of one function, and of those of each state of an object that it gets."""
 MOST_PATHS = 64
 """Paths of one function; a function with more is not followed."""
 MOST_CALLS = 12
 """Functions that call each other."""
+_CONDITION = 2
+"""The possibilities of a condition."""
 MOST_STEPS = 20_000
 """Statements of one path."""
 
@@ -71,11 +76,21 @@ class Frame:
 class Path:
     """One path through a function: the conditions that it decides, its effects, and how it ends."""
 
-    choices: list[tuple[str, bool]] = field(default_factory=list)
+    choices: list[tuple[str, int]] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
     """What code that is not followed gets, in order."""
-    writes: set[tuple[str, int]] = field(default_factory=set)
-    """The file and line of each statement that sets a setting."""
+    uses: set[tuple[str, int]] = field(default_factory=set)
+    """The file and line of each use of a setting."""
+    opened: list[tuple[Object, int]] = field(default_factory=list)
+    """The objects whose settings other code has set, each with the number of its state."""
+    is_with_fakes: bool = False
+    """Whether an object of it is one that a test makes in place of Megatron's."""
+    records: list[Object] = field(default_factory=list)
+    """The records of the project's own that it makes."""
+    opened_records: list[tuple[Object, int]] = field(default_factory=list)
+    """The records that it gets from other code, each with the number of its state."""
+    passed: list[tuple[str, FrozenSettings]] = field(default_factory=list)
+    """The objects that code gets which is not followed, with their settings at that time."""
     arguments: list[object] = field(default_factory=list)
     value: object = None
     error: str = ""
@@ -86,12 +101,26 @@ class Path:
 class Handlers:
     """The functions that execute code; each of them needs the others."""
 
-    enter: Callable[[Function, Run], object]
-    """Executes an entry point."""
     value_of_call: Callable[[ast.Call, Frame, Run], object]
     execute: Callable[[Sequence[ast.stmt], Frame, Run], Signal]
     store: Callable[[ast.expr, object, Frame, Run], None]
     """Binds the target of an assignment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknowns:
+    """What objects and records may have that code gets from other code; without states nothing is known of them."""
+
+    states: Sequence[FrozenSettings] = ()
+    """The settings of an object."""
+    first: int = 0
+    """The number of the first of these states among all that are known."""
+    records: Sequence[FrozenSettings] = ((),)
+    """The fields of a record with the names of settings; of the first nothing is set."""
+    sources: Sequence[Collection[int]] = ((),)
+    """The numbers of the states of the objects from which each record was made."""
+    has_fakes: bool = False
+    """Whether an object may only have the attributes that code sets: tests make such objects."""
 
 
 @dataclass(slots=True)
@@ -102,18 +131,32 @@ class Run:
     world: World
     relevance: Relevance
     handlers: Handlers
-    planned: Sequence[bool] = ()
+    unknowns: Unknowns
+    planned: Sequence[int] = ()
+    decided: Mapping[str, int] = field(default_factory=dict)
+    """What another path chose, by key; it is taken before ``planned``."""
     path: Path = field(default_factory=Path)
+    counts: list[int] = field(default_factory=list)
+    """How many possibilities there are for each choice of the path."""
     steps: int = 0
     writes: int = 0
     """How often a setting was set."""
     _numbers: dict[str, int] = field(default_factory=dict)
+    _chosen: dict[str, int] = field(default_factory=dict)
 
     def choose(self, key: str) -> bool:
         """Return the decision of the path for a condition that is not known."""
+        return self.pick(key, 2) == 0
+
+    def pick(self, key: str, count: int) -> int:
+        """Return which of some possibilities the path takes."""
+        known = self._chosen.get(key, self.decided.get(key))
+        if known is not None:
+            return known
         at = len(self.path.choices)
-        choice = self.planned[at] if at < len(self.planned) else True
+        choice = self._chosen[key] = self.planned[at] if at < len(self.planned) else 0
         self.path.choices.append((key, choice))
+        self.counts.append(count)
         return choice
 
     def numbered(self, key: str) -> str:
@@ -134,28 +177,34 @@ def cannot_follow(what: str, node: ast.AST, frame: Frame) -> CannotFollowError:
     return CannotFollowError(f"{what} ({frame.module.path}:{getattr(node, 'lineno', 0)})")
 
 
-def paths_of(function: Function, run_of: Callable[[Sequence[bool]], Run]) -> Iterator[Path]:
-    """Yield each path through a function; its parameters are objects that are not known. Raises CannotFollowError."""
-    planned: list[bool] = []
-    for _ in range(MOST_PATHS):
+def paths_of(name: str, evaluate: Callable[[Run], object], run_of: Callable[[Sequence[int]], Run]) -> Iterator[Path]:
+    """Yield each path through some code, by the name of its function. Raises CannotFollowError."""
+    planned: list[int] = []
+    decided = steps = 0
+    while decided < MOST_PATHS:
         run = run_of(planned)
-        yield _path(function, run)
+        yield _path(name, evaluate, run)
+        steps += run.steps
+        if steps > _MOST_STEPS_OF_ALL + _MOST_STEPS_OF_STATE * len(run.unknowns.states):
+            break
         planned = [choice for _, choice in run.path.choices]
-        while planned and not planned[-1]:
+        while planned and planned[-1] + 1 == run.counts[len(planned) - 1]:
             planned.pop()
         if not planned:
             return
-        planned[-1] = False
-    raise CannotFollowError(f"`{function.name}` has more than {MOST_PATHS} paths")
+        planned[-1] += 1
+        # Each state of an object has paths of its own.
+        decided = 0 if run.counts[len(planned) - 1] > _CONDITION else decided + 1
+    raise CannotFollowError(f"`{name}` has more than {MOST_PATHS} paths")
 
 
-def _path(function: Function, run: Run) -> Path:
+def _path(name: str, evaluate: Callable[[Run], object], run: Run) -> Path:
     try:
-        run.path.value = run.handlers.enter(function, run)
+        run.path.value = evaluate(run)
     except RaisedError as error:
-        if not error.is_stated:
-            raise CannotFollowError(f"`{function.name}` seems to raise a {error.kind}") from error
+        if not error.is_stated and not run.path.opened and not run.path.is_with_fakes:
+            raise CannotFollowError(f"`{name}` seems to raise a {error.kind}") from error
         run.path.error = error.kind
     except RecursionError as error:
-        raise CannotFollowError(f"`{function.name}` is nested too deeply") from error
+        raise CannotFollowError(f"`{name}` is nested too deeply") from error
     return run.path

@@ -23,8 +23,11 @@ from cgmigrate.linking.python.values import (
     key_of,
     may_be_part_of,
 )
+from cgmigrate.linking.python.world import is_enumeration
 
 _MOST_ITEMS = 1024
+_MOST_CHOICES = 4
+"""The items of which each may be in the result or not, in paths of their own."""
 _BINARY: dict[type[ast.operator], Callable[[object, object], object]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -202,7 +205,7 @@ def _not(node: ast.UnaryOp, frame: Frame, run: Run) -> object:
     value = evaluate(node.operand, frame, run)
     if isinstance(node.op, ast.Not):
         known = truth(value)
-        return derived("not", [value], run) if known is None else not known
+        return _condition("not", [value], run) if known is None else not known
     if isinstance(node.op, ast.USub) and isinstance(value, (int, float)):
         return -value
     _check_operands([value], node, frame)
@@ -220,8 +223,16 @@ def _compare(node: ast.Compare, frame: Frame, run: Run) -> object:
         if results[-1] is False:
             return False
         left = right
-    known = [truth(result) for result in results]
-    return True if all(known) else derived("and", results, run)
+    unknown = [result for result in results if truth(result) is None]
+    if len(unknown) < 2:
+        return unknown[0] if unknown else True
+    return _condition("and", unknown, run)
+
+
+def _condition(operation: str, values: Sequence[object], run: Run) -> Object:
+    made = derived(operation, values, run)
+    made.is_condition = True
+    return made
 
 
 def _compared(operation: ast.cmpop, left: object, right: object, run: Run) -> object:
@@ -231,7 +242,9 @@ def _compared(operation: ast.cmpop, left: object, right: object, run: Run) -> ob
             return same is isinstance(operation, ast.Is)
     elif is_plain(left) and is_plain(right):
         return bool(_computed(_COMPARED[type(operation)], left, right))
-    return derived(type(operation).__name__, [left, right], run)
+    elif isinstance(operation, (ast.In, ast.NotIn)) and isinstance(right, (list, tuple, dict, set)) and not right:
+        return isinstance(operation, ast.NotIn)
+    return _condition(type(operation).__name__, [left, right], run)
 
 
 def _is_same(left: object, right: object) -> bool | None:
@@ -240,7 +253,9 @@ def _is_same(left: object, right: object) -> bool | None:
         other = left if right is None else right
         if isinstance(other, Object):
             return False if other.is_instance else None
-        return None if isinstance(other, Outside) else other is None
+        if isinstance(other, Outside):
+            return False if is_enumeration(other.name) else None
+        return other is None
     if isinstance(left, Object) and isinstance(right, Object):
         return True if left is right else None
     plain = (bool, Member)
@@ -310,14 +325,17 @@ def _each(
     items = sorted(items, key=key_of) if isinstance(items, set) else items
     if not isinstance(items, (list, tuple, str, dict, range)) or len(items) > _MOST_ITEMS:
         names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} & frame.names.keys()
-        if any(isinstance(part, ast.Call) and not _is_harmless(part) for part in ast.walk(node)):
+        calls = any(isinstance(part, ast.Call) and not _is_harmless(part) for part in ast.walk(node))
+        if calls and run.relevance.is_relevant(node):
             raise cannot_follow("a comprehension over values that are not known calls code", node, frame)
         return [items, *(frame.names[name] for name in sorted(names))]
     for item in list(items):
         run.handlers.store(first.target, item, frame, run)
         tests = [evaluate(test, frame, run) for test in first.ifs]
         if any(truth(test) is None for test in tests):
-            return [items, *tests]
+            if len(items) > _MOST_CHOICES:
+                return [items, *tests]
+            tests = [run.choose(key_of(test)) if truth(test) is None else test for test in tests]
         if all(map(truth, tests)) and (rest := _each(node, others, frame, into)) is not None:
             return rest
     return None

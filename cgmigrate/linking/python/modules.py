@@ -60,6 +60,12 @@ class Module:
         return None
 
 
+def is_test(path: str) -> bool:
+    """Return whether a file is one of tests: other code gets no object from it."""
+    folders, _, name = path.rpartition("/")
+    return name.startswith(("test_", "conftest")) or name.endswith("_test.py") or "/tests/" in folders + "/"
+
+
 class Modules:
     """The modules of a checkout; ``texts`` are those that differ from the files, by real path.
 
@@ -105,6 +111,31 @@ class Modules:
             path = _file_of(name, folder)
             self._imported[name, folder] = self.read(os.path.realpath(path)) if path else None
         return self._imported[name, folder]
+
+    def all_imported(self, module: Module) -> Iterator[str]:
+        """Yield the files of the checkout that code of a module imports, wherever it does."""
+        folder = os.path.dirname(module.path)
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Import(names=names):
+                    imported = [alias.name for alias in names]
+                case ast.ImportFrom(module=name, names=names, level=level):
+                    source = "." * level + (name or "")
+                    imported = [
+                        source,
+                        *(f"{source}.{alias.name}" if name else f"{source}{alias.name}" for alias in names),
+                    ]
+                case _:
+                    continue
+            for one in imported:
+                if path := _file_of(one, folder):
+                    yield os.path.realpath(path)
+
+    def near(self, module: Module) -> list[Module]:
+        """Return the modules that were read in the folder of a module, and in the one above it."""
+        folder = os.path.dirname(module.path)
+        folders = (folder, os.path.dirname(folder))
+        return [one for path, one in list(self._modules.items()) if one and os.path.dirname(path) in folders]
 
     def files_imported(self, module: Module) -> Iterator[str]:
         """Yield the files of the checkout that a module imports, or imports names of."""

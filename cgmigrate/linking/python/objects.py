@@ -6,9 +6,10 @@ import ast
 import copy
 from collections.abc import Iterator
 
-from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
+from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, cannot_follow
 from cgmigrate.linking.python.values import (
     Class,
+    FrozenSettings,
     Function,
     Member,
     Method,
@@ -17,11 +18,14 @@ from cgmigrate.linking.python.values import (
     Outside,
     SharedDict,
     SharedList,
+    frozen,
     has_rest,
     key_of,
     may_be_part_of,
+    thawed,
 )
-from cgmigrate.linking.python.world import SETTINGS, is_enumeration
+from cgmigrate.linking.python.world import SAMPLES, SETTINGS, is_enumeration
+from cgmigrate.megatron.settings import FIELDS
 
 _MISSING = object()
 
@@ -36,11 +40,11 @@ def attribute(value: object, name: str, place: _Place) -> object:
         raise cannot_follow("the attributes of an object are used by their names", node, frame)
     match value:
         case Object():
-            if value.may_be_other and name in SETTINGS:
+            if name in SETTINGS and value.may_be_other:
                 raise cannot_follow(f"`.{name}` of an object that is not known is read", node, frame)
-            return _of_object(value, name, run)
-        case Outside(name=full):
-            return Member(full.rpartition(".")[2], name) if is_enumeration(full) else Outside(f"{full}.{name}")
+            return _of_object(value, name, place)
+        case Outside():
+            return _of_outside(value, name, frame, run)
         case Namespace(module=module):
             from cgmigrate.linking.python.lookup import name_in
 
@@ -54,10 +58,25 @@ def attribute(value: object, name: str, place: _Place) -> object:
     raise cannot_follow(f"`.{name}` of {key_of(value)[:60]} is not followed", node, frame)
 
 
-def _of_object(value: Object, name: str, run: Run) -> object:
+def _of_outside(value: Outside, name: str, frame: Frame, run: Run) -> object:
+    if is_enumeration(value.name):
+        return Member(value.name.rpartition(".")[2], name)
+    full = f"{value.name}.{name}"
+    inner = run.modules.imported(full, frame.module)
+    return Outside(full) if inner is None else Namespace(inner)
+
+
+def _of_object(value: Object, name: str, place: _Place) -> object:
+    run = place[2]
+    if name in SETTINGS:
+        used(value, place)
     if name in value.attributes:
         return value.attributes[name]
-    if name in SETTINGS and value.by_megatron:
+    if name in SETTINGS and (value.is_record or value.is_options):
+        return None
+    if name in SETTINGS and value.is_bare:
+        raise RaisedError("AttributeError")
+    if name in SETTINGS and (value.by_megatron or value.is_open):
         defaults = run.world.defaults
         if name in defaults:
             return defaults[name]
@@ -67,12 +86,75 @@ def _of_object(value: Object, name: str, run: Run) -> object:
     return value.first[name]
 
 
-def has_attribute(value: object, name: str, run: Run) -> bool | None:
+def used(value: Object, place: _Place) -> None:
+    """Note that a setting of an object is used. One that other code has set has one of the states that code leaves."""
+    node, frame, run = place
+    run.path.uses.add((frame.module.path, getattr(node, "lineno", 0)))
+    if run.unknowns.has_fakes and value.by_megatron and not value.is_instance:
+        value.is_bare = run.choose(f"{value.key} is a fake")
+        run.path.is_with_fakes = run.path.is_with_fakes or value.is_bare
+    if value.is_open or value.by_megatron or value.is_instance or value.is_options or not run.unknowns.states:
+        return
+    if value.is_record:
+        _open_record(value, run)
+        return
+    value.is_open = True
+    number = _picked(f"the settings of {value.key}", range(len(run.unknowns.states)), run)
+    value.attributes |= {name: thawed(one) for name, one in run.unknowns.states[number]}
+    value.is_bare = run.unknowns.has_fakes and run.choose(f"{value.key} is a fake")
+    run.path.opened.append((value, number))
+
+
+def _picked(key: str, numbers: range, run: Run, *, is_record: bool = False) -> int:
+    """Return the state that an object or a record has.
+
+    Code that has both has the record of this object, or one of the two has what nothing has set.
+    """
+    objects = [run.unknowns.first + number for _, number in run.path.opened]
+    records = [number for _, number in run.path.opened_records]
+
+    def is_pair(number: int) -> bool:
+        pairs = (
+            [(one, number) for one in objects] if is_record else [(run.unknowns.first + number, one) for one in records]
+        )
+        return all(not one or not record or one in run.unknowns.sources[record] for one, record in pairs)
+
+    possible = [number for number in numbers if is_pair(number)]
+    return possible[run.pick(key, len(possible))] if possible else numbers[0]
+
+
+def _open_record(value: Object, run: Run) -> None:
+    value.is_instance = True
+    number = _picked(f"the fields of {value.key}", range(len(run.unknowns.records)), run, is_record=True)
+    value.attributes |= {name: thawed(one) for name, one in run.unknowns.records[number]}
+    run.path.opened_records.append((value, number))
+
+
+def settings_of(value: object) -> list[tuple[str, FrozenSettings]]:
+    """Return the objects that can be reached from a value and have settings, by their keys, with the settings."""
+    return [
+        (one.key, frozen_settings(one))
+        for one in parts_of(value)
+        if (one.by_megatron or one.is_open) and (one.is_open or not SETTINGS.isdisjoint(one.attributes))
+    ]
+
+
+def frozen_settings(value: Object) -> FrozenSettings:
+    """Return the settings of an object that are set."""
+    return tuple((name, frozen(value.attributes[name])) for name in FIELDS if name in value.attributes)
+
+
+def has_attribute(value: object, name: str, place: _Place) -> bool | None:
     """Return whether a value has an attribute, None if that is not known."""
     if isinstance(value, Object):
+        if name in SETTINGS and not value.may_be_other:
+            used(value, place)
         if name in value.attributes:
             return True
-        return name in run.world.defaults if value.by_megatron and name in SETTINGS else None
+        if value.is_bare and name in SETTINGS:
+            return False
+        is_known = (value.by_megatron or value.is_open) and name in SETTINGS
+        return name in place[2].world.defaults if is_known else None
     if isinstance(value, Member):
         return name in ("name", "value")
     if isinstance(value, (Class, Function, Namespace, Outside, Method)):
@@ -89,8 +171,22 @@ def set_attribute(value: object, name: str, new: object, place: _Place) -> None:
         raise cannot_follow(f"`.{name}` of an object that is not known is set", node, frame)
     if name in SETTINGS:
         run.writes += 1
-        run.path.writes.add((frame.module.path, getattr(node, "lineno", 0)))
+        used(value, place)
+        new = _value_of_setting(name, new, place)
     value.attributes[name] = new
+
+
+def _value_of_setting(name: str, new: object, place: _Place) -> object:
+    """Return what a setting is set to; of a value that is not known, each of some samples is evaluated."""
+    if not isinstance(new, Object) or not place[2].unknowns.states:
+        return new
+    return sample(name, new.key, place[2])
+
+
+def sample(name: str, key: str, run: Run) -> object:
+    """Return one of some values of a setting, for one that is not known; ``key`` says which."""
+    samples = SAMPLES[name]
+    return thawed(samples[run.pick(f"{key} as `{name}`", len(samples))])
 
 
 def set_item(value: object, key: object, new: object, place: _Place) -> None:
@@ -188,8 +284,13 @@ def functions_in(value: object) -> Iterator[Function | Class]:
     values = [value]
     for one in parts_of(value):
         values += one.attributes.values()
+    seen = set[int]()
     while values:
-        match values.pop():
+        # A collection may have another one more than once.
+        if id(value := values.pop()) in seen:
+            continue
+        seen.add(id(value))
+        match value:
             case Function() | Class() as code:
                 yield code
             case Method(value=owner):
@@ -203,7 +304,14 @@ def functions_in(value: object) -> Iterator[Function | Class]:
 def copied(value: object) -> object:
     """Return a deep copy of a value; the copies of objects have other keys."""
     copies = {
-        id(one): Object(f"copy of {one.key}", one.by_megatron, one.is_instance, is_rest=one.is_rest)
+        id(one): Object(
+            f"copy of {one.key}",
+            one.by_megatron,
+            one.is_instance,
+            is_open=one.is_open,
+            is_rest=one.is_rest,
+            is_bare=one.is_bare,
+        )
         for one in parts_of(value)
     }
     memo: dict[int, object] = dict(copies)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 
 from cgmigrate.linking.python.values import Member, Object, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS, World
@@ -27,8 +28,9 @@ def _state(value: object, world: World, seen: dict[int, int]) -> str:
             for name, part in sorted(value.attributes.items())
             if name not in SETTINGS
         ]
-        own = {name: part for name, part in value.attributes.items() if name in SETTINGS}
-        if own:
+        # The fields of a record are compared where code uses them.
+        own = {} if value.is_record else {name: part for name, part in value.attributes.items() if name in SETTINGS}
+        if own and not value.is_open:
             parts.append(_captured(value, own, world))
         # What was only read is no part of what an object is, unless something below was set.
         parts += [
@@ -51,12 +53,30 @@ def _ordered(values: list[object] | tuple[object, ...] | set[object] | frozenset
 def _captured(value: Object, own: Mapping[str, object], world: World) -> str:
     """Return what the settings of an object capture, or the settings themselves where that is not known."""
     settings = {name: plain_setting(part) for name, part in own.items() if is_plain(part)}
-    if not value.by_megatron or len(settings) != len(own):
+    if not (value.by_megatron or value.is_open) or len(settings) != len(own):
         return "settings=" + key_of(dict(sorted(own.items())))
     if any(_is_other_class(name, part) for name, part in own.items()):
         return "settings=" + key_of(dict(sorted(own.items())))
     captured = capture_of(settings, _release(settings, world), world.reader)
-    return f"captures={'rejected' if isinstance(captured, Rejected) else repr(captured)}"
+    return f"captures={'rejected' if isinstance(captured, Rejected) else _text(captured)}"
+
+
+def _text(value: object) -> str:
+    """Return a text of a capture: equal captures have equal texts, in whatever order their sets were made."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return f"({', '.join(f'{one.name}={_text(getattr(value, one.name))}' for one in fields(value))})"
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
+    return repr(value)
+
+
+def agree(old: Mapping[str, object], new: Mapping[str, object], source: World, target: World) -> bool:
+    """Return whether the settings of an object capture the same before and after; true if they were refused before."""
+    if old == new:
+        return True
+    made = Object("", by_megatron=True)
+    before = _captured(made, old, source)
+    return is_rejected(before) or before == _captured(made, new, target)
 
 
 def is_rejected(state: str) -> bool:

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.linking.python.definitions import computed_name
+from cgmigrate.linking.python.world import SETTINGS
 
 _COPIES = frozenset(("replace", "deepcopy"))
 """Names of code that copies an object."""
+_BY_TEXT = frozenset(("exec", "eval", "globals", "locals", "attrgetter", "methodcaller", "asdict", "getmembers"))
+"""Functions that use attributes whose names are in a text, or all attributes."""
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What code uses: whether it may set or read a setting, and the names that it loads and binds.
+
+    ``reads`` says whether its value comes from a setting.
+    """
+
+    is_relevant: bool
+    reads: bool
+    loads: frozenset[str]
+    stores: frozenset[str]
+    passed: frozenset[str]
+    """The names of which calls get what they name, or a part of it."""
 
 
 @dataclass(slots=True)
@@ -18,18 +35,55 @@ class Relevance:
     """Decides by names. ``words`` are the settings and the functions that may set or read them.
 
     ``holders`` are the attributes that lead to objects with settings (``model`` in ``cfg.model.cuda_graph_scope``).
+    ``readers`` are the functions that lead to settings and set none: what they return comes from settings.
     """
 
     words: frozenset[str]
     holders: frozenset[str]
-    _known: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
+    readers: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    """The methods among these functions."""
+    computing: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
+    """Which functions use attributes by names that they compute, as far as that was evaluated."""
+    _leading: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
+    _known: dict[int, tuple[ast.AST, Facts]] = field(default_factory=dict)
+    _kept: dict[int, tuple[ast.AST, frozenset[int] | None]] = field(default_factory=dict)
 
     def is_relevant(self, node: ast.AST) -> bool:
         """Return whether code may set or read a setting, or replace an object that has settings."""
+        return self.facts(node).is_relevant
+
+    def facts(self, node: ast.AST) -> Facts:
+        """Return what code uses."""
         known = self._known.get(id(node))
         if known is None:
-            known = self._known[id(node)] = (node, any(map(self._names, ast.walk(node))))
+            known = self._known[id(node)] = (node, self._facts(node))
         return known[1]
+
+    def _facts(self, node: ast.AST) -> Facts:
+        loads, stores, passed = set[str](), set[str](), set[str]()
+        is_relevant = reads = False
+        for part in _walk(node):
+            kind = part.__class__
+            if kind is ast.Name:
+                (stores if isinstance(part.ctx, ast.Store) else loads).add(part.id)  # type: ignore[attr-defined]
+            elif kind is ast.alias:
+                stores.add(part.asname or part.name.partition(".")[0])  # type: ignore[attr-defined]
+            elif kind is ast.Call:
+                passed.update(_passed_to(part))  # type: ignore[arg-type]
+            elif kind not in _NAMING:
+                continue
+            is_relevant = is_relevant or self._names(part)
+            reads = reads or self._reads(part)
+        return Facts(is_relevant, reads, frozenset(loads), frozenset(stores), frozenset(passed))
+
+    def _reads(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Attribute(attr=name, ctx=ast.Load()) | ast.Constant(value=str() as name) if name in SETTINGS:
+                return True
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return name in self.readers
+        return False
 
     def _names(self, node: ast.AST) -> bool:
         if computed_name(node):
@@ -37,31 +91,164 @@ class Relevance:
         match node:
             case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
                 return name in self.words or name in self.holders
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str() as name):
+            case ast.Attribute(attr=name):
+                return name in self.words or name in self.methods or name in _COPIES
+            case ast.Name(id=name) | ast.Constant(value=str() as name):
                 return name in self.words or name in _COPIES
             case ast.keyword(arg=name) | ast.alias(name=name) | ast.arg(arg=name):
                 return name is None or name in self.words
-            case ast.MatchClass(kwd_attrs=names):
-                return not self.words.isdisjoint(names)
-        return False
+        return isinstance(node, ast.MatchClass) and not self.words.isdisjoint(node.kwd_attrs)
 
-    def may_be_skipped(self, node: ast.stmt) -> bool:
-        """Return whether a statement of which only a part is executed changes nothing that is followed."""
-        return not self.is_relevant(node) and not any(map(_may_not_be_skipped, ast.walk(node)))
+    def leads(self, node: ast.AST) -> bool:
+        """Return whether code names a function that may set or read the settings of what it gets."""
+        known = self._leading.get(id(node))
+        if known is None:
+            leads = any(isinstance(part, ast.Name) and part.id in self.words for part in _walk(node))
+            known = self._leading[id(node)] = (node, leads)
+        return known[1]
+
+    def kept_in(self, node: ast.FunctionDef | ast.Lambda) -> frozenset[int] | None:
+        """Return which statements of a function are executed, by identity; None if all are.
+
+        The others neither use a setting nor change what those do that use one. Edits leave them as they are.
+        """
+        known = self._kept.get(id(node))
+        if known is None:
+            kept = None if isinstance(node, ast.Lambda) or not node.body else _Slice(self).of(node.body)
+            known = self._kept[id(node)] = (node, kept)
+        return known[1]
 
 
-def _may_not_be_skipped(node: ast.AST) -> bool:
-    """Return whether a node leaves the code around it, or replaces a member of a collection: an object, perhaps."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.ctx, (ast.Store, ast.Del))
-    return isinstance(node, _LEAVES)
+_NAMING = frozenset((ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.alias, ast.arg, ast.MatchClass, ast.Call))
+
+
+def _passed_to(node: ast.Call) -> Iterator[str]:
+    """Yield the names in the arguments of a call, and in what its method belongs to."""
+    for value in (*node.args, *(keyword.value for keyword in node.keywords), node.func):
+        if not isinstance(value, ast.Name) or value is not node.func:
+            yield from (part.id for part in _walk(value) if isinstance(part, ast.Name))
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it; twice as fast as that of the library."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        for name in one._fields:
+            value = getattr(one, name, None)
+            if isinstance(value, ast.AST):
+                waiting.append(value)
+            elif isinstance(value, list):
+                waiting += [part for part in value if isinstance(part, ast.AST)]
+
+
+@dataclass(slots=True)
+class _Slice:
+    """The statements of a function that are executed.
+
+    ``needed`` are the names that they use, ``tainted`` those whose values come from settings.
+    """
+
+    relevance: Relevance
+    needed: set[str] = field(default_factory=set)
+    tainted: set[str] = field(default_factory=set)
+    _kept: set[int] = field(default_factory=set)
+
+    def of(self, body: Sequence[ast.stmt]) -> frozenset[int]:
+        while True:
+            known = self._size()
+            self._keep(body)
+            if known == self._size():
+                return frozenset(self._kept)
+
+    def _size(self) -> int:
+        return len(self._kept) + len(self.needed) + len(self.tainted)
+
+    def _keep(self, body: Sequence[ast.stmt]) -> bool:
+        """Keep statements of a block; return whether one of them does more than raise an exception."""
+        kept = [self._keeps(statement) for statement in body]
+        return any(kept)
+
+    def _keeps(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            is_kept = statement.name in self.needed or self._is_used(statement)
+            return is_kept and self._add(statement, statement)
+        if isinstance(statement, ast.Raise):
+            self._add(statement, statement)
+            return False
+        heads = [*_heads(statement)]
+        blocks = [*_blocks(statement)]
+        if not blocks:
+            return (isinstance(statement, _LEAVES) or self._is_used(statement)) and self._add(statement, statement)
+        inner = [self._keep(block) for block in blocks]
+        return (any(inner) or any(map(self._is_used, heads))) and self._add(statement, *heads)
+
+    def _is_used(self, node: ast.AST) -> bool:
+        facts = self.relevance.facts(node)
+        return (
+            facts.is_relevant
+            or not facts.stores.isdisjoint(self.needed)
+            or not facts.loads.isdisjoint(self.tainted)
+            or not facts.passed.isdisjoint(self.needed)
+        )
+
+    def _add(self, statement: ast.stmt, *used: ast.AST) -> bool:
+        self._kept.add(id(statement))
+        for node in used:
+            facts = self.relevance.facts(node)
+            self.needed |= facts.loads
+            if facts.reads or not facts.loads.isdisjoint(self.tainted):
+                self.tainted |= facts.stores
+        return True
+
+
+def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
+    for name, value in ast.iter_fields(statement):
+        if name == "cases":
+            yield from (part for case in value for part in (case.pattern, case.guard) if part is not None)
+        if name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            continue
+        yield from value if isinstance(value, list) and value and isinstance(value[0], ast.AST) else ()
+        if isinstance(value, ast.AST):
+            yield value
+
+
+def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        if block := getattr(statement, name, None):
+            yield block
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def computed_name(node: ast.AST) -> bool:
+    """Return whether code uses attributes of an object by names that it does not show."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr"), args=[_, ast.Constant(), *_]):
+            return False
+        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr" | "vars")):
+            return True
+        case ast.Attribute(attr="__dict__" | "__setattr__" | "__getattribute__" | "__delattr__"):
+            return True
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _BY_TEXT:
+            return True
+        case ast.Constant(value="__dict__" | "__setattr__" | "__getattribute__" | "__delattr__"):
+            return True
+    return False
 
 
 def holders_in(tree: ast.AST, settings: frozenset[str]) -> Iterator[str]:
     """Yield the attributes whose settings code names: ``model`` of ``cfg.model.cuda_graph_scope``."""
     for node in ast.walk(tree):
         match node:
-            case ast.Attribute(value=ast.Attribute(attr=holder), attr=name) if name in settings:
-                yield holder
-            case ast.Call(args=[ast.Attribute(attr=holder), ast.Constant(value=str() as name), *_]) if name in settings:
-                yield holder
+            case ast.Attribute(value=base, attr=name) if name in settings:
+                yield from _chain(base)
+            case ast.Call(args=[base, ast.Constant(value=str() as name), *_]) if name in settings:
+                yield from _chain(base)
+
+
+def _chain(node: ast.expr) -> Iterator[str]:
+    while isinstance(node, ast.Attribute):
+        yield node.attr
+        node = node.value

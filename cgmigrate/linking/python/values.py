@@ -44,8 +44,46 @@ class Object:
     """Whether it may be an object that is known under another key, or a part of one."""
     of_checkout: bool = False
     """Whether its class is one of the checkout, whose methods are not followed."""
+    is_open: bool = False
+    """Whether its settings are those that other code has set; what nothing has set has the defaults of the release."""
+    is_record: bool = False
+    """Whether it is of a class of the project's own that has fields with the names of settings."""
+    is_options: bool = False
+    """Whether it has the options of a program of the project: those that nobody gives are None."""
+    is_bare: bool = False
+    """Whether it has no defaults: code that reads what nothing has set raises an AttributeError."""
+    is_condition: bool = False
+    """Whether it is true or false."""
     is_rest: bool = False
     """Whether it is the only member of a collection that other code may have changed, in place of all it has."""
+
+
+FrozenSettings = tuple[tuple[str, object], ...]
+"""The settings of an object by name, in an order of their own; lists are tuples."""
+
+
+def frozen(value: object) -> object:
+    """Return a value of a setting in a form that can be compared and kept."""
+    match value:
+        case list():
+            return ("list", *map(frozen, value))
+        case tuple():
+            return ("tuple", *map(frozen, value))
+        case set() | frozenset():
+            return ("set", *sorted(map(frozen, value), key=repr))
+    return value
+
+
+def thawed(value: object) -> object:
+    """Return the value of a setting of which this is the frozen form."""
+    match value:
+        case ("list", *members):
+            return [thawed(one) for one in members]
+        case ("tuple", *members):
+            return tuple(thawed(one) for one in members)
+        case ("set", *members):
+            return {thawed(one) for one in members}
+    return value
 
 
 def has_rest(value: object) -> bool:

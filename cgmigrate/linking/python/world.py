@@ -42,5 +42,15 @@ def is_enumeration(name: str) -> bool:
     return name.rpartition(".")[2] in _CLASSES and name.startswith("megatron.")
 
 
+_LISTS = (("list",), ("list", "attn"))
+SAMPLES: Mapping[str, tuple[object, ...]] = {
+    ENABLE: (False, True),
+    EXTERNAL: (False, True),
+    IMPL: ("none", "local", "transformer_engine"),
+    SCOPE: (*_LISTS, None, ("list", "full_iteration")),
+    MODULES: _LISTS,
+    INFERENCE: (None, "layer"),
+}
+"""Values of the settings that stand for one that is not known, in their frozen form."""
 SETTINGS = frozenset(FIELDS)
 """The settings whose values are followed."""

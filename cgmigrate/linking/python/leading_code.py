@@ -1,0 +1,192 @@
+"""The code of some files that leads to settings, by the names in it.
+
+A function leads to settings if a call of it may set one of an object that its caller has, or if its result comes from
+one. A function that only reads settings, for itself, does not: it is evaluated, and its callers need not be.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cgmigrate.linking.python.layers import is_layer
+from cgmigrate.linking.python.modules import Module, Modules
+from cgmigrate.linking.python.pieces import AnyFunction, functions_of
+from cgmigrate.linking.python.relevance import Relevance, computed_name, holders_in
+from cgmigrate.linking.python.world import SETTINGS
+
+_MAKING = frozenset(("__init__", "__post_init__"))
+
+
+def relevance_of(modules: Modules, paths: Iterable[str]) -> Relevance:
+    """Return the relevance of code for the settings in some files: the functions that lead to them, by their names."""
+    functions: list[FunctionFacts] = []
+    holders: set[str] = set()
+    for path in paths:
+        if (module := modules.read(path)) is not None:
+            holders |= _holders(module)
+            functions += (one for one in facts_of(module) if not (one.inside and is_layer(one.inside, module, modules)))
+    readers = closed(functions, lambda one, known: one.returns_from(known))
+    writers = closed(functions, lambda one, known: one.may_leave and (one.is_writer or not known.isdisjoint(one.words)))
+    words = readers | writers
+    names = frozenset(one for one in words if not one.startswith("."))
+    return Relevance(
+        names | SETTINGS,
+        frozenset(holders),
+        readers=frozenset(one.removeprefix(".") for one in readers - writers),
+        methods=frozenset(one.removeprefix(".") for one in words - names),
+    )
+
+
+def closed(
+    functions: Iterable[FunctionFacts], counts: Callable[[FunctionFacts, frozenset[str]], bool]
+) -> frozenset[str]:
+    """Return the names of the functions that count, as far as the names that count are known."""
+    known, left = frozenset[str](), [one for one in functions if one.name.removeprefix(".") not in _MAKING]
+    while new := [one for one in left if counts(one, known)]:
+        known |= {one.name for one in new}
+        left = [one for one in left if one.name not in known]
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """An expression whose value is bound to names, or returned if there are none."""
+
+    targets: frozenset[str]
+    names: frozenset[str]
+    calls: frozenset[str]
+    reads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFacts:
+    """What the names in a function show. ``may_leave`` says that it gets or returns a value.
+
+    The name of a method begins with a dot, as it does where it is called.
+    """
+
+    name: str
+    path: str
+    lines: tuple[int, int]
+    inside: ast.ClassDef | None
+    words: frozenset[str]
+    is_writer: bool
+    may_leave: bool
+    values: tuple[_Value, ...]
+
+    def returns_from(self, readers: Collection[str]) -> bool:
+        """Return whether its result comes from a setting, itself or through a function that reads one."""
+        if not any(one.reads or not one.calls.isdisjoint(readers) for one in self.values):
+            return False
+        tainted = set[str]()
+        while True:
+            known = len(tainted)
+            for one in self.values:
+                if one.reads or not one.calls.isdisjoint(readers) or not one.names.isdisjoint(tainted):
+                    if not one.targets:
+                        return True
+                    tainted |= one.targets
+            if known == len(tainted):
+                return False
+
+
+@lru_cache(maxsize=4096)
+def facts_of(module: Module | None) -> tuple[FunctionFacts, ...]:
+    """Return what the names in the functions of a module show."""
+    if module is None:
+        return ()
+    return tuple(
+        FunctionFacts(
+            (f".{node.name}" if inside else node.name),
+            module.path,
+            (node.lineno, node.end_lineno or node.lineno),
+            inside,
+            frozenset(words_of(node)),
+            _changes_objects(node),
+            _takes_or_returns(node),
+            tuple(_values(node)),
+        )
+        for _, node, inside in functions_of(module)
+    )
+
+
+def _takes_or_returns(node: AnyFunction) -> bool:
+    arguments = node.args
+    takes = bool(arguments.args or arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg)
+    return takes or returns_value(node)
+
+
+def returns_value(node: AnyFunction) -> bool:
+    """Return whether a function returns something."""
+    return any(isinstance(part, (ast.Return, ast.Yield)) and part.value is not None for part in ast.walk(node))
+
+
+def _values(node: AnyFunction) -> Iterator[_Value]:
+    for part in ast.walk(node):
+        match part:
+            case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
+                yield _value([], value)
+            case ast.Assign(targets=targets, value=value):
+                yield _value(targets, value)
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.AugAssign(target=target, value=value)
+                | ast.NamedExpr(target=target, value=value)
+                | ast.For(target=target, iter=value)
+                | ast.comprehension(target=target, iter=value)
+            ):
+                yield _value([target], value)
+
+
+def _value(targets: Iterable[ast.expr], value: ast.expr) -> _Value:
+    bound = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    names, calls, reads = set[str](), set[str](), False
+    for part in ast.walk(value):
+        match part:
+            case ast.Name(id=name):
+                names.add(name)
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                calls |= {name, f".{name}"}
+            case ast.Attribute(attr=name):
+                reads = reads or name in SETTINGS
+            case ast.Constant(value=str() as name):
+                reads = reads or name in SETTINGS
+    # A value that only an attribute gets is compared where it is set.
+    return _Value(frozenset(bound or (["an attribute"] if targets else [])), frozenset(names), frozenset(calls), reads)
+
+
+@lru_cache(maxsize=4096)
+def _holders(module: Module) -> frozenset[str]:
+    return frozenset(holders_in(module.tree, SETTINGS))
+
+
+def _changes_objects(node: AnyFunction) -> bool:
+    """Return whether code sets a setting, or an attribute that may come from one, or that it names by a computation."""
+    reads = sets = False
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                sets = True
+                reads = reads or name in SETTINGS
+            case ast.Attribute(attr=name) | ast.Constant(value=str() as name) | ast.keyword(arg=str() as name):
+                reads = reads or name in SETTINGS
+                sets = sets or isinstance(part, ast.keyword)
+        if computed_name(part):
+            return True
+    return reads and sets
+
+
+def words_of(node: ast.AST | None) -> Iterator[str]:
+    """Yield the names that code uses; those of methods that it calls with a dot before them."""
+    for part in ast.walk(node) if node else ():
+        match part:
+            case ast.Name(id=name) | ast.alias(name=name):
+                yield name
+            case ast.Call(func=ast.Attribute(attr=name)):
+                yield f".{name}"
+                yield name
+            case ast.Attribute(attr=name):
+                yield name

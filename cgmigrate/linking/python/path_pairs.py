@@ -1,0 +1,69 @@
+"""Two paths through one function, before and after edits: what both leave, to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cgmigrate.linking.python.evaluation import Path
+from cgmigrate.linking.python.objects import frozen_settings, settings_of
+from cgmigrate.linking.python.outcomes import state_of
+from cgmigrate.linking.python.values import FrozenSettings, thawed
+from cgmigrate.linking.python.world import World
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, INFERENCE, MODULES
+
+
+def shortened(pair: tuple[FrozenSettings, FrozenSettings]) -> tuple[FrozenSettings, FrozenSettings]:
+    """Return a state without the flags that are off before and after, which is their default in every release."""
+    both = [dict(one) for one in pair]
+    off = {name for name in (ENABLE, EXTERNAL) if not any(one.get(name, False) for one in both)}
+    return tuple(tuple(item for item in one if item[0] not in off) for one in pair)  # type: ignore[return-value]
+
+
+def is_new(settings: FrozenSettings) -> bool:
+    """Return whether settings have names that a release before the split does not have."""
+    return any(name in (MODULES, INFERENCE) for name, _ in settings)
+
+
+def plain(settings: FrozenSettings) -> dict[str, object]:
+    """Return settings by name, as code has them."""
+    return {name: thawed(value) for name, value in settings}
+
+
+def outcome(path: Path, world: World) -> str:
+    """Return a text for all that a path does, and for what it leaves."""
+    parts = [*path.events, state_of(path.value, world)]
+    return "\n".join([*parts, *(state_of(argument, world) for argument in path.arguments)])
+
+
+def left_by(
+    before: Path, after: Path, pairs: Sequence[tuple[FrozenSettings, FrozenSettings]]
+) -> Iterator[tuple[FrozenSettings, FrozenSettings]]:
+    """Yield the states of the objects that a path uses or gives to other code.
+
+    Where only one text uses an object, it has the settings in the other with which it came.
+    """
+    old, new = _by_key(before), _by_key(after)
+    came = {one.key: pairs[number] for path in (before, after) for one, number in path.opened}
+    for key in dict.fromkeys((*old, *new)):
+        first, second = came.get(key, ((), ()))
+        olds, news = old.get(key, []), new.get(key, [])
+        for at in range(max(len(olds), len(news))):
+            yield (olds[at] if at < len(olds) else first, news[at] if at < len(news) else second)
+
+
+def records_of(before: Path, after: Path) -> Iterator[tuple[FrozenSettings, FrozenSettings]]:
+    """Yield the states of the records that a path makes."""
+    old, new = ({one.key: one for one in path.records} for path in (before, after))
+    yield from ((frozen_settings(old[key]), frozen_settings(new[key])) for key in old if key in new)
+
+
+def _by_key(path: Path) -> dict[str, list[FrozenSettings]]:
+    result: dict[str, list[FrozenSettings]] = {}
+    opened = [(one.key, frozen_settings(one)) for one, _ in path.opened]
+    known = {key for key, _ in opened}
+    made = [one for value in (path.value, *path.arguments) for one in settings_of(value) if one[0] not in known]
+    for key, settings in (*opened, *dict.fromkeys(made)):
+        result.setdefault(key, []).append(settings)
+    for key, settings in path.passed:
+        result.setdefault(f"{key} as it is passed on", []).append(settings)
+    return result

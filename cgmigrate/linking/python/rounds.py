@@ -1,0 +1,88 @@
+"""One attempt to prove changes of a project: the states that its objects may have, and why changes are not proved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cgmigrate.linking.python.modules import Modules
+from cgmigrate.linking.python.pieces import Unit
+from cgmigrate.linking.python.values import FrozenSettings
+from cgmigrate.megatron.releases import Release
+
+Name = tuple[str, int]
+"""The name of a change: its file, and its number there."""
+Place = tuple[str, int]
+"""A file and a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A set of edits of one file; ``places`` are the lines of the statements that it changes."""
+
+    name: Name
+    path: str
+    places: frozenset[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """The releases that read the old texts and the edited ones."""
+
+    source: Release
+    target: Release
+
+
+@dataclass(slots=True)
+class States:
+    """The states that code leaves: pairs of settings, before and after, and the changes that lead to each."""
+
+    pairs: list[tuple[FrozenSettings, FrozenSettings]] = field(default_factory=lambda: [((), ())])
+    origins: list[set[Name]] = field(default_factory=lambda: [set()])
+    _numbers: dict[tuple[FrozenSettings, FrozenSettings], int] = field(default_factory=lambda: {((), ()): 0})
+
+    def add(self, pair: tuple[FrozenSettings, FrozenSettings], origins: Iterable[Name]) -> int:
+        """Add a state, or the changes that lead to a known one; return its number."""
+        number = self._numbers.setdefault(pair, len(self.pairs))
+        if number == len(self.pairs):
+            self.pairs.append(pair)
+            self.origins.append(set())
+        self.origins[number].update(origins)
+        return number
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a unit is evaluated: the number of states it was given, and how many objects it gets from others."""
+
+    states: int = 0
+    opens: int = 0
+    records: int = 0
+    """The number of states of records that it was given, if it gets a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One attempt to prove some changes."""
+
+    kept: frozenset[Name]
+    after: Modules
+    states: States = field(default_factory=States)
+    records: States = field(default_factory=States)
+    """The states of records of the project's own."""
+    sources: dict[int, set[int]] = field(default_factory=dict)
+    """The states of the objects from which records are made, by the number of the record's state."""
+    progress: dict[Unit, Progress] = field(default_factory=dict)
+    failed: dict[Name, str] = field(default_factory=dict)
+    needs: list[frozenset[Name]] = field(default_factory=list)
+    differences: dict[frozenset[Name], str] = field(default_factory=dict)
+    """Why some changes are not proved together."""
+
+    def blame(self) -> None:
+        """Withhold one change of those that are not proved together: the one that the fewest objects need."""
+        counts = Counter(name for states in (self.states, self.records) for names in states.origins for name in names)
+        for names, reason in sorted(self.differences.items(), key=lambda one: (len(one[0]), sorted(one[0]))):
+            if self.failed.keys().isdisjoint(names):
+                fewest = min(counts[name] for name in names)
+                self.failed.update({name: reason for name in names if counts[name] == fewest})

@@ -1,0 +1,36 @@
+"""The files of a project that contain some names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from cgmigrate.text.files import read_bytes
+
+_MOST_BYTES = 1024 * 1024
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+@dataclass(slots=True)
+class Words:
+    """The names in the files of code of a project. The files are read once, when they are needed first."""
+
+    list_files: Callable[[], Iterable[str]]
+    _by_file: dict[str, frozenset[bytes]] | None = field(default=None)
+
+    def files_with(self, names: Collection[str]) -> Iterator[str]:
+        """Yield the files that contain one of some names."""
+        if self._by_file is None:
+            self._by_file = {path: _words_in(path) for path in self.list_files()}
+        expected = {name.encode() for name in names}
+        for path, words in self._by_file.items():
+            if not expected.isdisjoint(words):
+                yield path
+
+
+def _words_in(path: str) -> frozenset[bytes]:
+    try:
+        return frozenset(_WORD.findall(read_bytes(path, _MOST_BYTES)))
+    except OSError:
+        return frozenset()
