@@ -18,6 +18,7 @@ from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
+from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
 
@@ -222,7 +223,9 @@ class Planner:
         if (
             top is None
             or self.options.stdin
-            or not any(deprecated & one.before.keys() for one in examined.cases.values())
+            or not any(
+                one.reader is Reader.BRIDGE and deprecated & one.before.keys() for one in examined.cases.values()
+            )
         ):
             return None
         if top not in self._objects:
