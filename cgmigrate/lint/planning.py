@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _MOST_FILES_OF_CODE = 64
-"""Files of code with settings; the objects of a checkout with more are followed only in preview: that takes minutes."""
+"""Files of code with settings; the objects of a checkout with more are not followed: that takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +238,7 @@ class Planner:
         from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
-        is_large = len(seeds) > _MOST_FILES_OF_CODE and not self.contexts.options_of(file.path).options.preview
-        if os.path.realpath(file.path) not in seeds or is_large:
+        if os.path.realpath(file.path) not in seeds or len(seeds) > _MOST_FILES_OF_CODE:
             # Of a file that git ignores, the users are not known.
             return {}
         for path in dict.fromkeys(seeds):
