@@ -34,8 +34,6 @@ def value_of_name(node: ast.Name, frame: Frame, run: Run) -> object:
     value = _binding_of(node.id, frame.module, run, 0)
     if value is not _NONE:
         return value
-    if hasattr(builtins, node.id) and not frame.module.stars:
-        return Outside(f"builtins.{node.id}")
     if hasattr(builtins, node.id):
         return Outside(f"builtins.{node.id}")
     raise cannot_follow(f"`{node.id}` is not known", node, frame)

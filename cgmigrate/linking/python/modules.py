@@ -12,6 +12,10 @@ from cgmigrate.documents.python.class_origins import MAX_BYTES, module_file
 from cgmigrate.documents.python.name_resolution import package_of
 from cgmigrate.text.files import read_bytes
 
+IMPORTS_BY_NAME = ("import_module", "__import__", "run_path", "run_module")
+"""Functions that import a module by a name that code may compute."""
+LOOKUPS = (*IMPORTS_BY_NAME, "globals")
+"""Functions through which code gets others by such names."""
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.Call)
 _IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError", "Exception")
 

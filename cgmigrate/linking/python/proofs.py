@@ -18,7 +18,7 @@ from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Handlers, Path, Run, Unknowns, paths_of
 from cgmigrate.linking.python.layers import copies_built, is_layer
 from cgmigrate.linking.python.leading_code import FunctionFacts, closed, facts_of, relevance_of, returns_value, words_of
-from cgmigrate.linking.python.modules import Import, Module, Modules, is_test
+from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules, is_test
 from cgmigrate.linking.python.outcomes import agree
 from cgmigrate.linking.python.path_pairs import is_new, left_by, outcome, plain, records_of, shortened
 from cgmigrate.linking.python.pieces import (
@@ -44,7 +44,6 @@ _HANDLERS = Handlers(value_of_call, execute, store)
 _MOST_ROUNDS = 24
 """How often edits fail, and the rest is proved again."""
 _MOST_STATES = 1024
-_COMPUTED_IMPORTS = ("import_module", "__import__", "run_path", "run_module")
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,13 +464,13 @@ def is_shim(module: Module) -> bool:
 
 
 def _imports_by_name(module: Module) -> bool:
-    return any(word in module.text for word in _COMPUTED_IMPORTS) and any(map(_is_import, ast.walk(module.tree)))
+    return any(word in module.text for word in IMPORTS_BY_NAME) and any(map(_is_import, ast.walk(module.tree)))
 
 
 def _is_import(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in _COMPUTED_IMPORTS
+            return name in IMPORTS_BY_NAME
     return False
 
 

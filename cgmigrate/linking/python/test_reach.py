@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.leading_code import returns_value, words_of
-from cgmigrate.linking.python.modules import Import, Module, Modules, is_test
+from cgmigrate.linking.python.modules import LOOKUPS, Import, Module, Modules, is_test
 from cgmigrate.linking.python.pieces import AnyFunction
 
-_LOOKUPS = frozenset(("import_module", "__import__", "globals", "run_path", "run_module"))
 _FAKES = ("monkeypatch", "mock", "Mock", "patch", "Fake", "fake", "Dummy", "Stub")
 
 
@@ -98,10 +97,10 @@ def _computes(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
             return not isinstance(name, ast.Constant)
-        case ast.Call(func=function, args=[ast.Constant(), *_]) if dotted(function).rpartition(".")[2] in _LOOKUPS:
+        case ast.Call(func=function, args=[ast.Constant(), *_]) if dotted(function).rpartition(".")[2] in LOOKUPS:
             return False
         case ast.Call(func=function):
-            return dotted(function).rpartition(".")[2] in _LOOKUPS
+            return dotted(function).rpartition(".")[2] in LOOKUPS
     return False
 
 

@@ -13,11 +13,10 @@ from collections.abc import Collection, Iterable, Iterator
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.calls import parameters
 from cgmigrate.linking.python.leading_code import returns_value
-from cgmigrate.linking.python.modules import Module, Modules, is_test
+from cgmigrate.linking.python.modules import LOOKUPS, Module, Modules, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
 
 WORDS = ("setattr", "__setattr__", "__dict__", "vars", "exec")
-_LOOKUPS = ("import_module", "__import__", "globals", "run_path", "run_module")
 _MOST_IMPORTS = 2
 
 
@@ -55,7 +54,7 @@ def _is_set(node: ast.AST, arguments: set[str]) -> bool:
 
 def _looks_up(node: AnyFunction) -> bool:
     return any(
-        isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in _LOOKUPS for part in ast.walk(node)
+        isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in LOOKUPS for part in ast.walk(node)
     )
 
 
