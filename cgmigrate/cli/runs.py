@@ -147,6 +147,7 @@ def handle_files(run: Run, output: Output, handle: Callable[[FileResult], None])
 
     files: list[FileResult] = []
     failed = False
+    run.without_locks = output.progress_hidden
     with command_errors(), output.progress():
         for item in run:
             with output.progress_hidden():

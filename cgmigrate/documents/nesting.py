@@ -189,6 +189,7 @@ class NestingDocument(TextDocument):
             linked=tuple(index + first for index in site.linked),
             blocked_by=part.blocked_by or site.blocked_by,
             inside=Inside(part.number, tuple(one.document.top_level), site.inside),
+            commands=tuple(replace(command, place=(part.number, *command.place)) for command in site.commands),
         )
 
     def _problem(self, problem: Problem, part: Part) -> Problem:

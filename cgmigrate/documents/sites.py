@@ -120,6 +120,18 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """A command line with overrides of settings.
+
+    ``words`` are its other words: as the command gets them if that is known, else as they are written. ``place`` is
+    another one for each command line of a file with the same words.
+    """
+
+    words: tuple[str, ...]
+    place: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """The settings that configure one model at one place.
 
@@ -159,6 +171,10 @@ class Site:
     """The code block of a page that it is in, None for a file that is read as a whole."""
     inside: Inside | None = None
     """The part of the file that it is in, such as a here-document, None for the file itself."""
+    commands: tuple[Command, ...] = ()
+    """The command lines that surely get it, if it consists of overrides."""
+    elsewhere: str = ""
+    """Why its fix is not safe as long as the configuration that it overrides is not known."""
 
     @property
     def own(self) -> dict[str, object]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.sites import Site
+from cgmigrate.documents.sites import Command, Site
 from cgmigrate.linking.compositions import (
     Composition,
     CompositionError,
@@ -62,6 +62,14 @@ class Contribution:
     replaces: tuple[KeyPath, ...] = ()
     lost: frozenset[str] = frozenset()
     """Its top-level keys whose mappings do not count, since another file replaces them."""
+    command: Command | None = None
+    """The command line whose overrides it is; None for a file as a whole."""
+
+    def has(self, site: Site) -> bool:
+        """Return whether a site of its file belongs to it."""
+        if self.command is not None:
+            return self.command in site.commands
+        return not (site.path and site.path[0] in self.lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +174,7 @@ def _objects_of(entry: MergedEntry, sites: Sequence[Sequence[Site]], offsets: Se
         for path in contribution.replaces:
             layers |= {known: [] for known in layers if known[: len(path)] == path}
         for site in sites[contribution.number] if contribution.number >= 0 else ():
-            if site.path and site.path[0] in contribution.lost:
+            if not contribution.has(site):
                 continue
             path, index = contribution.mount + site.path, offsets[contribution.number] + site.index
             layers.setdefault(path, []).append(index)
@@ -216,6 +224,14 @@ class MergedFiles:
             raise CannotLinkError(result)
         return result
 
+    def composition(self, path: str) -> Composition:
+        """Return what a file is by itself, with the files that it builds on. Raises CannotLinkError."""
+        return self._compositions_of(path, path)[0]
+
+    def with_settings(self, composition: Composition) -> list[str]:
+        """Return the files of a composition that have settings."""
+        return [path for path in composition.paths if self.files.has_settings(path)]
+
     def refuse(self, members: Members, merge: UnknownMerge) -> None:
         """Record that it is not known how some files change together."""
         self._members |= dict.fromkeys(members.paths, merge)
@@ -228,7 +244,7 @@ class MergedFiles:
             at = waiting.pop()
             for entry in (at, *self.files.builders_of(at)):
                 for number, composition in enumerate(self._compositions_of(entry, at)):
-                    with_settings = self._with_settings(composition)
+                    with_settings = self.with_settings(composition)
                     if at in with_settings and (entry, number) not in taken:
                         taken[entry, number] = composition
                         waiting += [one for one in with_settings if one not in paths]
@@ -261,15 +277,12 @@ class MergedFiles:
     def _check_resolved(self, composition: Composition, path: str) -> None:
         """Check that no file that is not known brings settings that are merged with those of a file."""
         unresolved = [one for one in composition.unresolved if not one.is_harmless]
-        known = self._with_settings(composition)
+        known = self.with_settings(composition)
         if path not in known and not any(path in one.files for one in unresolved):
             return
         other = bool(set(known) - {path}) or any(one.files != {path} for one in unresolved)
         if unresolved and other and len(unresolved) + bool(known) > 1:
             raise CannotLinkError(_unknown(composition, unresolved[0]))
-
-    def _with_settings(self, composition: Composition) -> list[str]:
-        return [path for path in composition.paths if self.files.has_settings(path)]
 
     def _reached(self, entry: str) -> set[str]:
         """Return the files with settings that an entry point may be built on, itself included."""
@@ -334,7 +347,7 @@ class Assembly:
         entries = [
             MergedEntry(
                 one.entry,
-                self._contributions(one, numbers),
+                self.contributions(one, numbers),
                 numbers.get(one.entry, -1),
                 first[one.entry] is one,
                 one.choice,
@@ -363,7 +376,11 @@ class Assembly:
             if text and (path not in self.paths or len(self.paths) > 1):
                 raise CannotLinkError(UnknownMerge(path, text, "it reads a setting of the merged configuration"))
 
-    def _contributions(self, composition: Composition, numbers: Mapping[str, int]) -> tuple[Contribution, ...]:
+    def contributions(self, composition: Composition, numbers: Mapping[str, int]) -> tuple[Contribution, ...]:
+        """Return what each layer of a composition contributes; ``numbers`` are those of the members.
+
+        Raises CannotLinkError.
+        """
         paths = {
             layer.mount + site.path
             for layer in composition.layers

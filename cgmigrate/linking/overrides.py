@@ -26,7 +26,8 @@ _RECIPE = re.compile(r"(?<![\w.-])([\w.-]+)\.ya?ml\b|config[-_]name[\"']?[= ,]+[
 class Override:
     """A setting on a command line: its keys, and its value as plain data, ``Undecided`` if the text does not show it.
 
-    ``recipes`` are the names, without suffix, of the files that its file names.
+    ``recipes`` are the names, without suffix, of the files that its file names. ``file`` is its real path, and
+    ``start`` where it is in the text.
     """
 
     place: str
@@ -34,6 +35,10 @@ class Override:
     setting: str
     value: object
     recipes: frozenset[str] = frozenset()
+    file: str = ""
+    start: int = 0
+    sign: str = "++"
+    """What precedes its key: without a sign the key has to exist, and with ``+`` it must not."""
 
     def __str__(self) -> str:
         return f"`{'.'.join((*self.keys, self.setting))}` ({self.place})"
@@ -54,6 +59,11 @@ class Overrides:
     """The files to search, and those of other syntaxes."""
     _read: list[Override] | None = field(default=None)
 
+    @property
+    def files(self) -> list[str]:
+        """The files that have overrides."""
+        return sorted({one.file for one in self.every()})
+
     def concerning(self, names: Iterable[str]) -> list[Override]:
         """Return the overrides that belong to files of some names, or to all files."""
         known = frozenset(names)
@@ -64,6 +74,11 @@ class Overrides:
         if self._read is None:
             self._read = [one for path in sorted(set(self.paths)) for one in _overrides_in(path, self.catalogue)]
         return self._read
+
+
+def has_override(data: bytes, catalogue: Catalogue) -> bool:
+    """Return whether a file may have an override of a setting."""
+    return any(f".{name}".encode() in data for name in catalogue.captures)
 
 
 def is_searched(path: str) -> bool:
@@ -106,7 +121,8 @@ def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
     for match in matches:
         line = text.count("\n", 0, match.start()) + 1
         keys = tuple(match["keys"].rstrip(".").split("."))
-        yield Override(f"{shown_path(path)}:{line}", keys, match["name"], _value(match), recipes)
+        place = f"{shown_path(path)}:{line}"
+        yield Override(place, keys, match["name"], _value(match), recipes, path, match.start("name"), match["sign"])
 
 
 def _recipes_in(text: str) -> frozenset[str]:

@@ -16,6 +16,7 @@ from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.leaf_proofs import as_part, merged_risks, would_be_rewritten
+from cgmigrate.lint.override_keys import refused_override
 from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
@@ -245,7 +246,8 @@ def _rewrite(
     if not _may_keep(group, own):
         return None, _all_blocked(group, own)
     if group.merge is not None:
-        if reason := _restored(group, rewrites):
+        refused = refused_override(group.objects_of(component), group.sites, rewrites, group.document)
+        if reason := _restored(group, rewrites) or refused:
             return None, {index: case.block(reason) for index, case in own.items()}
         proved = _proved(group, component, own, rewrites)
         if any(case.blocked and not own[index].blocked for index, case in proved.items()):
@@ -480,7 +482,8 @@ def _with_object(file: ExaminedFile, index: int, case: SiteCase) -> SiteCase:
         return case.proved()
     if reason := file.relations.not_proved.get(index, ""):
         case = case.risk(reason, of_object=True)
-    risk = file.document.risk(index)
+    elsewhere = "" if index in file.relations.started else file.document.sites[index].elsewhere
+    risk = elsewhere or file.document.risk(index)
     return case.risk(risk, of_object=True) if risk else case
 
 

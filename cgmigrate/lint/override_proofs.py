@@ -33,6 +33,11 @@ def _reason(case: SiteCase, override: Override, context: Context) -> str:
     old = {**case.before, override.setting: override.value}
     new = {**(case.after or {}), override.setting: override.value}
     says = f"a command line overrides {override}"
+    was_there, is_there = (override.setting in settings for settings in (case.before, case.after or {}))
+    if override.sign == "" and was_there and not is_there:
+        return f"{says}, which would be refused where the configuration no longer has the key"
+    if override.sign == "+" and is_there and not was_there:
+        return f"{says} with `+`, which would be refused where the configuration has the key"
     if any(isinstance(value, (Undecided, Choice)) for value in (*old.values(), *new.values())):
         return f"{says}, and has to change together with it"
     was = capture_of(old, source_for(old, context), case.reader)

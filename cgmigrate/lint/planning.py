@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.syntax import Syntax, document_of
+from cgmigrate.documents.syntax import SHEBANG_BYTES, Syntax, document_of, syntax_of_file
 from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.pages import documents_the_past, kept_page
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
+from cgmigrate.lint.recipe_sets import RecipeSet, recipe_set
 from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.merged_files import MergedEntry, MergedSites
+    from cgmigrate.linking.started_recipes import StartedRecipes
+    from cgmigrate.lint.diagnostics import Context
     from cgmigrate.lint.python_objects import ProvedSites
     from cgmigrate.lint.suppressions import SuppressionComments
 
@@ -103,6 +106,8 @@ class Planner:
         if file.source.syntax.is_documentation:
             return self._plan([file], [self._with_key_readers(file, examined)])
         if (planned := self._with_interface(file, examined)) is not None:
+            return planned
+        if (planned := self._with_recipes(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
             return self._plan_code(file, self._with_key_readers(file, self._without_accepted(file, examined)))
@@ -287,7 +292,10 @@ class Planner:
         deprecated = file.document.catalogue.deprecated
         if any(deprecated & site.own.keys() for site in file.document.sites) or has_proposals(examined):
             return True
-        return bool(examined.cases) and self.related.inherits_settings(file.path, file.document)
+        if not examined.cases:
+            return False
+        inherits = self.related.inherits_settings(file.path, file.document)
+        return inherits or bool(self._started(file.path).related([os.path.realpath(file.path)]))
 
     def _merged(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
         """Return the plan of the files that a file is merged with; None if it has to be planned alone."""
@@ -297,16 +305,60 @@ class Planner:
             members = self.related.members(file.path, file.document)
         except CannotLinkError:
             return None
-        if len(members.paths) == 1:
+        related = recipe_set(members, self.related.members_at, self._started(file.path))
+        related = related.with_command_lines(self._started(file.path), partial(self._may_join, examined.context))
+        if len(related.paths) == 1:
             return None
-        files = [file if path == os.path.realpath(file.path) else self._member(path) for path in members.paths]
-        every = [self._examined(one, members.followed.of(os.path.realpath(one.path))) for one in files]
+        files = [file if path == os.path.realpath(file.path) else self._member(path) for path in related.paths]
+        every = [self._examined(one, self._followed(one, related)) for one in files]
         if any(one.context != examined.context for one in every):
             # Files of different projects are not loaded together.
             self.related.refuse(members, file.path, "they are of projects with other releases or rules")
             return None
-        readers = [replace(one, relations=self.related.readers(one.path)) for one in every]
-        return self._plan(files, readers, members.merge)
+        return self._plan(files, [self._in_set(one, related) for one in every], related.merge)
+
+    # --- command lines that start recipes ---------------------------------------------------------
+
+    def _started(self, path: str) -> StartedRecipes:
+        return self.related.started_recipes(path, self._document_of)
+
+    def _may_join(self, context: Context, path: str) -> bool:
+        """Return whether a file with command lines can be planned with files of a context."""
+        is_code = path.endswith(".py") and self.contexts.options_of(path).options.preview
+        return not is_code and self.contexts.context(path) == context
+
+    def _followed(self, file: OpenedFile, related: RecipeSet) -> FollowedValues:
+        real = os.path.realpath(file.path)
+        if real in related.scripts:
+            return self.related.followed(file.path, file.document)
+        return self.related.members_at(real).followed.of(real)
+
+    def _in_set(self, file: ExaminedFile, related: RecipeSet) -> ExaminedFile:
+        """Return a file with its relations to the others of a set."""
+        from cgmigrate.documents.nesting import outer_of
+        from cgmigrate.documents.yaml import YamlDocument
+
+        relations = (
+            self.related.readers(file.path) if isinstance(outer_of(file.document), YamlDocument) else file.relations
+        )
+        return replace(file, relations=related.relations(os.path.realpath(file.path), file.document, relations))
+
+    def _with_recipes(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
+        """Return the plan of a file with the recipes that its command lines start; None if it is planned alone."""
+        if not any(site.commands for site in file.document.sites):
+            return None
+        lines = self._started(file.path).of_script(os.path.realpath(file.path))
+        if not lines or not self._may_join(examined.context, file.path):
+            return None
+        first = next((path for line in lines for path in line.with_settings), "")
+        if first:
+            planned = self.plan(self._member(first))
+            is_planned = any(os.path.samefile(one.path, file.path) for one in planned.files)
+            return planned if is_planned else None
+        from cgmigrate.linking.merged_files import MergedSites
+
+        related = RecipeSet([], MergedSites(())).with_lines(lines, self.related.merged)
+        return self._plan([file], [self._in_set(examined, related)], related.merge)
 
     # --- key interfaces ---------------------------------------------------------------------------
 
@@ -323,7 +375,10 @@ class Planner:
         if merged is None:
             self.related.no_interface(file.path)
             return None
-        paths, merge, alone = merged
+        members, merge, alone = merged
+        related = RecipeSet(members, merge)
+        related = related.with_command_lines(self._started(file.path), partial(self._may_join, examined.context))
+        paths = related.paths
         files = [file if path == os.path.realpath(file.path) else self._member(path) for path in paths]
         for path, one in zip(paths, files, strict=True):
             if isinstance(one.document, PythonDocument):
@@ -335,8 +390,12 @@ class Planner:
         if any(one.context != examined.context for one in every):
             self.related.no_interface(file.path)
             return None
-        related = [self._related(one, path in alone) for one, path in zip(every, paths, strict=True)]
-        return self._plan(files, related, merge, interface)
+        of_files = [self._related(one, path in alone) for one, path in zip(every, paths, strict=True)]
+        in_set = [
+            replace(one, relations=related.relations(path, one.document, one.relations))
+            for one, path in zip(of_files, paths, strict=True)
+        ]
+        return self._plan(files, in_set, related.merge, interface)
 
     def _without_accepted(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
         """Return a file without diagnostics about code that copies keys under deprecated names and under new ones."""
@@ -394,8 +453,9 @@ class Planner:
 
         source = self._sources.get(path)
         if source is None:
-            syntax = Syntax.PYTHON if path.endswith(".py") else Syntax.YAML
-            source = Source(openable_path(path, os.getcwd()), syntax, read_bytes(path))
+            data = read_bytes(path)
+            syntax = syntax_of_file(path, data[:SHEBANG_BYTES]) or Syntax.YAML
+            source = Source(openable_path(path, os.getcwd()), syntax, data)
         return self.open(source)
 
     def _examined(self, file: OpenedFile, followed: FollowedValues) -> ExaminedFile:

@@ -12,6 +12,7 @@ import pickle
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from cgmigrate.lint.file_check import FileChecker
     from cgmigrate.lint.file_result import FileResult
 
+WITHOUT_LOCKS = "cgmigrate-progress"
+"""The name of a thread that has no lock while processes are started."""
 LEAST_FILES = 64
 """With fewer files, processes cost more than they gain."""
 _MOST = 8
@@ -52,9 +55,10 @@ class Processes:
     def start(cls, checker: FileChecker, inputs: Sequence[Input], count: int) -> Processes:
         """Return started processes; there are none if they would gain nothing."""
         result = cls(checker)
-        sources = [one for one in inputs if isinstance(one, Source) and one.syntax not in _LINKED]
-        # A thread may have a lock, which a copy of the process would never get.
-        if count < 2 or len(sources) < LEAST_FILES or checker.baseline is not None or threading.active_count() > 1:
+        if count < 2 or len(inputs) < LEAST_FILES or checker.baseline is not None or _has_threads():
+            return result
+        sources = [one for one in inputs if isinstance(one, Source) and _is_planned_alone(one, checker)]
+        if len(sources) < LEAST_FILES:
             return result
         for number in range(count):
             result._start(sources[number::count], number)
@@ -62,7 +66,10 @@ class Processes:
 
     def _start(self, sources: Sequence[Source], number: int) -> None:
         reading, writing = os.pipe()
-        child = os.fork()
+        with warnings.catch_warnings():
+            # Python warns of any thread, also of one without locks.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
         if child == 0:
             os.close(reading)
             _serve(self.checker, sources, writing)
@@ -94,6 +101,19 @@ class Processes:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         self._children.clear()
+
+
+def _has_threads() -> bool:
+    """Return whether a thread may have a lock, which a copy of the process would never get."""
+    return any(one is not threading.main_thread() and one.name != WITHOUT_LOCKS for one in threading.enumerate())
+
+
+def _is_planned_alone(source: Source, checker: FileChecker) -> bool:
+    from cgmigrate.linking.overrides import has_override
+
+    if source.syntax in _LINKED:
+        return False
+    return not has_override(source.data, checker.contexts.catalogue_of(source.path))
 
 
 def _serve(checker: FileChecker, sources: Sequence[Source], writing: int) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.overrides import Override, Overrides
     from cgmigrate.linking.started_files import StartedFiles
+    from cgmigrate.linking.started_recipes import StartedRecipes
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
 
@@ -53,6 +54,7 @@ class RelatedFiles:
     _started: dict[str | None, StartedFiles] = field(default_factory=dict)
     """By checkout."""
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
+    _started_recipes: dict[tuple[str | None, Catalogue], StartedRecipes] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
         """Return the relations of a YAML file."""
@@ -125,18 +127,40 @@ class RelatedFiles:
 
     def _overrides_of(self, path: str, catalogue: Catalogue) -> list[Override]:
         """Return the overrides on command lines that may start a recipe with a file."""
+        real = os.path.realpath(path)
+        users = [real, *self.merged.files.builders_of(real)]
+        overrides = self._all_overrides(self._project_of(path), catalogue)
+        return overrides.concerning(os.path.basename(one).rpartition(".")[0] for one in users)
+
+    def _all_overrides(self, top: str | None, catalogue: Catalogue) -> Overrides:
+        """Return the overrides on command lines of a project."""
         from cgmigrate.linking.overrides import PATTERNS, Overrides, is_searched
         from cgmigrate.project.checkout import tracked_files
 
-        real, top = os.path.realpath(path), self._project_of(path)
         if (top, catalogue) not in self._overrides:
             # The names of the settings are seed words: no other file of the run has an override.
             paths = {os.path.realpath(item.path) for item in self.sources if is_searched(item.path)}
             below = {one for one in paths if top is None or one.startswith(top + os.sep)}
             tracked = tracked_files(top, sorted(catalogue.captures), *PATTERNS) if top else []
             self._overrides[top, catalogue] = Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
-        users = [real, *self.merged.files.builders_of(real)]
-        return self._overrides[top, catalogue].concerning(os.path.basename(one).rpartition(".")[0] for one in users)
+        return self._overrides[top, catalogue]
+
+    def started_recipes(self, path: str, document_of: Callable[[str], Document | None]) -> StartedRecipes:
+        """Return the command lines, in the project around a file, that override settings of files that they name."""
+        from cgmigrate.linking.started_recipes import StartedRecipes
+        from cgmigrate.project.checkout import files_named
+
+        catalogue, top = self.catalogue_of(path), self._project_of(path)
+        if (top, catalogue) not in self._started_recipes:
+            overrides = self._all_overrides(top, catalogue)
+            self._started_recipes[top, catalogue] = StartedRecipes(
+                self.merged,
+                top,
+                overrides.files,
+                document_of,
+                lambda name: [os.path.realpath(one) for one in files_named(top, name)] if top else [],
+            )
+        return self._started_recipes[top, catalogue]
 
     def members(self, path: str, document: Document) -> Members:
         """Return the files with settings that a YAML file is merged with, itself included.
@@ -146,6 +170,10 @@ class RelatedFiles:
         real = os.path.realpath(path)
         self.merged.files.add(real, document)
         return self.merged.members(real)
+
+    def members_at(self, path: str) -> Members:
+        """Return the files with settings that a file of a real path is merged with. Raises CannotLinkError."""
+        return self.merged.members(path)
 
     def followed(self, path: str, document: Document) -> FollowedValues:
         """Return what is known about the interpolations of keys in the settings of a YAML file."""

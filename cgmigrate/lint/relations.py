@@ -44,6 +44,8 @@ class Relations:
     """Old name → code that sets it to True in an object or mapping that it makes."""
     followed: frozenset[int] = frozenset()
     """The sites whose readers change together with them, by index."""
+    started: frozenset[int] = frozenset()
+    """The overrides on command lines that are planned together with the configuration that they override, by index."""
     proved: Mapping[int, int] = field(default_factory=dict)
     """The sites whose fixes are proved for all code that has their objects, by index, each with the number of those
     that are written together."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ class Run:
     chooser: Chooser | None = None
     processes: int = 1
     """How many processes may check files. More than one only where nothing is written before the end of the run."""
+    without_locks: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Returns a context in which the thread of a progress bar has no lock."""
     discovery: Discovery | Buffer = field(init=False)
     contexts: FileContexts = field(init=False)
     notes: list[str] = field(default_factory=list)
@@ -69,7 +72,8 @@ class Run:
     def _results(self, checker: FileChecker, inputs: Sequence[Input]) -> Iterator[FileResult | InputError]:
         from cgmigrate.lint.processes import Processes
 
-        processes = Processes.start(checker, inputs, self.processes)
+        with self.without_locks():
+            processes = Processes.start(checker, inputs, self.processes)
         try:
             for item in inputs:
                 checked = processes.result(item) if isinstance(item, Source) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +91,27 @@ def test_files_are_written_by_one_process(tmp_path: Path) -> None:
         make(folder)
         checked.append(run(folder, ("fix", "."), 3 if name == "several" else 1))
     assert checked[0] == checked[1]
+
+
+def test_a_progress_bar_prevents_no_processes(tmp_path: Path) -> None:
+    """At a terminal, a thread draws the bar; it has no lock while the processes are started."""
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    make(folder)
+    everything = run(folder, COMMANDS[0], 1)[3]
+    reading, terminal = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM.format(count=3, dies="never"), "check", "."],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=terminal,
+        timeout=120,
+    )
+    os.close(terminal)
+    shown = os.read(reading, 100_000).decode()
+    os.close(reading)
+    assert done.returncode == 1, shown
+    own = re.search(r"(\d+) files checked by the run itself", shown)
+    assert own and int(own[1]) < everything - 10, shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.command_line_values import value_of_words
@@ -43,8 +43,16 @@ def places_in_words(elements: Sequence[ast.expr], source: Source, *, is_call: bo
             by_prefix.setdefault(match[2], []).append(_override(word, match, source))
     for prefix, items in by_prefix.items():
         path, spans = prefix.rstrip("."), [word.span for word in words]
-        places.append(Place(Form.OVERRIDES, items, spans, owner=path, object=path, overrides=True, prefix=prefix))
+        place = Place(Form.OVERRIDES, items, spans, owner=path, object=path, overrides=True, prefix=prefix)
+        place.words = () if is_call else _other_words(words, by_prefix)
+        places.append(place)
     return places
+
+
+def _other_words(words: Sequence[_Word], by_prefix: Mapping[str, Sequence[Item]]) -> tuple[str, ...]:
+    """Return the words that are known and no overrides of settings."""
+    overrides = {item.span for items in by_prefix.values() for item in items}
+    return tuple(word.text for word in words if word.text is not None and word.span not in overrides)
 
 
 def _word(node: ast.expr, source: Source) -> _Word:

@@ -7,7 +7,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection
 
-from cgmigrate.documents.overrides import ELSEWHERE
 from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
@@ -52,7 +51,7 @@ class FixRisks:
             case Form.FLAGS:
                 searched = search_for_flag({item.field for item in place.items}, self._source)
                 return searched or self._flags(self._source.parent(node)) or guard
-        return ELSEWHERE.format(prefix=place.prefix or place.items[0].field)
+        return self._list(self._source.parent(node)) or guard
 
     def guard_of(self, place: Place) -> str:
         """Return which condition around a place may test for a release, empty if none does."""
@@ -146,14 +145,19 @@ class FixRisks:
         return self._call(call) if call is not None else "the code that reads the keys of this dict was not read"
 
     def _flags(self, node: ast.AST | None) -> str:
+        """Check a list of flags: Megatron's program has to get it."""
+        call = self._source.parent(node) if node is not None else None
+        words = (part.value for part in ast.walk(call) if isinstance(part, ast.Constant)) if call else ()
+        known = any(isinstance(word, str) and PROGRAM.fullmatch(word) for word in words)
+        return self._list(node) or ("" if known else PROGRAM_UNKNOWN)
+
+    def _list(self, node: ast.AST | None) -> str:
         """Check a list of arguments: it is complete only in the call that starts the program."""
         call = self._source.parent(node) if node is not None else None
         if isinstance(node, (ast.List, ast.Tuple)) and any(isinstance(item, ast.Starred) for item in node.elts):
             return "the list has arguments that are computed elsewhere"
         if isinstance(call, ast.Call) and self._names.resolve(dotted(call.func)).startswith(_STARTS_PROCESS):
-            words = (part.value for part in ast.walk(call) if isinstance(part, ast.Constant))
-            known = any(isinstance(word, str) and PROGRAM.fullmatch(word) for word in words)
-            return "" if known else PROGRAM_UNKNOWN
+            return ""
         return "other code may add arguments to this list, or read them from it"
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from cgmigrate.documents.overrides import ELSEWHERE
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
-from cgmigrate.documents.sites import Origin, Site, Use
+from cgmigrate.documents.sites import Command, Origin, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
@@ -42,6 +43,8 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         built=place.built,
         of_built_model=place.of_built_model,
         uncertain=place.uncertain,
+        commands=(Command(place.words, (0,)),) if place.words else (),
+        elsewhere=ELSEWHERE.format(prefix=place.prefix or place.items[0].field) if place.form is Form.OVERRIDES else "",
     )
 
 

@@ -69,6 +69,8 @@ class Place:
     uncertain: bool = False
     """Whether branches or a loop leave open what the object holds when this place is reached."""
     prefix: str = ""
+    words: tuple[str, ...] = ()
+    """The other words of a list of arguments with overrides."""
 
     def item(self, name: str) -> Item:
         """Return the item of a setting; the last one counts."""

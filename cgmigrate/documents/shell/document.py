@@ -27,6 +27,7 @@ from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, 
 from cgmigrate.documents.shell.overrides import spelled as override_spelled
 from cgmigrate.documents.shell.passed_arguments import PASSED_ON, passed_on
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
+from cgmigrate.documents.shell.started_commands import commands_of
 from cgmigrate.documents.shell.tree import ShellTree, parse
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
@@ -85,6 +86,7 @@ class ShellDocument(TextDocument):
         for number in () if self._is_arguments else passed_on(self._lines, self._tree):
             self._lines[number].blocked_by = self._lines[number].blocked_by or PASSED_ON
         self._overrides = override_lines(self._fragments, text, self.catalogue)
+        self._commands = commands_of(self._overrides, self._fragments, reader) if self._overrides else {}
         self._read()
 
     # --- reading ------------------------------------------------------------------------------------
@@ -154,6 +156,8 @@ class ShellDocument(TextDocument):
             written,
             blocked_by=self._blocked_by(fragments, written),
             overrides=True,
+            commands=self._commands.get(index - len(self._lines), ()),
+            elsewhere=ELSEWHERE.format(prefix=line.prefix),
         )
 
     def _line_of(self, index: int) -> CommandLine | OverrideLine:
@@ -365,9 +369,9 @@ class ShellDocument(TextDocument):
     # --- writing --------------------------------------------------------------------------------------
 
     def risk(self, index: int, /) -> str:
-        """Return why a fix is not safe: the file shows no part of what it overrides, or a test reads a command line."""
+        """Return why a fix is not safe: a test reads a command line, or another file may set its variable."""
         if self.is_override(index):
-            return ELSEWHERE.format(prefix=self._overrides[index - len(self._lines)].prefix)
+            return ""
         read = next((problem for problem in self.problems if problem.kind is ProblemKind.READ), None)
         if read is None:
             lines = self._lines[index : index + 1] if index >= 0 else ()

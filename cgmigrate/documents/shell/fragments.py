@@ -32,6 +32,7 @@ PRINTERS = frozenset(["echo", "printf", "log", "info", "warn", "die", "usage", "
 """Commands whose words are text for people."""
 SEARCHERS = frozenset(["grep", "egrep", "fgrep", "rg", "sed", "awk", "perl", "test", "[", "read"])
 """Commands that search text for some of their words."""
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _SEPARATORS = ("&&", "||", "|", ";", "&")
 _BRANCHES = ("elif_clause", "else_clause")
 SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
@@ -119,6 +120,18 @@ class FragmentReader:
         result = [one for node in commands for one in self._of_command(node)]
         result += [one for node in assignments for one in self._of_assignment(node)]
         return sorted(result, key=lambda one: one.start)
+
+    def known_words(self, word: Word) -> list[str] | None:
+        """Return the words that a command gets of a variable, None if that is not known."""
+        return self._known.words(word) if word.variable else None
+
+    def with_known_variables(self, word: Word) -> str:
+        """Return a word as it is written, without its quotes, with the values of variables that are known."""
+        return _VARIABLE.sub(lambda match: self._value_of(match, word), self.text[word.start : word.end].strip("\"'"))
+
+    def _value_of(self, match: re.Match[str], word: Word) -> str:
+        known = self._known.words(Word(word.start, word.end, None, match[1] or match[2]))
+        return known[0] if known and len(known) == 1 else match[0]
 
     def of_arguments(self) -> list[Fragment]:
         """Return the one fragment of a file that contains nothing but arguments."""

@@ -92,6 +92,19 @@ def command_lines(fragments: Sequence[Fragment], plain_variables: Container[str]
         return [CommandLine([one], one.options, one.options, True, (), blocked_by=TOO_MANY) for one in alone]
 
 
+def users_of(fragments: Sequence[Fragment], plain_variables: Container[str]) -> list[list[Fragment]]:
+    """Return the fragments of each command, and of each variable that no command of the script expands.
+
+    A command of which a branch decides what it gets is not among them.
+    """
+    try:
+        consumers = _Assembly(fragments, plain_variables).consumers()
+    except _TooManyPartsError:
+        return []
+    certain = (words.parts for words in consumers if not any(part.conditions for part in words.parts))
+    return [[part.fragment for part in parts] for parts in certain]
+
+
 class _Assembly:
     def __init__(self, fragments: Sequence[Fragment], plain_variables: Container[str]) -> None:
         self.fragments, self.plain_variables = fragments, plain_variables
@@ -104,7 +117,7 @@ class _Assembly:
         self.known: dict[tuple[str, int, Path], Words] = {}
 
     def command_lines(self) -> list[CommandLine]:
-        consumers = self._consumers()
+        consumers = self.consumers()
         places: defaultdict[Fragment, list[tuple[int, frozenset[int]]]] = defaultdict(list)
         for number, words in enumerate(consumers):
             for part in words.parts:
@@ -119,7 +132,7 @@ class _Assembly:
         _link(result, consumers)
         return result
 
-    def _consumers(self) -> list[Words]:
+    def consumers(self) -> list[Words]:
         """Return the words of each command, and of each variable that no command of the script expands."""
         commands = [self._expanded(one) for one in self.fragments if not one.variable]
         used = {part.fragment for words in commands for part in words.parts}
