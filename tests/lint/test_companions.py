@@ -18,6 +18,8 @@ from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
+from tests.support.comparisons import Comparison, Judged
+from tests.support.nightly import nightly_only
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
 
@@ -43,6 +45,7 @@ SAID = {
     "CG406": (
         "fine-grained activation offloading with cuda_graph_impl='local' only supports offload_modules",
         "fine-grained activation offloading with cuda_graph_impl='local' is not supported with whole-layer",
+        "fine-grained activation offloading is only supported with transformer_engine",
         "Token-drop MoE is temporarily not supported with activation offloading",
         "cuda_graph_warmup_steps must be greater than 0",
         "fine_grained_offloading_max_inflight_offloads must be a non-negative integer",
@@ -55,10 +58,10 @@ SAID = {
     ),
 }
 """What TransformerConfig says to what a rule reports."""
-IN_0_17 = {
+EARLIER = {
     "CG416": ("does not yet support CUDA graphs with gated linear units", "TE GroupedGEMM is not supported"),
 }
-"""What only TransformerConfig of 0.17 says, of inference-optimized layers."""
+"""What only that of 0.17 says, of inference-optimized layers."""
 INFERENCE: list[dict[str, Any]] = [
     {
         "num_moe_experts": 8,
@@ -117,6 +120,7 @@ ROUTERS: list[dict[str, Any]] = [
     {"moe_token_dispatcher_type": "alltoall", "moe_router_padding_for_fp8": True},
     {"moe_input_jitter_eps": 0.01},
 ]
+IMPLEMENTATIONS = ["none", "local", "transformer_engine", "full_iteration"]
 CAPTURED = [
     *([], ["attn"], ["mlp"], ["attn", "mlp"], ["moe"], ["moe_router"], ["attn", "moe_router"]),
     *(["moe_router", "moe_preprocess"], ["attn", "moe_router", "moe_preprocess"]),
@@ -143,16 +147,16 @@ STASH = {
 }
 """A capacity of the rank, with what it needs besides."""
 ONLY_SINCE_0_18: list[dict[str, Any]] = [
-    {},
-    {},
     {"cuda_graph_warmup_steps": 0},
     {"fine_grained_offloading_max_inflight_offloads": 2},
     {"fine_grained_offloading_max_inflight_offloads": -1},
     {"moe_paged_stash": True},
     {"moe_paged_stash": True} | STASH,
+    {"fp8": "hybrid"},
+]
+ONLY_SINCE_0_19: list[dict[str, Any]] = [
     SHARDED,
     *(SHARDED | {"fp8": "hybrid"} | others for others in ({}, {}, {"moe_shared_expert_overlap": True})),
-    {"fp8": "hybrid"},
 ]
 
 
@@ -177,6 +181,16 @@ def neighbours(
     return result
 
 
+def fetched(version: str) -> str:
+    """The folder of a release that is not installed."""
+    package = FETCHED / f"megatron-core-{version}"
+    if not package.is_dir():
+        pytest.skip(f"megatron-core {version} is not fetched")
+    if find_spec("torch") is None:
+        pytest.skip("megatron-core needs torch")
+    return str(package)
+
+
 def judged(configurations: list[dict[str, Any]], package: str) -> list[str]:
     """What TransformerConfig says to configurations, empty where it accepts one."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
@@ -186,56 +200,60 @@ def judged(configurations: list[dict[str, Any]], package: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
-def reported(settings: dict[str, Any], release: Release) -> set[str]:
+def reported(settings: dict[str, Any], release: Release) -> frozenset[str]:
     text = yaml.safe_dump({"model": settings}, sort_keys=False)
     plan = examine(YamlDocument(text), Context(release, release, RULES, OWNERS))
-    return {diagnostic.rule for diagnostic in plan.diagnostics} & (SAID | IN_0_17).keys()
+    return frozenset({diagnostic.rule for diagnostic in plan.diagnostics} & (SAID.keys() | EARLIER.keys()))
 
 
-def compared(
-    configurations: list[dict[str, Any]], package: str, release: Release
-) -> tuple[list[str], list[str], set[str]]:
-    """Configurations that a rule reports and TransformerConfig accepts, those that it refuses unreported, and what it
-    says to some.
-    """
-    false, missed, refused = [], [], set[str]()
-    for settings, said in zip(configurations, judged(configurations, package), strict=True):
-        codes = reported(settings, release)
-        false += [f"{code}: {settings}" for code in codes if not said]
-        for code, texts in (SAID | IN_0_17).items():
-            says = {text for text in texts if text in said and RULES[code].since <= release}
-            missed += [f"{code}: {settings} ({said})"] if says and code not in codes else []
-            refused |= says
-    return false, missed, refused
+def compared(configurations: list[dict[str, Any]], package: str, release: Release) -> Comparison:
+    codes = [code for code in SAID | EARLIER if RULES[code].since <= release]
+    texts = {code: (*SAID.get(code, ()), *EARLIER.get(code, ())) for code in codes}
+    said = judged(configurations, package)
+    rows = [Judged(str(one), text, reported(one, release)) for one, text in zip(configurations, said, strict=True)]
+    return Comparison(f"TransformerConfig of {release}", rows, texts)
 
 
-def test_the_rules_report_what_the_installed_release_refuses() -> None:
+def shown(comparison: Comparison, capsys: pytest.CaptureFixture[str]) -> Comparison:
+    """Print the precision and recall of each rule, also if the test passes."""
+    with capsys.disabled():
+        print(comparison.table())
+    assert not comparison.false
+    assert not comparison.missed
+    return comparison
+
+
+def test_the_rules_report_what_the_installed_release_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     if find_spec("megatron") is None or find_spec("megatron.core") is None:
         pytest.skip("the judge is the installed megatron-core")
-    implementations = ["none", "local", "transformer_engine", "full_iteration"]
-    configurations = neighbours("cuda_graph_modules", implementations, CAPTURED, ONLY_SINCE_0_18)
+    others = [{}, {}, *ONLY_SINCE_0_18, *ONLY_SINCE_0_19]
+    configurations = neighbours("cuda_graph_modules", IMPLEMENTATIONS, CAPTURED, others)
 
-    false, missed, refused = compared(configurations, "", Release(0, 19))
+    comparison = shown(compared(configurations, "", Release(0, 19)), capsys)
 
-    assert not false
-    assert not missed
-    assert refused == {text for texts in SAID.values() for text in texts}
+    assert comparison.refused == {text for texts in SAID.values() for text in texts}
 
 
-def test_the_rules_report_what_0_17_refuses() -> None:
-    package = FETCHED / "megatron-core-0.17.1"
-    if not package.is_dir():
-        pytest.skip("megatron-core 0.17.1 is not fetched")
-    if find_spec("torch") is None:
-        pytest.skip("megatron-core needs torch")
+@nightly_only
+def test_the_rules_report_what_0_18_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    package = fetched("0.18.2")
+    configurations = neighbours("cuda_graph_modules", IMPLEMENTATIONS, CAPTURED, [{}, {}, *ONLY_SINCE_0_18])
+
+    comparison = shown(compared(configurations, package, Release(0, 18)), capsys)
+
+    # It refuses fine-grained offloading with `local` altogether, and it has no sharded weights.
+    of_0_19 = {SHARED_EXPERTS, *SAID["CG406"][:2]}
+    assert comparison.refused == {text for texts in SAID.values() for text in texts} - of_0_19
+
+
+def test_the_rules_report_what_0_17_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    package = fetched("0.17.1")
     scopes = [*CAPTURED, ["full_iteration"]]
     configurations = neighbours("cuda_graph_scope", ["none", "local", "transformer_engine"], scopes, [{}])
     configurations += INFERENCE
 
-    false, missed, refused = compared(configurations, str(package), Release(0, 17))
+    comparison = shown(compared(configurations, package, Release(0, 17)), capsys)
 
-    assert not false
-    assert not missed
     # The others are about assertions of later releases.
-    said = [texts for code, texts in (SAID | IN_0_17).items() if code not in ("CG406", "CG415")]
-    assert refused == {text for texts in said for text in texts} - {SHARED_EXPERTS}
+    said = [EARLIER["CG416"], *(texts for code, texts in SAID.items() if code not in ("CG406", "CG415"))]
+    assert comparison.refused == {text for texts in said for text in texts} - {SHARED_EXPERTS}

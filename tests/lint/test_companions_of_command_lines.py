@@ -16,8 +16,9 @@ from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
+from tests.lint.test_companions import fetched, shown
+from tests.support.comparisons import Comparison, Judged
 from tests.support.nightly import generated, nightly_only
-from tests.support.paths import FETCHED
 from tests.support.plans import examine
 
 RULES = load()
@@ -110,6 +111,12 @@ CHOICES = (
     (*NOTHING, *NOTHING, *NOTHING, "--cuda-graph-max-packed-seqs 8", "--thd-max-packed-sequences 8"),
 )
 """Flags of which each command line has one of each row."""
+SINCE_0_18 = [
+    *(f"--cuda-graph-impl {name}" for name in ("none", "local", "full_iteration")),
+    *(f"--cuda-graph-impl transformer_engine --cuda-graph-modules {name}" for name in ("attn", "moe_router")),
+    "--cuda-graph-impl local --inference-cuda-graph-scope block",
+]
+"""Graphs that a rule may point at."""
 
 
 def neighbours(graphs: list[str], count: int) -> list[list[str]]:
@@ -130,7 +137,7 @@ def judged(lines: list[list[str]], package: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
-def reported(line: list[str], release: Release) -> set[str]:
+def reported(line: list[str], release: Release) -> frozenset[str]:
     arguments: dict[str, list[str]] = {}
     for word in line:
         if word.startswith("--"):
@@ -139,51 +146,41 @@ def reported(line: list[str], release: Release) -> set[str]:
             values.append(word)
     text = "MODEL_ARGS:\n" + "".join(f"  {flag}: {' '.join(values) or 'true'}\n" for flag, values in arguments.items())
     plan = examine(YamlDocument(text), Context(release, release, RULES, OWNERS))
-    return {diagnostic.rule for diagnostic in plan.diagnostics} & SAID.keys()
+    return frozenset({diagnostic.rule for diagnostic in plan.diagnostics} & SAID.keys())
 
 
-def compared(lines: list[list[str]], package: str, release: Release) -> tuple[list[str], list[str], set[str]]:
-    """Command lines that a rule reports and the validation accepts, those that it refuses unreported, and what it says
-    to some.
-    """
-    false, missed, refused = [], [], set[str]()
-    for line, said in zip(lines, judged(lines, package), strict=True):
-        codes = reported(line, release)
-        false += [f"{code}: {' '.join(line)}" for code in codes if not said]
-        for code, texts in SAID.items():
-            says = {text for text in texts if text in said}
-            missed += [f"{code}: {' '.join(line)} ({said})"] if says and code not in codes else []
-            refused |= says
-    return false, missed, refused
+def compared(lines: list[list[str]], package: str, release: Release) -> Comparison:
+    said = judged(lines, package)
+    rows = [Judged(" ".join(one), text, reported(one, release)) for one, text in zip(lines, said, strict=True)]
+    return Comparison(f"validate_args of {release}", rows, SAID)
 
 
-def test_the_rules_report_what_the_installed_release_refuses() -> None:
+def test_the_rules_report_what_the_installed_release_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     if find_spec("megatron") is None or find_spec("megatron.training") is None:
         pytest.skip("the judge is the installed megatron-core")
-    implementations = [f"--cuda-graph-impl {name}" for name in ("none", "local", "full_iteration")]
-    modules = [f"--cuda-graph-impl transformer_engine --cuda-graph-modules {name}" for name in ("attn", "moe_router")]
-    blocks = ["--cuda-graph-impl local --inference-cuda-graph-scope block"]
-    lines = neighbours([*implementations, *modules, *blocks], generated(30, 150))
+    lines = neighbours(SINCE_0_18, generated(30, 150))
 
-    false, missed, refused = compared(lines, "", Release(0, 19))
+    comparison = shown(compared(lines, "", Release(0, 19)), capsys)
 
-    assert not false
-    assert not missed
-    assert refused == {text for texts in SAID.values() for text in texts} - ONLY_IN_0_17
+    assert comparison.refused == {text for texts in SAID.values() for text in texts} - ONLY_IN_0_17
 
 
 @nightly_only
-def test_the_rules_report_what_0_17_refuses() -> None:
-    package = FETCHED / "megatron-core-0.17.1"
-    if not package.is_dir() or find_spec("torch") is None:
-        pytest.skip("megatron-core 0.17.1 is not fetched, or torch is not installed")
+def test_the_rules_report_what_0_18_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = neighbours(SINCE_0_18, 150)
+
+    comparison = shown(compared(lines, fetched("0.18.2"), Release(0, 18)), capsys)
+
+    assert comparison.refused == {text for texts in SAID.values() for text in texts} - ONLY_IN_0_17
+
+
+@nightly_only
+def test_the_rules_report_what_0_17_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     modules = [f"--cuda-graph-impl transformer_engine --cuda-graph-scope {name}" for name in ("attn", "moe_router")]
     scopes = ("full_iteration", "full_iteration_inference", "attn")
     local = [f"--cuda-graph-impl local --cuda-graph-scope {name}" for name in scopes]
     lines = neighbours(["--cuda-graph-impl none", *modules, *local], 150)
 
-    false, missed, refused = compared(lines, str(package), Release(0, 17))
+    comparison = shown(compared(lines, fetched("0.17.1"), Release(0, 17)), capsys)
 
-    assert not false
-    assert not missed
-    assert refused == {text for texts in SAID.values() for text in texts}
+    assert comparison.refused == {text for texts in SAID.values() for text in texts}
