@@ -14,9 +14,11 @@ from functools import cached_property
 from cgmigrate.documents.code import Code
 from cgmigrate.documents.embedded.document import EmbeddedDocument
 from cgmigrate.documents.embedded.layout import Layout, Unread
+from cgmigrate.documents.embedded.make_environment import exported
 from cgmigrate.documents.embedded.make_references import names_in, shell_code
 from cgmigrate.documents.embedded.parts import in_shell, is_broken, is_shell, possibly
 from cgmigrate.documents.embedded.statements import Assignment, Definition, Statements, command_lines, statements_of
+from cgmigrate.megatron.settings import Missing
 from cgmigrate.text.spans import Span
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -39,6 +41,11 @@ class MakeDocument(EmbeddedDocument):
     def layout_of(text: str, _names: Collection[int]) -> Layout:
         """Return the layout of a text."""
         return _Makefile(text, statements_of(text)).layout()
+
+    def variable_at(self, offset: int, name: str, /) -> object:
+        """Return the value of a variable of the environment of a command; see ``sites.Document``."""
+        own = super().variable_at(offset, name)
+        return exported(name, self.text) if own is Missing.ABSENT else own
 
 
 @dataclass
