@@ -48,7 +48,7 @@ class SiteSurroundings:
         if self.site.flags:
             return self._of_flag(setting)
         if keys:
-            return _together([self._at(path.split(".")) for path in keys])
+            return _switched([self._at(path.split(".")) for path in keys])
         value = self._beside((name,))
         # A setting of another class is written elsewhere, and where is not known.
         return value if value is not Missing.ABSENT or self._is_of_same_class(setting) else Missing.UNKNOWN
@@ -100,6 +100,15 @@ def _truth(value: object) -> object:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     return True if value is None else value
+
+
+def _switched(values: Sequence[object]) -> object:
+    """Return the one value of a setting that may be written at several places, of which the first one decides.
+
+    Code that turns it on there need not show that the others are not written.
+    """
+    is_on = values[0] is True and all(value is True or isinstance(value, Missing) for value in values)
+    return True if is_on else _together(values)
 
 
 def _together(values: Sequence[object]) -> object:

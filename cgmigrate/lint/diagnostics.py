@@ -198,7 +198,14 @@ class SiteCase:
         """Return what conditions are evaluated on if the site has these settings."""
         reader = _reader_name(self.reader)
         names = self.document.catalogue.name_set
-        about = (rejected, self.surroundings, names, self.before, self.ecosystem, self.site.programs or ())
+        about = (
+            rejected,
+            self.surroundings,
+            names,
+            self.before,
+            self.ecosystem,
+            self.site.programs or self.site.scripts,
+        )
         return State(settings, reader, self.source, target, *about)
 
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:

@@ -172,7 +172,7 @@ class Rule:
 
 
 def matching_case(rule: Rule, state: State) -> Case | None:
-    """Return the first case of the rule that matches; None if none does, or if it is not known which."""
+    """Return the first case of the rule that matches; None if none does, or if its fix would depend on the unknown."""
     if not rule.concerns(state.target):
         return None
     number = state.number
@@ -180,9 +180,11 @@ def matching_case(rule: Rule, state: State) -> Case | None:
         if not case.may_match(state, number):
             continue
         truth = case.condition(state)
-        if truth is not False:
-            # A later case counts only if this one does not match.
-            return case if truth else None
+        if truth:
+            return case
+        if truth is None and rule.migrates:
+            # A later case is another fix, and counts only if this one does not match.
+            return None
     return None
 
 

@@ -228,21 +228,29 @@ def test_a_rule_is_silent_outside_its_range(tmp_path: Path, range_: str, reporte
     assert {target for target, reports in codes.items() if "TEAM001" in reports} == reported
 
 
-def test_a_case_after_one_that_is_unknown_does_not_match(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("advice", "matched"),
+    [
+        ("help: change it", ["block", "block", "local"]),
+        # It would be fixed in another way if the first case matched.
+        ("decide: one or the other", ["block", None, "local"]),
+    ],
+)
+def test_a_case_after_one_that_is_unknown(tmp_path: Path, advice: str, matched: list[str | None]) -> None:
     cases = (
         "cases:\n"
-        "  - {when: {cuda_graph_impl: local}, message: local}\n"
-        "  - {when: {inference_cuda_graph_scope: block}, message: block}\n"
+        f"  - {{when: {{cuda_graph_impl: local}}, message: local, {advice}}}\n"
+        f"  - {{when: {{inference_cuda_graph_scope: block}}, message: block, {advice}}}\n"
     )
     before, _, after = GOOD.partition("when:")
     rule = load_text(tmp_path, before + cases + after[after.index("explanation") :])["TEAM001"]
     computed = Undecided("${oc.env:IMPL}", "an interpolation")
-    matched = []
+    messages = []
     for impl in ("none", computed, "local"):
         state = State({"cuda_graph_impl": impl, "inference_cuda_graph_scope": "block"}, "config", LAST_OLD, NEWEST)
         case = matching_case(rule, state)
-        matched.append(case and case.message)
-    assert matched == ["block", None, "local"]
+        messages.append(case and case.message)
+    assert messages == matched
 
 
 def test_what_is_for_people_is_read_when_it_is_requested() -> None:

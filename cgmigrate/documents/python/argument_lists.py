@@ -91,6 +91,7 @@ def _override(word: _Word, match: re.Match[str], source: Source) -> Item:
 def _flags(words: Sequence[_Word], source: Source) -> Place:
     """Return the place of the flags in a list; each flag takes the words up to the next one."""
     place = Place(Form.FLAGS, [], [word.span for word in words], owner="this list of arguments")
+    place.scripts = tuple(word.text.rpartition("/")[2] for word in words if word.text and word.text.endswith(".py"))
     for at, word in enumerate(words):
         if not word.field:
             continue

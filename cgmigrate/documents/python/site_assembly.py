@@ -45,6 +45,7 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         uncertain=place.uncertain,
         commands=(Command(place.words, (0,)),) if place.words else (),
         elsewhere=ELSEWHERE.format(prefix=place.prefix or place.items[0].field) if place.form is Form.OVERRIDES else "",
+        scripts=place.scripts,
     )
 
 

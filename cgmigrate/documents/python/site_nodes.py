@@ -71,6 +71,8 @@ class Place:
     prefix: str = ""
     words: tuple[str, ...] = ()
     """The other words of a list of arguments with overrides."""
+    scripts: tuple[str, ...] = ()
+    """The programs in a list of arguments."""
 
     def item(self, name: str) -> Item:
         """Return the item of a setting; the last one counts."""
