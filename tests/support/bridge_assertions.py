@@ -27,16 +27,18 @@ def assertion_of(path: Path, name: str, names: dict[str, object]) -> Callable[[S
     return accepts
 
 
-def refuses(path: Path, test: str, text: str, names: dict[str, object]) -> bool:
+def refuses(path: Path, test: str, text: str, names: dict[str, object], *, without_else: bool = False) -> bool:
     """Return whether the only `if` or `assert` of a file with a test and a text ends with an error.
 
-    ``names`` are those that it uses.
+    ``names`` are those that it uses. ``without_else`` leaves out what else the `if` does.
     """
     (node,) = (
         node
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.If | ast.Assert) and test in ast.unparse(node.test) and text in ast.unparse(node)
     )
+    if isinstance(node, ast.If) and without_else:
+        node.orelse = []
     try:
         exec(compile(ast.Module([node], []), path.name, "exec"), dict(names))
     except (AssertionError, ValueError):
