@@ -30,7 +30,7 @@ def assertion_of(path: Path, name: str, names: dict[str, object]) -> Callable[[S
 def refuses(path: Path, test: str, text: str, names: dict[str, object], *, without_else: bool = False) -> bool:
     """Return whether the only `if` or `assert` of a file with a test and a text ends with an error.
 
-    ``names`` are those that it uses. ``without_else`` leaves out what else the `if` does.
+    ``names`` are those that it uses. ``without_else`` omits what else the `if` does.
     """
     (node,) = (
         node
