@@ -189,7 +189,8 @@ class Site:
             if written.setting == name:
                 return written.key
         if self.flags:
-            return "--" + name.replace("_", "-")
+            dashes = "--" if any(written.key.startswith("--") for written in self.written) else ""
+            return dashes + name.replace("_", "-")
         return name
 
 

@@ -31,7 +31,8 @@ class Syntax:
     ``parts`` is the module and function that finds the parts of a file in other syntaxes
     (``package.module:function``). It gets the document, and the numbers of the parts to return; without those, it
     returns the parts with names of settings.
-    ``is_documentation`` says that people read its files, and no program does.
+    ``is_documentation`` says that people read its files, and no program does. ``is_partial`` says that only its parts
+    are read: what else names a setting is for a note.
     """
 
     YAML: ClassVar[Syntax]
@@ -40,6 +41,7 @@ class Syntax:
     DOCKERFILE: ClassVar[Syntax]
     MAKEFILE: ClassVar[Syntax]
     NOTEBOOK: ClassVar[Syntax]
+    JSON: ClassVar[Syntax]
     MARKDOWN: ClassVar[Syntax]
     MDX: ClassVar[Syntax]
     RESTRUCTUREDTEXT: ClassVar[Syntax]
@@ -51,6 +53,7 @@ class Syntax:
     names: tuple[str, ...] = ()
     is_documentation: bool = False
     parts: str = ""
+    is_partial: bool = False
 
 
 SYNTAXES: list[Syntax] = []
@@ -107,6 +110,15 @@ Syntax.NOTEBOOK = register(
         ("ipynb",),
         "cgmigrate.documents.notebook:NotebookDocument",
         parts="cgmigrate.documents.notebook:parts_of",
+    )
+)
+Syntax.JSON = register(
+    Syntax(
+        "JSON",
+        ("json", "jsonc"),
+        "cgmigrate.documents.json:JsonDocument",
+        parts="cgmigrate.documents.json:parts_of",
+        is_partial=True,
     )
 )
 Syntax.MARKDOWN = register(

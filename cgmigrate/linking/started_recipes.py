@@ -167,8 +167,8 @@ class StartedRecipes:
         names = [whole] if has_suffix(whole) else [whole + suffix for suffix in SUFFIXES]
         if any("$" in one for one in names):
             return set()
-        here = set(chain.from_iterable(self._existing(one, script) for one in names))
-        return here or set(chain.from_iterable(self._ending(os.path.normpath(one).lstrip("./")) for one in names))
+        existing = set(chain.from_iterable(self._existing(one, script) for one in names))
+        return existing or set(chain.from_iterable(self._ending(os.path.normpath(one).lstrip("./")) for one in names))
 
     def _existing(self, path: str, script: str) -> Iterator[str]:
         """Yield the files of a path, which is relative to the folder of the script or one above it."""

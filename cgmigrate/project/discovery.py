@@ -15,9 +15,12 @@ from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLa
 from cgmigrate.project.listing import ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
 from cgmigrate.project.seeds import SUPPRESSION_MARK, Seeds, SeedsOf, seeds_of
+from cgmigrate.project.unread_files import is_report
 from cgmigrate.text.files import READ
 
 _PIECE = 1024 * 1024
+_MOST_OF_PARTIAL = 1024 * 1024
+"""Larger files of data are not searched for command lines."""
 
 
 @dataclass(slots=True)
@@ -101,14 +104,18 @@ class Discovery(Counters):
             data += more
         self.files_seen += 1
         seeds = self.seeds(path)
+        if syntax.is_partial and len(data) > _MOST_OF_PARTIAL:
+            return None
         if len(data) > MAX_BYTES:
             if not _rest_has_seed_word(descriptor, data, seeds):
                 return None
             self.seed_counts[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not is_examined(data, seeds):
+        if not is_examined(data, seeds) or (syntax.is_partial and is_report(data)):
             return None
         self.seed_counts[syntax] += 1
+        if syntax.is_partial:
+            self.unread_names.append(path)
         return Source(path, syntax, data)
 
 

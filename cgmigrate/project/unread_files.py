@@ -14,11 +14,13 @@ from cgmigrate.text.files import READ
 
 SUFFIXES = frozenset(
     (
-        *(".json", ".jsonc", ".json5", ".jsonnet", ".libsonnet", ".toml", ".ini", ".cfg", ".conf", ".env", ".gin"),
+        *(".json5", ".jsonnet", ".libsonnet", ".toml", ".ini", ".cfg", ".conf", ".env", ".gin"),
         *(".hcl", ".tf", ".pbtxt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"),
     )
 )
 """Those of configurations and templates. Logs, patches, tables and lock files only quote settings."""
+_PARTIAL = (".json", ".jsonc")
+"""Files of which only command lines are read."""
 _MOST_BYTES = 1024 * 1024
 _REPORT = re.compile(rb"[\"']CG\d{3}\b")
 """A code of a rule: the file is a baseline or a report of cgmigrate, which quote the settings that it has seen."""
@@ -29,21 +31,28 @@ def may_hold_settings(path: str) -> bool:
     return os.path.splitext(path)[1].lower() in SUFFIXES
 
 
+def is_report(data: bytes) -> bool:
+    """Return whether a file is a baseline or a report of cgmigrate."""
+    return _REPORT.search(data) is not None
+
+
 def notes_on(paths: Iterable[str], names: Callable[[str], Collection[str]]) -> Iterator[str]:
     """Yield a note for each file that contains one of the names for it; large files have none.
 
     ``names`` is called for files with a seed word of the settings that ship only.
     """
     words = seeds_of().plain
-    for path in paths:
+    for path in sorted(paths):
         data = _start_of(path)
-        if len(data) > _MOST_BYTES or not words.are_in(data) or _REPORT.search(data):
+        if len(data) > _MOST_BYTES or not words.are_in(data) or is_report(data):
             continue
-        if not (match := _pattern(names(path)).search(data)):
+        pattern = _pattern(names(path), os.path.splitext(path)[1].lower() in _PARTIAL)
+        if not (match := pattern.search(data)):
             continue
         line = data.count(b"\n", 0, match.start()) + 1
         kind = os.path.splitext(path)[1].lower()
-        yield f"cgmigrate does not read {kind} files, and one names `{match.group().decode()}`: {path}:{line}"
+        what = f"reads only command lines in {kind} files" if kind in _PARTIAL else f"does not read {kind} files"
+        yield f"cgmigrate {what}, and one names `{match.group().decode()}`: {path}:{line}"
 
 
 def _start_of(path: str) -> bytes:
@@ -58,7 +67,9 @@ def _start_of(path: str) -> bytes:
         return b""
 
 
-def _pattern(names: Collection[str]) -> re.Pattern[bytes]:
+def _pattern(names: Collection[str], is_partial: bool) -> re.Pattern[bytes]:
+    """Return the pattern of some names; in files of which command lines are read, without flags and overrides."""
     spellings = sorted({spelling for name in names for spelling in (name, name.replace("_", "-"))})
     either = "|".join(map(re.escape, spellings)) or "(?!)"
-    return re.compile(rf"(?<![A-Za-z0-9_])(?:{either})(?![A-Za-z0-9_])".encode())
+    before, behind = ("A-Za-z0-9_.-", "(?!=)") if is_partial else ("A-Za-z0-9_", "")
+    return re.compile(rf"(?<![{before}])(?:{either})(?![A-Za-z0-9_]){behind}".encode())

@@ -195,7 +195,7 @@ REPORTED = {
         "the script gets such flags as its arguments",
     ),
     "both parts of one command line as text": (
-        "entrypoint: torchrun pretrain_gpt.py --external-cuda-graph\ncommand: --cuda-graph-scope attn --bf16\n",
+        "launcher: torchrun pretrain_gpt.py --external-cuda-graph\nargs: --cuda-graph-scope attn --bf16\n",
         "may be parts of one command line",
     ),
     "a list that another container may have, too": (

@@ -139,9 +139,9 @@ def test_both_stay_if_their_rewrite_is_not_possible(project: Path, name: str) ->
     checkout(project)
     checked = fix(project)
     assert not checked.written
-    told = [one for item in checked.results for one in item.diagnostics]
+    diagnostics = [one for item in checked.results for one in item.diagnostics]
     assert {Path(item.path).name for item in checked.results if item.diagnostics} == {"a.yaml", "run.sh"}
-    assert any(reason in one.blocked_by for one in told), [one.blocked_by for one in told]
+    assert any(reason in one.blocked_by for one in diagnostics), [one.blocked_by for one in diagnostics]
 
 
 def test_a_recipe_without_settings_leaves_the_override_alone_and_safe(project: Path) -> None:

@@ -129,7 +129,9 @@ class TestTriggers:
         ("a.markdown", Syntax.MARKDOWN),
         ("a.mdx", Syntax.MDX),
         ("docs/a.rst", Syntax.RESTRUCTUREDTEXT),
-        ("a.json", None),
+        ("a.json", Syntax.JSON),
+        (".vscode/launch.JSONC", Syntax.JSON),
+        ("a.toml", None),
         ("yaml", None),
         (".yaml", None),
         ("conf.yaml/notes", None),
@@ -227,6 +229,7 @@ class TestFiles:
             Syntax.DOCKERFILE: 0,
             Syntax.MAKEFILE: 0,
             Syntax.NOTEBOOK: 0,
+            Syntax.JSON: 0,
             Syntax.MARKDOWN: 1,
             Syntax.MDX: 0,
             Syntax.RESTRUCTUREDTEXT: 0,
@@ -342,10 +345,10 @@ class TestNamedPaths:
         assert inputs("") == [InputError("", "no such file or directory", missing=True)]
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
-        put("a.json")
-        kinds = "YAML, Python, shell, Dockerfile, makefile, notebook, Markdown, MDX, reStructuredText"
+        put("a.toml")
+        kinds = "YAML, Python, shell, Dockerfile, makefile, notebook, JSON, Markdown, MDX, reStructuredText"
         reason = f"not a kind of file that cgmigrate reads ({kinds})"
-        assert inputs("a.json") == [InputError("a.json", reason, missing=False)]
+        assert inputs("a.toml") == [InputError("a.toml", reason, missing=False)]
 
     def test_a_missing_path_does_not_stop_the_others(self) -> None:
         put("a.yaml")

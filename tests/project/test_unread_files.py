@@ -15,7 +15,7 @@ SCOPE = '{"model": {"cuda_graph_scope": "full"}}\n'
 
 
 def notes(stderr: str) -> list[str]:
-    return [line for line in stderr.splitlines() if "does not read" in line]
+    return [line for line in stderr.splitlines() if "does not read" in line or "reads only" in line]
 
 
 @pytest.mark.parametrize("in_git", [True, False])
@@ -28,7 +28,7 @@ def test_a_setting_in_a_file_that_is_not_read_is_a_note(project: Path, cgmigrate
     result = cgmigrate("check", ".")
     assert result.exit_code == 0
     assert notes(result.stderr) == [
-        "note: cgmigrate does not read .json files, and one names `cuda_graph_scope`: conf/a.json:1",
+        "note: cgmigrate reads only command lines in .json files, and one names `cuda_graph_scope`: conf/a.json:1",
         "note: cgmigrate does not read .j2 files, and one names `cuda-graph-scope`: conf/run.sh.j2:2",
     ]
 
@@ -77,7 +77,7 @@ def test_baselines_and_reports_of_cgmigrate_are_not_named(project: Path, cgmigra
 
 def test_programs_get_the_note_too(project: Path, cgmigrate) -> None:
     write("a.json", SCOPE)
-    assert "does not read .json files" in cgmigrate("check", "--output-format", "json", ".").stdout
+    assert "reads only command lines in .json files" in cgmigrate("check", "--output-format", "json", ".").stdout
 
 
 def test_no_kind_is_both_read_and_not_read() -> None:

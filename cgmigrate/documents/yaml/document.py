@@ -20,7 +20,7 @@ from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
 from cgmigrate.documents.yaml.equivalence import Comparison
-from cgmigrate.documents.yaml.keys import Place, neighbours_of, prefixes_of, settings_in
+from cgmigrate.documents.yaml.keys import Place, is_flag, neighbours_of, prefixes_of, settings_in
 from cgmigrate.documents.yaml.line_edits import Writer
 from cgmigrate.documents.yaml.lines import Lines
 from cgmigrate.documents.yaml.merges import merge_error, merges_in
@@ -114,14 +114,14 @@ class YamlDocument(TextDocument):
                 blocked_by = "a setting is written twice"
                 del written[name]
             place.pairs[name] = (key, value)
-            written[name] = Use(name, spelled, value_of(self.catalogue[name], value, spelled.startswith("--")), span)
+            written[name] = Use(name, spelled, value_of(self.catalogue[name], value, is_flag(spelled)), span)
         inner, others = tuple(filter(None, place.prefix.rstrip(".").split("."))), paths.others(mapping)
         return Site(
             index,
             paths.path(mapping) + inner,
             Span(mapping.start, mapping.end),
             tuple(written.values()),
-            flags=any(w.key.startswith("--") for w in written.values()),
+            flags=any(is_flag(w.key) for w in written.values()),
             alias_paths=tuple(other + inner for other in others) if inner else others,
             blocked_by=blocked_by,
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.changes import Add, Rename, same
-from cgmigrate.documents.yaml.keys import Place, settings_in, split_key
+from cgmigrate.documents.yaml.keys import Place, is_flag, settings_in, split_key
 from cgmigrate.documents.yaml.site_rewriter import key_spelled, plan_changes
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.documents.yaml.values import value_of
@@ -84,7 +84,7 @@ class Comparison:
                 return None
             if source is not None and same(own[source], after[name]):
                 result.append((place.pairs[source][1], value))
-            elif not same(value_of(self.catalogue[name], value, key.target.value.startswith("--")), after[name]):
+            elif not same(value_of(self.catalogue[name], value, is_flag(key.target.value)), after[name]):
                 return None
         return result
 

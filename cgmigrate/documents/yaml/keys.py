@@ -25,13 +25,18 @@ class Place:
         self.pairs: dict[str, tuple[Node, Node]] = {}
 
 
+def is_flag(key: str) -> bool:
+    """Return whether a key is a flag: ``--cuda-graph-scope``, or without the dashes, which a launcher adds."""
+    return "-" in key.rpartition(".")[2]
+
+
 def split_key(key: Node, catalogue: Catalogue) -> tuple[str, str] | None:
     """Return the prefix of a dotted key and the setting that the key names; None if it names none."""
     key = key.target
     if key.kind != "scalar" or key.style in ("|", ">"):
         return None
     prefix, dot, last = key.value.rpartition(".")
-    name = catalogue.by_key.get(last)
+    name = catalogue.by_key.get(last) or (catalogue.by_key.get(f"--{last}") if is_flag(last) else None)
     if name is None or (dot and (last.startswith("-") or not _PREFIX.fullmatch(prefix))):
         return None
     return prefix + dot, name

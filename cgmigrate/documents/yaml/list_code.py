@@ -118,7 +118,8 @@ class ListPart(Part):
         start = self.items[0].start
         before = file[file.rfind("\n", 0, start) + 1 : start]
         if file[self.span.start] == "[":
-            return ", "
+            between = file[self.items[0].end : self.items[1].start] if self.items[1:] else ", "
+            return between if not between.replace(",", "", 1).strip() else ", "
         if not _BULLET.fullmatch(before):
             raise CannotMapError("where a new item would be is not certain")
         return ("\r\n" if "\r\n" in file else "\n") + before
@@ -126,9 +127,9 @@ class ListPart(Part):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JoinedPart(Part):
-    """Two lists with the words of one command line, such as `command` and `args` of a container."""
+    """Two values with the words of one command line, such as `command` and `args` of a container."""
 
-    halves: tuple[ListPart, ...] = ()
+    halves: tuple[Part, ...] = ()
 
     @property
     def pieces(self) -> Sequence[Span]:

@@ -14,9 +14,10 @@ from cgmigrate.documents.code import Code
 from cgmigrate.documents.nesting import Part
 from cgmigrate.documents.uses import Appearance, appearances_in
 from cgmigrate.documents.yaml.document import YamlDocument
-from cgmigrate.documents.yaml.list_code import ListPart, list_code
+from cgmigrate.documents.yaml.list_code import JoinedPart, ListPart, list_code
 from cgmigrate.documents.yaml.scalar_code import scalar_code, written_in
 from cgmigrate.documents.yaml.tree import Node
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
@@ -34,6 +35,8 @@ _ARGUMENT = re.compile(r"\s*(?:-|\+{0,2}[\w-]+(?:\.[\w-]+)+=)")
 """Begins arguments without the command: a flag, or an override."""
 _IN_ORDER = {"entrypoint": 0, "command": 1, "args": 2}
 """Keys of a container whose lists are one command line, in the order of its words."""
+_CONTROL = re.compile(r"[;&|<>()`\n#]")
+"""Characters that a shell reads otherwise than a program that only divides a text into words."""
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|a|k)?sh\b")
 _OTHERS = re.compile(r"(?:\S*/)?(?:python|pwsh|powershell|cmd|perl|node|ruby)[\d.]*(?: .*\{0\}.*)?")
 """Interpreters of other languages, as GitHub names them."""
@@ -64,13 +67,17 @@ class _Value:
 
 def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Part]:
     """Return the command lines in values: those with some numbers, or those with flags of settings."""
-    text = document.text
-    names = [one.span.start for one in appearances_in(text, document.catalogue) if _is_argument(one, text)]
+    return parts_in(document.roots, document.text, document.catalogue, numbers)
+
+
+def parts_in(roots: Sequence[Node], text: str, catalogue: Catalogue, numbers: Collection[int] | None) -> list[Part]:
+    """Return the command lines in the values of a tree: those with some numbers, or those with flags of settings."""
+    names = [one.span.start for one in appearances_in(text, catalogue) if _is_argument(one, text)]
     if not names and numbers is None:
         return []
     parts = []
-    merged = _merged(document.roots) if "<<" in text else {}
-    every = (replace(one, merged=merged.get(one.around.start, ())) for one in _values(document.roots))
+    merged = _merged(roots) if "<<" in text else {}
+    every = (replace(one, merged=merged.get(one.around.start, ())) for one in _values(roots))
     values = sorted(_joined(every), key=lambda value: value.node.start)
     for number, value in enumerate(values):
         nodes = [value.node, *([value.rest] if value.rest else ())]
@@ -135,10 +142,20 @@ def _joined(values: Iterable[_Value]) -> Iterator[_Value]:
 
 
 def _are_joined(first: _Value, second: _Value) -> bool:
-    """Return whether two values are surely the two lists of one command line."""
+    """Return whether two values surely have the words of one command line: two lists, or texts of Docker Compose."""
+    both = (first, second)
     is_pair = _IN_ORDER[first.word] < _IN_ORDER[second.word] and (first.word, second.word) != ("entrypoint", "args")
-    is_list = all(one.node.kind == "seq" and not one.is_item and not one.node.anchor for one in (first, second))
-    return is_pair and is_list and not (first.merged or second.merged)
+    is_whole = not any(one.is_item or one.node.anchor or one.merged for one in both)
+    if not is_pair or not is_whole or all(one.node.kind == "seq" for one in both):
+        return is_pair and is_whole
+    # Compose divides a text into words, but starts no shell.
+    texts = [one.node.value for one in both if one.node.kind == "scalar"]
+    is_compose = first.word == "entrypoint" and not _SHELLS.match(_first_word(first.node))
+    return is_compose and not any(map(_CONTROL.search, texts))
+
+
+def _first_word(node: Node) -> str:
+    return node.items[0].value if node.kind == "seq" else node.value
 
 
 def _last_word(key: Node) -> str:
@@ -205,8 +222,11 @@ def _without_javascript(mapping: Node) -> list[Node]:
 
 
 def _part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
-    node = value.node
-    part = _list_part(number, value, text, names) if node.kind == "seq" else _scalar_part(number, value, text, names)
+    node, rest = value.node, value.rest
+    if rest and "scalar" in (node.kind, rest.kind):
+        part = _joined_part(number, value, rest, text, names)
+    else:
+        part = (_list_part if node.kind == "seq" else _scalar_part)(number, value, text, names)
     if part and (other := _other_half(value, names)):
         return replace(part, blocked_by=_DIVIDED.format(one=value.key, other=other))
     return replace(part, blocked_by=_PASSED_ON) if part and _gets_flags(value, names) else part
@@ -281,6 +301,33 @@ def _list_part(number: int, value: _Value, text: str, names: Sequence[int]) -> P
         is_divided=read.is_divided,
     )
     return part.joined_with(value.rest) if value.rest else part
+
+
+def _joined_part(number: int, value: _Value, rest: Node, text: str, names: Sequence[int]) -> Part | None:
+    """Return two texts, or a text and a list, as one command line."""
+    codes = [_words_in(node, text, names) for node in (value.node, rest)]
+    first, second = codes
+    if first is None or second is None:
+        return None
+    code = first + Code.added(" ") + second
+    halves = tuple(_half(number, node, code) for node in (value.node, rest))
+    span = Span(min(one.span.start for one in halves), max(one.span.end for one in halves))
+    return JoinedPart(number, span, code, _SCRIPT, has_comments=False, halves=halves)
+
+
+def _words_in(node: Node, text: str, names: Sequence[int]) -> Code | None:
+    """Return the words of a command that a value has, None if they are not followed."""
+    if node.kind == "scalar":
+        return scalar_code(node, text)
+    read = list_code(node, text, names)
+    return read.code if read is not None and not read.is_divided and not read.is_quoted else None
+
+
+def _half(number: int, node: Node, code: Code) -> Part:
+    span = Span(node.start, node.end)
+    if node.kind == "seq":
+        return ListPart(number, span, code, _SCRIPT, items=tuple(node.items))
+    return Part(number, span, code, _SCRIPT, escaped=written_in(node))
 
 
 def _other_half(value: _Value, names: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
 from cgmigrate.documents.sites import CannotEditError, Site
-from cgmigrate.documents.yaml.keys import Place
+from cgmigrate.documents.yaml.keys import Place, is_flag
 from cgmigrate.documents.yaml.line_edits import Writer, anchors_in, comma_behind, in_quotes, indent_of
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
 from cgmigrate.documents.yaml.values import scalar_value
@@ -35,8 +35,10 @@ def plan_changes(own: Settings, after: Settings, place: Place, catalogue: Catalo
 
 def key_spelled(setting: Setting, place: Place, like: Node) -> tuple[str, str | None]:
     """Return a key spelled like the one that it replaces or follows, and its quotes."""
-    word = setting.flag if like.value.startswith("--") else place.prefix + setting.name
-    return word, like.style
+    if like.value.startswith("--"):
+        return setting.flag, like.style
+    name = setting.flag.removeprefix("--") if is_flag(like.value) else setting.name
+    return place.prefix + name, like.style
 
 
 class SiteRewriter:
