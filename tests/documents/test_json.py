@@ -83,7 +83,7 @@ values = st.recursive(
 
 
 def plain(node: Node, text: str) -> object:
-    """What Python's own reader makes of the text of each node, put together by our tree."""
+    """The text of each node as Python's own reader reads it, put together by our tree."""
     if node.kind == "seq":
         return [plain(one, text) for one in node.items]
     if node.kind == "map":

@@ -115,7 +115,7 @@ class TestWhatIsASetting:
             "_enable_cuda_graph: true",
             "cuda_graph_scopes: attn",
             "--cuda_graph_scope: a,b",
-            "cuda-graph-scope: attn",
+            "cuda-graphs-scope: attn",
             "CUDA_GRAPH_SCOPE: attn",
             "x: cuda_graph_scope",
             "# cuda_graph_scope: attn",

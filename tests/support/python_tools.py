@@ -82,7 +82,8 @@ def _only_exposed(document: PythonDocument, examined: Examined, index: int) -> b
         for diagnostic in examined.diagnostics
         if diagnostic.site == at and diagnostic.applicability == Applicability.UNSAFE and diagnostic.because
     }
-    return reasons <= {document.risk(at) for at in examined.together(index)}
+    risks = {document.risk(at) for at in examined.together(index)}
+    return reasons <= {*risks, *(site.elsewhere for site in document.sites)}
 
 
 def check_noop(text: str, header: str = HEADER, **options: object) -> Result:

@@ -53,10 +53,13 @@ class NameStrings:
     def add(self, node: ast.Constant, text: str) -> None:
         """Report a string if it names a deprecated setting."""
         catalogue = self.source.catalogue
-        flag = catalogue.by_key.get(text, "") if text.startswith("-") else ""
+        # Code that makes a command line may add the dashes.
+        flag = catalogue.by_key.get(f"--{text.removeprefix('--')}", "") if "-" in text else ""
         if flag in catalogue.deprecated:
-            message = f"`{text}` is written as text; {self._meaning(flag, Kind.ARGS)}"
-            self._report(node, flag, message, reads=self._is_key(node))
+            has_dashes = text.startswith("-")
+            what = self._meaning(flag, Kind.ARGS) if has_dashes else "with dashes, it is a deprecated flag"
+            reads = self._is_key(node) or not has_dashes
+            self._report(node, flag, f"`{text}` is written as text; {what}", reads=reads)
             return
         name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
         if name in catalogue.deprecated or text == SCOPE_CLASS:

@@ -178,7 +178,11 @@ def _names(catalogue: Catalogue) -> re.Pattern[str]:
     """Return the pattern of all names, flags and classes of values."""
     names, flags = catalogue.alternatives(), catalogue.alternatives(flags=True)
     words = "|".join(CLASSES)
-    return re.compile(rf"(?<![A-Za-z0-9_])(?:{names}|{words})(?![A-Za-z0-9_])|(?:{flags})(?![\w-])")
+    # A string that is a flag without its dashes.
+    alone = catalogue.alternatives(deprecated=True, flags=True).replace(r"\-\-", "")
+    return re.compile(
+        rf"(?<![A-Za-z0-9_])(?:{names}|{words})(?![A-Za-z0-9_])|(?:{flags})(?![\w-])|(?<=[\"'])(?:{alone})(?=[\"'])"
+    )
 
 
 def matches_near_names(pattern: re.Pattern[str], text: str, catalogue: Catalogue) -> Iterator[re.Match[str]]:
