@@ -191,7 +191,7 @@ class StartedRecipes:
 
 def _option(pattern: re.Pattern[str], words: Sequence[str]) -> str:
     """Return the value of an option among some words, empty without one."""
-    for word, behind in zip(words, [*words[1:], ""], strict=True):
+    for word, behind in zip(words, [*words[1:], ""], strict=False):
         if match := pattern.fullmatch(word):
             return (behind if match[1] is None else match[1]).strip("\"'")
     return ""

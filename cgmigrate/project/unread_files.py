@@ -15,6 +15,7 @@ from cgmigrate.text.files import READ
 SUFFIXES = frozenset(
     (
         *(".json5", ".jsonnet", ".libsonnet", ".toml", ".ini", ".cfg", ".conf", ".env", ".gin"),
+        *(".zsh", ".fish", ".csh", ".tcsh", ".ps1", ".bat", ".groovy", ".nf"),
         *(".hcl", ".tf", ".pbtxt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"),
     )
 )

@@ -104,6 +104,7 @@ def test_a_recipe_and_its_override_are_one_set(project: Path, name: str) -> None
 
 
 ALONE = {
+    "nothing else": "++{old}=[attn]\n",
     "no recipe": "uv run x.py ++{old}=[attn]\n",
     "two recipes": "uv run x.py --config conf/a.yaml --base conf/b.yaml ++{old}=[attn]\n",
     "a recipe that the line computes": 'uv run x.py --config "$1" ++{old}=[attn]\n',

@@ -26,6 +26,7 @@ from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, override_lines
 from cgmigrate.documents.shell.overrides import spelled as override_spelled
 from cgmigrate.documents.shell.passed_arguments import PASSED_ON, passed_on
+from cgmigrate.documents.shell.printed_text import is_output_used
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.started_commands import commands_of
 from cgmigrate.documents.shell.tree import ShellTree, parse
@@ -49,6 +50,7 @@ OWN_OPTION = "the script's own option or variable"
 _IMPLEMENTATIONS = frozenset((IMPL, ENABLE, EXTERNAL))
 _JOINED_WORDS = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]+-")
 _BLANK = "a backslash in front of a blank makes the blank a part of the next word"
+_DELETES = "deletes a key, which has to have this name in the configuration"
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
@@ -111,7 +113,10 @@ class ShellDocument(TextDocument):
 
     def _read_defaults(self) -> None:
         """Report the flags at the beginning of a default, such as ``${ARGS:---cuda-graph-scope attn}``."""
+        known = {problem.span.start for problem in self.problems}
         for match in _default_flags(self.catalogue).finditer(self.text):
+            if match.start("flag") in known:
+                continue
             message = f"`{match['flag']}` is part of {_PLACES['expansion']}; the other meaning is its value"
             self.problems.append(
                 Problem(
@@ -201,7 +206,7 @@ class ShellDocument(TextDocument):
             self.skipped.append((appearance.use(Role.DEFINE), OWN_OPTION))
         elif "test_command" in kinds or self._is_argument_of(node, SEARCHERS) or self._is_searched(node):
             self._problem(match, ProblemKind.READ, "is searched for in a text, which no fix changes")
-        elif self._is_argument_of(node, PRINTERS) and "command_substitution" not in kinds:
+        elif self._is_argument_of(node, PRINTERS) and not is_output_used(node, self._tree):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         else:
             what = next((_PLACES[kind] for kind in kinds if kind in _PLACES), "a word that is not a flag of a command")
@@ -211,6 +216,12 @@ class ShellDocument(TextDocument):
     def _read_name(self, appearance: Appearance, *, is_in_text: bool) -> None:
         """Note a name that is no deprecated flag; ``is_in_text`` says that it is in a here-document."""
         key, name = appearance.key, appearance.setting
+        start = override_start(self.text, appearance.span.start)
+        if self.text.startswith("~", start) and name in self.catalogue.deprecated:
+            message = f"`{self.text[start : appearance.span.end]}` {_DELETES}"
+            advice = instead_of_key(name, self.catalogue)
+            self.problems.append(Problem(ProblemKind.COMMAND_LINE_IN_VALUE, appearance.span, message, advice=advice))
+            return
         if key.startswith("--") and "_" in key:
             owner = HARNESS
         elif is_in_text and name in self.catalogue.deprecated and self._is_megatron(appearance):

@@ -80,7 +80,8 @@ def _literal(node: Node, tree: ShellTree, written: str) -> str | None:
         case "word" | "number":
             return written if _PLAIN.fullmatch(written) else None
         case "raw_string":
-            return written[1:-1]
+            # Whoever writes `'$X'` has another shell expand it: that of `eval`, `bash -c` or a job.
+            return written[1:-1] if "$" not in written else None
         case "string":
             plain = all(child.type == "string_content" for child in node.named_children)
             return written[1:-1] if plain and "\\" not in written and "`" not in written else None

@@ -24,7 +24,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _SCRIPTS = frozenset(("run", "script", "scripts", "commands", "cmds", "shell"))
 """Last words of keys whose items, if they have several, are commands."""
 _COMMANDS = frozenset(("command", "cmd", "entrypoint", "launch", "launcher", "exec"))
-_ARGUMENTS = frozenset(("args", "arguments", "argv"))
+_ARGUMENTS = frozenset(("args", "arguments", "argv", "overrides"))
 _LISTS_OF_NAMES = frozenset(
     ("supported", "allowed", "known", "valid", "ignored", "deprecated", "removed", "forbidden", "skip", "excluded")
 )
