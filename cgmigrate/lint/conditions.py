@@ -321,6 +321,7 @@ def _lacks(names: Any) -> Callable[[object], bool]:
 _TESTS_OF_SETTING: Mapping[str, Callable[[Any], Test]] = {
     "in": _in,
     "written": _written,
+    "shown": lambda expected: lambda value: isinstance(value, Missing) is not expected,
     "has": lambda name: _of_value(False, lambda value: name in names_in(value)),
     "has-any": lambda names: _of_value(False, lambda value: not set(names).isdisjoint(names_in(value))),
     "lacks": lambda names: _of_value(True, _lacks(names)),

@@ -7,6 +7,7 @@ the script's own arguments, may have further flags.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -42,8 +43,8 @@ class Part:
         return not exclude_each_other(self.fragment.path, other.fragment.path)
 
 
-_ARGUMENTS = ("@", "*")
-"""The variables of all arguments of a script."""
+_ARGUMENTS = re.compile(r"[@*]|\w*(?:ARGS?|ARGUMENTS|FLAGS|OPTS|OPTIONS|EXTRAS?|OTHERS?)", re.IGNORECASE)
+"""Variables of any number of arguments, such as all those of a script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +154,8 @@ class _Assembly:
             if word.text is None and word.variable in self.assigned:
                 result += self._value(word.variable, fragment.start, fragment.path)
             elif word.text is None and word.variable not in self.plain_variables:
-                # A word behind an option is its value; the arguments of the script are any number of words.
-                result += Words((), True) if not after_option or word.variable in _ARGUMENTS else Words()
+                # A word behind an option is its value, unless its name says that it is any number of arguments.
+                result += Words((), True) if not after_option or _ARGUMENTS.fullmatch(word.variable) else Words()
             after_option = word.text is not None and word.text.startswith("-")
         own = Part(fragment)
         return Words((own, *result.parts) if not result.parts else self._in_order(fragment, result), result.is_open)
