@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+from cgmigrate.lint.expressions import evaluate, expression
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import FIELDS, Missing, Settings, Undecided, names_in
@@ -178,11 +179,28 @@ def _part(name: str, expected: Any) -> Condition:
         return lambda state: _any(alternative(state) for alternative in alternatives)
     if name in TESTS_OF_STATE:
         return TESTS_OF_STATE[name](expected)
+    if isinstance(expected, Mapping) and isinstance(limit := expected.get("below"), str):
+        return _conjunction([_is_below(name, limit), _part(name, {"written": True})])
     tests = _tests(name, expected)
     if len(tests) == 1:
         test = tests[0]
         return lambda state: test(state.value(name))
     return lambda state: _all_tests(tests, state.value(name))
+
+
+def _is_below(name: str, limit: str) -> Condition:
+    """Return whether a setting is smaller than what others give. One that is not written counts as 0."""
+    tree = expression(limit)
+
+    def test(state: State) -> Truth:
+        numbers = (_number_or_zero(state.value(name)), evaluate(tree, lambda one: _number_or_zero(state.value(one))))
+        return None if numbers[0] is None or numbers[1] is None else numbers[0] < numbers[1]
+
+    return test
+
+
+def _number_or_zero(value: object) -> float | None:
+    return 0 if value is Missing.ABSENT else _number(value)
 
 
 def _all_tests(tests: Iterable[Test], value: object) -> Truth:

@@ -254,3 +254,40 @@ def test_a_test_that_does_not_exist_is_an_error() -> None:
 @pytest.mark.parametrize(("ecosystem", "met"), [("nemo-rl", True), (["megatron-lm", "nemo-rl"], True), ("nemo", False)])
 def test_a_condition_asks_for_the_owner_of_the_settings(ecosystem: object, met: bool) -> None:
     assert condition_of({"ecosystem": ecosystem})(state({}, ecosystem="nemo-rl")) is met
+
+
+@pytest.mark.parametrize(
+    ("tokens", "requests", "guessed", "expected"),
+    [
+        (64, 128, 0, True),
+        (128, 128, 0, False),
+        ("128", "64", "1", False),
+        (128, 64, 2, True),
+        (Missing.ABSENT, 64, 0, False),
+        (64, Missing.ABSENT, 3, False),
+        (64, Missing.UNKNOWN, 0, None),
+        (64, 128, Missing.UNKNOWN, None),
+        (Undecided("$TOKENS", "computed"), 128, 0, None),
+    ],
+)
+def test_a_setting_is_compared_with_what_others_give(
+    tokens: object, requests: object, guessed: object, expected: bool | None
+) -> None:
+    condition = condition_of({"tokens": {"below": "requests * (guessed + 1)"}})
+    values = {"tokens": tokens, "requests": requests, "guessed": guessed}
+
+    class Around:
+        def get(self, name: str, /) -> object:
+            return values[name]
+
+        def key(self, name: str, /) -> str:
+            return name
+
+    state = State({}, "command-line", NEW, NEW, surroundings=Around(), names=frozenset())
+    assert condition(state) is expected
+
+
+@pytest.mark.parametrize("text", ["requests *", "requests / 2", "len(requests)", "requests.count"])
+def test_an_expression_has_names_and_numbers_only(text: str) -> None:
+    with pytest.raises(RuleError):
+        condition_of({"tokens": {"below": text}})
