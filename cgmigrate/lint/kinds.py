@@ -44,6 +44,8 @@ class PassingKind(str, Enum):
     """Graphs that only a deprecated boolean turns off."""
     WITHOUT_TRACKER = "without-tracker"
     """An implementation that is passed on without the random number tracker."""
+    INVALID_COPY = "invalid-copy"
+    """A copy of a configuration whose validation fails."""
 
     def __str__(self) -> str:
         return self.value

@@ -40,6 +40,7 @@ def passing_diagnostics(document: Document, context: Context) -> list[Diagnostic
 def _findings(document: PythonDocument, context: Context) -> Iterator[Finding]:
     from cgmigrate.lint.passing_assignments import assignment_findings
     from cgmigrate.lint.passing_checks import check_findings
+    from cgmigrate.lint.passing_copies import copy_findings
     from cgmigrate.lint.passing_keys import key_findings
     from cgmigrate.lint.passing_types import type_findings
 
@@ -47,3 +48,4 @@ def _findings(document: PythonDocument, context: Context) -> Iterator[Finding]:
     yield from type_findings(document, context.target)
     yield from check_findings(document, context.target)
     yield from assignment_findings(document)
+    yield from copy_findings(document, context.target)
