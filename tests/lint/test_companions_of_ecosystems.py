@@ -97,6 +97,18 @@ def test_delayed_gradients_of_the_bridge(
     assert reports("CG412", configuration) is refused
 
 
+@pytest.mark.parametrize("impl", ["none", "transformer_engine", "full_iteration"])
+@pytest.mark.parametrize("changes", [True, False])
+def test_vision_models_of_the_bridge(bridge: Path, impl: str, changes: bool) -> None:
+    model = {"cuda_graph_impl": impl, "variable_seq_lengths": changes}
+    names = {"self": SimpleNamespace(language_model=SimpleNamespace(config=SimpleNamespace(**model)))}
+    path = bridge / "models/qwen_vl/modelling_qwen3_vl/model.py"
+    # Without graphs, the method returns before it.
+    refused = impl != "none" and refuses(path, "variable_seq_lengths", "fixed sequence lengths", names)
+    others = {"ddp": {"overlap_grad_reduce": True}, "rng": {"seed": 1}}
+    assert reports("CG429", {"model": model | {"vision_cuda_graph_impl": "none"}} | others) is refused
+
+
 # --- NeMo-RL ----------------------------------------------------------------------------------------
 
 
