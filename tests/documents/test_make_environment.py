@@ -37,6 +37,8 @@ MAKEFILES = [
     (f"ifdef FLAG\nexport NAME = a\nendif\n{RULE}", Missing.UNKNOWN),
     (f"NAME = a\nifdef FLAG\nexport NAME\nendif\n{RULE}", Missing.UNKNOWN),
     (f"train: export NAME = a\n{RULE}", Missing.UNKNOWN),
+    (f"define SET\nNAME=a\nendef\ntrain:\n\t$(SET) {RUN}\n", Missing.UNKNOWN),
+    (f"SET = NAME=a\ntrain:\n\t$(SET) {RUN}\n", Missing.UNKNOWN),
     (f"-include other.mk\n{RULE}", Missing.UNKNOWN),
     (f"OTHER = a\nexport NAME = $(OTHER)\n{RULE}", Undecided),
 ]

@@ -29,7 +29,9 @@ def exported(name: str, text: str) -> object:
     statements = statements_of(text)
     others = [text[span.start : span.end].strip() for span in statements.others]
     exports = [match["names"].split() for one in others if (match := _NAMED.fullmatch(one))]
-    rest = [one for one in others if not _NAMED.fullmatch(one) and re.search(rf"\b{name}\b|unexport", one)]
+    defined = [text[one.span.start : one.span.end] for one in statements.definitions]
+    rest = [one for one in defined if name in one]
+    rest += [one for one in others if not _NAMED.fullmatch(one) and re.search(rf"\b{name}\b|unexport", one)]
     assignments = [one for one in statements.assignments if one.name == name]
     if rest or not _is_one(assignments) or (exports and any(map(_CONDITION.match, others))):
         return Missing.UNKNOWN
