@@ -57,13 +57,18 @@ def classified(appearances: Iterable[Appearance], classify: Callable[[Appearance
     return Appearances(tuple(uses), tuple(others))
 
 
-def appearances_in(text: str, catalogue: Catalogue) -> Iterator[Appearance]:
-    """Yield each name and flag of a setting in a text that is no part of a longer name."""
+def appearances_in(text: str, catalogue: Catalogue, *, named_only: bool = False) -> Iterator[Appearance]:
+    """Yield each name and flag of a setting in a text that is no part of a longer name.
+
+    ``named_only`` leaves those that the catalogue has for the surroundings of others.
+    """
     by_key, pattern = _by_key(catalogue), _pattern(catalogue)
-    for line in _lines_with(_words(catalogue), text):
+    for line in _lines_with(_words(catalogue, named_only), text):
         for match in pattern.finditer(text, line.start, line.end):
             key = match.group()
-            yield Appearance(by_key[key.removeprefix("--").replace("-", "_")], key, Span(*match.span()))
+            setting = by_key[key.removeprefix("--").replace("-", "_")]
+            if not named_only or setting in catalogue.name_set:
+                yield Appearance(setting, key, Span(*match.span()))
 
 
 def _lines_with(words: Iterable[str], text: str) -> list[Span]:
@@ -80,12 +85,12 @@ def _lines_with(words: Iterable[str], text: str) -> list[Span]:
 
 
 @lru_cache(maxsize=16)
-def _words(catalogue: Catalogue) -> tuple[str, ...]:
-    """Return words one of which is in each name and flag."""
-    settings = catalogue.settings.values()
+def _words(catalogue: Catalogue, named_only: bool) -> tuple[str, ...]:
+    """Return words one of which is in each name and flag, or in those that are not for surroundings only."""
+    settings = [one for one in catalogue.settings.values() if not named_only or one.name in catalogue.name_set]
     flags = (flag.removeprefix("--") for one in settings for flag in (one.flag, one.no_flag) if flag)
     words: list[str] = []
-    for word in sorted({*catalogue.settings, *flags}, key=len):
+    for word in sorted({*(one.name for one in settings), *flags}, key=len):
         if not any(one in word for one in words):
             words.append(word)
     return tuple(words)

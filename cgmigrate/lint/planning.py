@@ -159,8 +159,9 @@ class Planner:
 
     def is_in_run(self, path: str) -> bool:
         """Return whether a file is one of the run."""
+        sources = self._sources
         if path not in self._is_in_run:
-            self._is_in_run[path] = os.path.realpath(path) in self._sources
+            self._is_in_run[path] = os.path.realpath(path) in sources
         return self._is_in_run[path]
 
     def outside(self, path: str) -> str:
@@ -180,6 +181,7 @@ class Planner:
         """The files of the run by their real paths."""
         if not self._by_real_path:
             self._by_real_path.update({os.path.realpath(item.path): item for item in self.related.sources})
+            self._is_in_run.update(dict.fromkeys((item.path for item in self.related.sources), True))
         return self._by_real_path
 
     def _with_key_readers(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:

@@ -287,8 +287,8 @@ def repository_root(paths: Sequence[str]) -> str:
 
 def in_repository(path: str, root: str) -> str | None:
     """Return the path from the root, with ``/`` between folders; None for a path outside of the root."""
-    for whole, top in ((os.path.abspath(path), root), (os.path.realpath(path), os.path.realpath(root))):
-        below = os.path.relpath(whole, top)
+    for resolved in (os.path.abspath, os.path.realpath):
+        below = os.path.relpath(resolved(path), resolved(root))
         if below.split(os.sep, 1)[0] != os.pardir:
             return readable(below).replace(os.sep, "/")
     return None

@@ -130,7 +130,7 @@ class ShellDocument(TextDocument):
     def _appearances(self) -> list[Appearance]:
         from cgmigrate.documents.uses import appearances_in
 
-        return [one for one in appearances_in(self.text, self.catalogue) if one.setting in self.catalogue.name_set]
+        return list(appearances_in(self.text, self.catalogue, named_only=True))
 
     def _site(self, index: int, line: CommandLine) -> Site:
         written = tuple(flag.use for one in line.fragments for flag in one.flags)

@@ -26,7 +26,12 @@ def same_apart_from_flags(before: ShellTree, flags: Sequence[Span], after: Shell
     one, other = ([node for node in tree.root.children if node.type != "comment"] for tree in (before, after))
     if len(one) != len(other):
         return False
+    limit = before.byte(_length_of_same(before.text, after.text))
     for left, right in zip(one, other, strict=True):
+        end = left.end_byte
+        if end < limit and end == right.end_byte and left.start_byte == right.start_byte:
+            # It is before the first change.
+            continue
         if before.written(left) == after.written(right):
             continue
         if _lines(left, before, flags) == _lines(right, after, rest):
@@ -34,6 +39,15 @@ def same_apart_from_flags(before: ShellTree, flags: Sequence[Span], after: Shell
         if list(_leaves(left, before, flags)) != list(_leaves(right, after, rest)):
             return False
     return True
+
+
+def _length_of_same(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one.startswith(other[:middle]) else (low, middle - 1)
+    return low
 
 
 def _lines(node: Node, tree: ShellTree, flags: Sequence[Span]) -> str:

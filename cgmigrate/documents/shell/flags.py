@@ -46,7 +46,8 @@ def flags_in(
     return [
         _flag(words, at, catalogue[name], text, known)
         for at, word in enumerate(words)
-        if (name := setting_of(word, text, catalogue))
+        # Most words are no flags.
+        if (word.text is None or word.text.startswith("--")) and (name := setting_of(word, text, catalogue))
     ]
 
 

@@ -19,8 +19,7 @@ from cgmigrate.documents.shell.words import EXPANDED
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_ASSIGNED = re.compile(r"\b(\w+)\+?=", re.ASCII)
-"""Matches the beginning of each assignment, and what only looks like one."""
+_WORD = re.compile(r"\w", re.ASCII)
 _COMPUTED = re.compile(r"\$(?!\w|\{\w+\})|`", re.ASCII)
 """Matches what a shell computes in another way than by the value of a variable."""
 _COMMAND, _ASSIGNMENT = "command", "variable_assignment"
@@ -32,6 +31,7 @@ class Code:
     def __init__(self, tree: ShellTree) -> None:
         self.tree = tree
         self._plain: dict[str, bool] = {}
+        self._assigned: dict[str, list[Node]] = {}
 
     def around(self, offset: int) -> Iterator[Node]:
         """Yield the commands and assignments around a character."""
@@ -48,8 +48,10 @@ class Code:
 
     def assignments(self, variable: str) -> list[Node]:
         """Return the assignments that set a variable."""
-        every = [node for offset in self._assigned.get(variable, ()) for node in self._beginning_at(offset)]
-        return [node for node in every if self.variable(node) == variable]
+        if variable not in self._assigned:
+            every = [node for offset in self._offsets(variable) for node in self._beginning_at(offset)]
+            self._assigned[variable] = [node for node in every if self.variable(node) == variable]
+        return self._assigned[variable]
 
     def _beginning_at(self, offset: int) -> list[Node]:
         byte = self.tree.byte(offset)
@@ -80,13 +82,16 @@ class Code:
             result[name].append(start)
         return result
 
-    @cached_property
-    def _assigned(self) -> dict[str, list[int]]:
-        """Where assignments may begin, by the variable."""
-        result: defaultdict[str, list[int]] = defaultdict(list)
-        for match in _ASSIGNED.finditer(self.tree.text):
-            result[match[1]].append(match.start())
-        return result
+    def _offsets(self, variable: str) -> list[int]:
+        """Return where assignments of a variable may begin; few variables are looked up."""
+        text, result = self.tree.text, list[int]()
+        for sign in ("=", "+="):
+            at = text.find(variable + sign)
+            while at >= 0:
+                if not _WORD.match(text, at - 1 if at else len(text)):
+                    result.append(at)
+                at = text.find(variable + sign, at + 1)
+        return sorted(result)
 
     def related(self, starts: Iterable[int]) -> tuple[list[Node], list[Node]]:
         """Return the commands and assignments that have a setting, expand a variable that has one, or are beside it.
