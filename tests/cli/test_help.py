@@ -131,7 +131,7 @@ def test_an_old_name_in_a_command_line_has_its_new_form(tmp_path: Path, text: st
 
 
 def test_an_old_scope_in_a_command_line_has_its_three_new_forms(tmp_path: Path) -> None:
-    (diagnostic,) = check(tmp_path / "a.yaml", "overrides: [model.cuda_graph_scope=attn]\n")
+    (diagnostic,) = check(tmp_path / "a.yaml", "notes: [model.cuda_graph_scope=attn]\n")
     for form in ("cuda_graph_impl=full_iteration", "inference_cuda_graph_scope=block", "cuda_graph_modules=[attn]"):
         assert f"`model.{form}`" in diagnostic.help
 
