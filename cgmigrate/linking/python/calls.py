@@ -129,7 +129,16 @@ def _function(callee: Function, arguments: Arguments, place: Place) -> object:
         raise cannot_follow(f"`{callee.name}` uses attributes by names that it computes", place[0], frame)
     if is_plain(arguments[0]) and is_plain(arguments[1]) and len(callee.node.args.args) <= _MOST_PARAMETERS:
         return _computed(callee, arguments, place)
+    if _gets_code(arguments, run):
+        # It may call this code.
+        return call(callee, arguments, run, frame.depth + 1)
     return _skipped(callee, arguments, place)
+
+
+def _gets_code(arguments: Arguments, run: Run) -> bool:
+    """Return whether a call gets a function that may set a setting, also as an attribute of an object."""
+    values = (*arguments[0], *arguments[1].values())
+    return any(run.relevance.is_relevant(one.node) for value in values for one in functions_in(value))
 
 
 def _computed(callee: Function, arguments: Arguments, place: Place) -> object:
@@ -162,7 +171,7 @@ def _skipped(callee: Function, arguments: Arguments, place: Place) -> object:
     """Return the result of a function that names no setting; it may change the other attributes of objects."""
     node, frame, run = place
     values = [*arguments[0], *arguments[1].values()]
-    if any(run.relevance.is_relevant(one.node) for value in values for one in functions_in(value)):
+    if _gets_code(arguments, run):
         raise cannot_follow(f"`{callee.name}` gets a function that may set a setting", node, frame)
     name = f"{callee.module.package}.{callee.name}"
     key = run.numbered(f"{name}({key_of(arguments[0])}, {key_of(arguments[1])})")
@@ -208,6 +217,7 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> lis
 def call(function: Function, arguments: Arguments, run: Run, depth: int) -> object:
     """Return what a function of the checkout returns. Raises RaisedError and CannotFollowError."""
     frame = Frame(function, {}, depth)
+    run.touched.paths.add(function.module.path)
     if depth > MOST_CALLS:
         raise cannot_follow("too many functions call each other", function.node, frame)
     frame.names.update(_bound(function, arguments, run, frame))

@@ -92,6 +92,8 @@ class Path:
     passed: list[tuple[str, FrozenSettings]] = field(default_factory=list)
     """The objects that code gets which is not followed, with their settings at that time."""
     arguments: list[object] = field(default_factory=list)
+    bound: dict[str, object] = field(default_factory=dict)
+    """The names that a part of a function binds, which other parts may use."""
     value: object = None
     error: str = ""
     """The exception that ends it, empty if it returns."""
@@ -124,6 +126,14 @@ class Unknowns:
 
 
 @dataclass(slots=True)
+class Touched:
+    """What evaluations depend on: the files whose names or code they use, and whether they get an object or record."""
+
+    paths: set[str] = field(default_factory=set)
+    is_open: bool = False
+
+
+@dataclass(slots=True)
 class Run:
     """The evaluation of one path; ``planned`` are the first decisions."""
 
@@ -141,6 +151,7 @@ class Run:
     steps: int = 0
     writes: int = 0
     """How often a setting was set."""
+    touched: Touched = field(default_factory=Touched)
     _numbers: dict[str, int] = field(default_factory=dict)
     _chosen: dict[str, int] = field(default_factory=dict)
 

@@ -12,32 +12,75 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cgmigrate.linking.python.layers import is_layer
-from cgmigrate.linking.python.modules import Module, Modules
+from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
-from cgmigrate.linking.python.relevance import Relevance, computed_name, holders_in
+from cgmigrate.linking.python.references import Code, References
+from cgmigrate.linking.python.relevance import Relevance, holders_in, sets_by_computed_name
 from cgmigrate.linking.python.world import SETTINGS
 
 _MAKING = frozenset(("__init__", "__post_init__"))
+_OF_COLLECTIONS = frozenset(
+    ("keys", "values", "items", "index", "count", "split", "join", "strip", "startswith", "endswith", "lower", "upper")
+) | frozenset(("append", "extend", "sort", "format", "encode", "decode"))
+"""Methods of collections and texts: one of the project with such a name sets no setting."""
 
 
-def relevance_of(modules: Modules, paths: Iterable[str]) -> Relevance:
+def relevance_of(references: References, paths: Iterable[str]) -> Relevance:
     """Return the relevance of code for the settings in some files: the functions that lead to them, by their names."""
     functions: list[FunctionFacts] = []
     holders: set[str] = set()
     for path in paths:
-        if (module := modules.read(path)) is not None:
+        if (module := references.modules.read(path)) is not None:
             holders |= _holders(module)
-            functions += (one for one in facts_of(module) if not (one.inside and is_layer(one.inside, module, modules)))
+            functions += (
+                one for one in facts_of(module) if not (one.inside and is_layer(one.inside, module, references.modules))
+            )
     readers = closed(functions, lambda one, known: one.returns_from(known))
-    writers = closed(functions, lambda one, known: one.may_leave and (one.is_writer or not known.isdisjoint(one.words)))
+    writers = _writers(functions, references)
     words = readers | writers
     names = frozenset(one for one in words if not one.startswith("."))
     return Relevance(
         names | SETTINGS,
         frozenset(holders),
-        readers=frozenset(one.removeprefix(".") for one in readers - writers),
-        methods=frozenset(one.removeprefix(".") for one in words - names),
+        readers=frozenset(one.removeprefix(".") for one in readers),
+        methods=frozenset(one.removeprefix(".") for one in words - names) - _OF_COLLECTIONS,
     )
+
+
+def _writers(functions: Iterable[FunctionFacts], references: References) -> frozenset[str]:
+    """Return the names of the functions that may set a setting of an object that they get or return."""
+    possible = [one for one in functions if one.may_leave and one.name.removeprefix(".") not in _MAKING]
+    users: dict[object, list[FunctionFacts]] = {}
+    for one in possible:
+        for used in _used(one, references):
+            users.setdefault(used, []).append(one)
+    waiting = [one for one in possible if one.is_writer]
+    known = {one.node for one in waiting}
+    names = set[str]()
+    while waiting:
+        one = waiting.pop()
+        names.add(one.name)
+        spelled = (one.node, one.name, *([one.as_property] if one.is_property else []))
+        new = [user for used in spelled for user in users.get(used, ()) if user.node not in known]
+        known |= {user.node for user in new}
+        waiting += new
+    return frozenset(names)
+
+
+def _used(function: FunctionFacts, references: References) -> set[object]:
+    """Return the code that a function uses, and the names of methods, and of functions that may be any."""
+    module = references.modules.read(function.path)
+    used = set[object]()
+    waiting: list[Code] = [(function.node, module)] if module else []
+    while waiting:
+        uses = references.of(*waiting.pop())
+        used.update(name.removeprefix("=") for name in uses.names if name[0] in ".@=" or uses.computes)
+        for node, inner in uses.code:
+            if isinstance(node, ast.expr) and node not in used:
+                # What a name of a module is bound to is used as well.
+                waiting.append((node, inner))
+            used.add(node)
+    return used
 
 
 def closed(
@@ -76,6 +119,17 @@ class FunctionFacts:
     is_writer: bool
     may_leave: bool
     values: tuple[_Value, ...]
+    node: AnyFunction
+
+    @property
+    def is_property(self) -> bool:
+        """Whether it is a property of a class."""
+        return any("property" in ast.unparse(one) for one in self.node.decorator_list)
+
+    @property
+    def as_property(self) -> str:
+        """The name of a property as code names it that reads it."""
+        return self.name.replace(".", "@")
 
     def returns_from(self, readers: Collection[str]) -> bool:
         """Return whether its result comes from a setting, itself or through a function that reads one."""
@@ -108,6 +162,7 @@ def facts_of(module: Module | None) -> tuple[FunctionFacts, ...]:
             _changes_objects(node),
             _takes_or_returns(node),
             tuple(_values(node)),
+            node,
         )
         for _, node, inside in functions_of(module)
     )
@@ -174,7 +229,7 @@ def _changes_objects(node: AnyFunction) -> bool:
             case ast.Attribute(attr=name) | ast.Constant(value=str() as name) | ast.keyword(arg=str() as name):
                 reads = reads or name in SETTINGS
                 sets = sets or isinstance(part, ast.keyword)
-        if computed_name(part):
+        if sets_by_computed_name(part):
             return True
     return reads and sets
 

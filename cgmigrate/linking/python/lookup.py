@@ -53,6 +53,7 @@ def _binding_of(name: str, module: Module, run: Run, depth: int) -> object:
     """Return what a name is at the top of a module; _NONE if it is none of its names."""
     if depth > _MOST_IMPORTS:
         raise CannotFollowError(f"`{name}` is imported through too many modules ({module.path})")
+    run.touched.paths.add(module.path)
     if name in module.bindings:
         return _of_binding(name, module, run, depth)
     for star in module.stars:
@@ -115,7 +116,7 @@ def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> objec
     try:
         value = _constant(node)
     except ValueError:
-        value = _member(node, module, run)
+        value = _member(node, module, run) or _module(node, module, run)
         if value is None:
             return Object(f"{os.path.basename(module.path)}:{name}")
     module.values[name] = value
@@ -128,6 +129,16 @@ def _member(node: ast.expr, module: Module, run: Run) -> object:
         value = _binding_of(base, module, run, 0)
         if isinstance(value, Outside) and is_enumeration(value.name):
             return Member(value.name.rpartition(".")[2], node.attr)
+    return None
+
+
+def _module(node: ast.expr, module: Module, run: Run) -> Namespace | None:
+    """Return the module of ``importlib.import_module("package.name")``; None for anything else."""
+    match node:
+        case ast.Call(func=function, args=[ast.Constant(value=str() as name)], keywords=[]):
+            if dotted(function) in ("importlib.import_module", "import_module"):
+                inner = run.modules.imported(name, module)
+                return None if inner is None else Namespace(inner)
     return None
 
 

@@ -102,10 +102,16 @@ class Modules:
             _bind(statement, module)
         return module
 
-    def with_texts(self, texts: Mapping[str, str]) -> Modules:
-        """Return the modules with other texts for some files; the other files are not parsed again."""
+    def with_texts(self, texts: Mapping[str, str], like: Modules | None = None) -> Modules:
+        """Return the modules with other texts for some files; the other files are not parsed again.
+
+        Nor are those that have the same text in ``like``.
+        """
         result = Modules({**self._texts, **texts}, self._tree_of)
         result._modules = {path: module for path, module in self._modules.items() if path not in texts}
+        for path, module in like._modules.items() if like is not None else ():
+            if module is not None and texts.get(path) == module.text:
+                result._modules[path] = module
         return result
 
     def imported(self, name: str, importer: Module) -> Module | None:

@@ -95,6 +95,7 @@ def used(value: Object, place: _Place) -> None:
         run.path.is_with_fakes = run.path.is_with_fakes or value.is_bare
     if value.is_open or value.by_megatron or value.is_instance or value.is_options or not run.unknowns.states:
         return
+    run.touched.is_open = True
     if value.is_record:
         _open_record(value, run)
         return

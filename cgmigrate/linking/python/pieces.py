@@ -10,10 +10,12 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeGuard
 
 from cgmigrate.linking.python.calls import enter, executed_in, parameters, values_of_parameters
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.expressions import evaluate
+from cgmigrate.linking.python.lookup import imported_in_function
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.statements import execute
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object
@@ -61,7 +63,10 @@ class Unit:
         run.path.arguments = list(frame.names.values())
         if isinstance(self.nodes[0], ast.expr):
             return evaluate(self.nodes[0], frame, run)
-        return executed_in(execute(self.nodes, frame, run))
+        result = executed_in(execute(self.nodes, frame, run))
+        bound = {node.id for one in self.nodes for node in ast.walk(one) if _is_stored(node)}
+        run.path.bound = {name: frame.names[name] for name in sorted(bound & frame.names.keys())}
+        return result
 
     def _frame(self, run: Run) -> Frame:
         """Return a frame in which every name of the function is an object that is not known."""
@@ -70,9 +75,22 @@ class Unit:
         empty.body = []
         names = _names_in(self.scope) if self.scope else _stored_at_top(self.module)
         bound: dict[str, object] = {name: Object(f"name {name}") for name in sorted(names)}
+        frame = Frame(Function(empty, self.module), bound, 0)
         if self.scope is not None:
             bound |= values_of_parameters(self.scope, self.module, run)
-        return Frame(Function(empty, self.module), bound, 0)
+            for one in _imports_in(self.scope):
+                bound |= imported_in_function(one, frame, run)
+        return frame
+
+
+@lru_cache(maxsize=65536)
+def _imports_in(scope: AnyFunction) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Return the imports that a function surely executes."""
+    return tuple(one for one in scope.body if isinstance(one, (ast.Import, ast.ImportFrom)))
+
+
+def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 @lru_cache(maxsize=65536)
@@ -119,6 +137,60 @@ def functions_of(module: Module) -> Iterator[tuple[str, AnyFunction, ast.ClassDe
                 yield from named(prefix, [one for _, block in _blocks(node) for one in block], inside)
 
     yield from named("", module.tree.body, None)
+
+
+def same_for_others(unit: Unit, name: str, old: object, new: object) -> bool:
+    """Return whether the parts behind a part do the same with one value of a name as with another.
+
+    They do if they only compare it, and each comparison has the same result.
+    """
+    body = unit.scope.body if unit.scope else unit.module.tree.body
+    own = {id(node) for one in unit.nodes for node in ast.walk(one)}
+    compared = dict(_compared(body, name))
+    loads = [
+        node
+        for one in body
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in own
+    ]
+    return all(id(node) in compared and compared[id(node)](old) == compared[id(node)](new) for node in loads)
+
+
+def _compared(body: Sequence[ast.stmt], name: str) -> Iterator[tuple[int, Callable[[object], bool]]]:
+    """Yield the uses of a name in comparisons with constants, by identity, each with its test."""
+    for one in body:
+        for node in ast.walk(one):
+            match node:
+                case ast.Compare(left=ast.Name(id=left) as use, ops=[operator], comparators=[right]) if left == name:
+                    test = _test_of(operator, right)
+                case ast.Compare(left=left, ops=[ast.In()], comparators=[ast.Name(id=right) as use]) if right == name:
+                    test = _member_test(left)
+                case _:
+                    continue
+            if test is not None:
+                yield id(use), test
+
+
+def _test_of(operator: ast.cmpop, right: ast.expr) -> Callable[[object], bool] | None:
+    try:
+        other = ast.literal_eval(right)
+    except ValueError:
+        return None
+    match operator:
+        case ast.Eq() | ast.NotEq():
+            return lambda value: value == other
+        case ast.Is() | ast.IsNot() if other is None:
+            return lambda value: value is None
+        case ast.In() | ast.NotIn() if isinstance(other, (list, tuple, set)):
+            return lambda value: value in list(other)
+    return None
+
+
+def _member_test(left: ast.expr) -> Callable[[object], bool] | None:
+    if isinstance(left, ast.Constant):
+        member = left.value
+        return lambda value: isinstance(value, (list, tuple, set, str)) and member in list(value)
+    return None
 
 
 def unit_of(module: Module, name: str) -> Unit | None:

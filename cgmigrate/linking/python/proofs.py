@@ -10,57 +10,50 @@ function every object captures the same before and after, and everything else th
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from cgmigrate.linking.python.callers import Callers, FilesWith, takes_objects
-from cgmigrate.linking.python.calls import value_of_call
-from cgmigrate.linking.python.evaluation import Handlers, Path, Run, Unknowns, paths_of
+from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatesOfUnit
+from cgmigrate.linking.python.evaluation import Path, Touched, Unknowns
 from cgmigrate.linking.python.layers import copies_built, is_layer
-from cgmigrate.linking.python.leading_code import FunctionFacts, closed, facts_of, relevance_of, returns_value, words_of
+from cgmigrate.linking.python.leading_code import (
+    FunctionFacts,
+    closed,
+    facts_of,
+    relevance_of,
+    returns_value,
+    words_of,
+)
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules, is_test
-from cgmigrate.linking.python.outcomes import agree
-from cgmigrate.linking.python.path_pairs import is_new, left_by, outcome, plain, records_of, shortened
+from cgmigrate.linking.python.path_pairs import is_new, shortened
 from cgmigrate.linking.python.pieces import (
     Unit,
     functions_of,
-    part_of,
     parts_of_function,
     parts_of_top,
-    unit_of,
 )
+from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.rounds import Change, Name, Place, Progress, Releases, Round
-from cgmigrate.linking.python.statements import execute, store
-from cgmigrate.linking.python.test_reach import may_have_fakes, reach_of
+from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
-from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings
+from cgmigrate.linking.python.values import CannotFollowError
 from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
 from cgmigrate.megatron.settings import DEPRECATED, IMPL
 from cgmigrate.megatron.types import Reader
 
-_HANDLERS = Handlers(value_of_call, execute, store)
 _MOST_ROUNDS = 24
 """How often edits fail, and the rest is proved again."""
 _MOST_STATES = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two paths through a unit, for some states, with the changes that they use and those that lead to its objects."""
-
-    unit: Unit
-    numbers: range
-    before: Path
-    after: Path
-    uses: frozenset[Name]
-    origins: frozenset[Name]
-
-
-@dataclass(slots=True)
+@dataclass
 class Proofs:
-    """The proofs of some changes. ``edited`` returns the modules with some changes made, by their names.
+    """The proofs of some changes. ``edited`` returns the modules with changes made, each in one of its forms.
 
     ``seeds`` are the files of the project with settings.
     """
@@ -69,10 +62,16 @@ class Proofs:
     seeds: Sequence[str]
     changes: Sequence[Change]
     releases: Releases
-    edited: Callable[[Collection[Name]], Modules]
+    edited: Callable[[Mapping[Name, int]], Modules]
     files_with: FilesWith
     failed: dict[Name, str] = field(default_factory=dict)
     """Why a change is not proved."""
+    forms: dict[Name, int] = field(default_factory=dict)
+    """The form in which a change is proved, if it is not the first one."""
+    _differing: set[Name] = field(default_factory=set)
+    """The changes that failed because of a difference."""
+    _reasons: dict[Name, str] = field(default_factory=dict)
+    """Why those failed at first that are tried again."""
     _units: list[Unit] = field(default_factory=list)
     _closed: list[Unit] = field(default_factory=list)
     """Functions that only code calls which is evaluated."""
@@ -84,6 +83,8 @@ class Proofs:
     """Whether tests of a file may get an object of code that changes, as far as that was evaluated."""
     _tests: dict[Place, frozenset[Name]] = field(default_factory=dict)
     """The changes that tests may see, by the place of the test."""
+    _known: dict[Unit, Known] = field(default_factory=dict)
+    """What units do that depend on no state."""
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
@@ -95,27 +96,52 @@ class Proofs:
             reason = f"the code at {code} may get its object, and sets attributes by names that it computes"
             self.failed.update({one.name: reason for one in self.changes if one.path == path})
         files = self._files = self._with_callers()
-        self._relevance = relevance_of(self.modules, files)
+        self._relevance = relevance_of(self._references, files)
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
         callers.find({one.scope.name for one in units if one.scope and _may_be_closed(one, self.relevance)})
         for one in units:
             (self._units if self._needs_evaluation(one, callers) else self._closed).append(one)
+        return self._groups()
+
+    def _groups(self) -> list[frozenset[Name]]:
+        """Return the changes that are proved, in groups of which each is proved only as a whole.
+
+        Some may have failed only because of others that failed after them: these are tried again, once.
+        """
+        again: Collection[Name] | None = None
         for _ in range(_MOST_ROUNDS):
             kept = frozenset(one.name for one in self.changes if one.name not in self.failed)
             if not kept:
                 return []
-            current = Round(kept, self.edited(kept))
-            self._prove(current)
-            current.blame()
-            if not current.failed:
+            current = self._round(kept, again or ())
+            if current.failed:
+                continue
+            if again is not None or not self._differing:
                 return _joined(current.needs)
-            self.failed |= current.failed
+            again = self._differing
+            for name in again:
+                self._reasons[name] = self.failed.pop(name)
         return []
 
-    @property
-    def _worlds(self) -> tuple[World, World]:
-        return World(self.releases.source, Reader.BRIDGE), World(self.releases.target, Reader.BRIDGE)
+    def _round(self, kept: frozenset[Name], again: Collection[Name]) -> Round:
+        """Try to prove some changes, and note which fail; ``again`` are those that are tried again."""
+        forms = {name: self.forms.get(name, 0) for name in kept}
+        open_forms = {one.name for one in self.changes if forms.get(one.name, one.forms) + 1 < one.forms}
+        current = Round(kept, self.edited(forms), open_forms, again)
+        self._prove(current)
+        direct = current.failed.keys() - open_forms
+        current.blame()
+        self.forms |= {name: forms[name] + 1 for name in open_forms & current.failed.keys()}
+        failed = {name: reason for name, reason in current.failed.items() if name not in open_forms}
+        self.failed |= {name: self._reasons.get(name, reason) for name, reason in failed.items()}
+        self._differing |= failed.keys() - direct
+        return current
+
+    @cached_property
+    def _comparer(self) -> Comparer:
+        source, target = self.releases.source, self.releases.target
+        return Comparer(self.modules, self.relevance, World(source, Reader.BRIDGE), World(target, Reader.BRIDGE))
 
     @property
     def relevance(self) -> Relevance:
@@ -186,6 +212,7 @@ class Proofs:
         if not unit.nodes:
             assert unit.scope is not None
             if returns_value(unit.scope) and not is_test(unit.module.path):
+                # Code that is not known may get an object that it returns.
                 for name in self._reached(unit) & current.kept:
                     current.failed.setdefault(name, f"`{unit.scope.name}` is not followed: {reason}")
             parts = parts_of_function(unit, self.relevance.is_relevant)
@@ -223,12 +250,19 @@ class Proofs:
         """Return the changes that a test may see: its own, and those in the code that it uses."""
         key = (unit.module.path, unit.scope.lineno if unit.scope else 0)
         if key not in self._tests:
-            reach = reach_of(unit.scope, unit.module, self.modules)
-            every = self._with_words(reach.words) if reach.is_known else {one.name for one in self.changes}
-            self._tests[key] = frozenset(
-                every | self._in_lines(unit.module.path, *(_lines(unit.scope) if unit.scope else unit.lines))
-            )
+            reach = self._reach.of(unit.scope, unit.module)
+            every = self._in_code(reach.code) if reach.is_known else {one.name for one in self.changes}
+            own = _lines(unit.scope) if unit.scope else unit.lines
+            self._tests[key] = frozenset(every | self._in_lines(unit.module.path, *own))
         return self._tests[key]
+
+    @cached_property
+    def _references(self) -> References:
+        return References(self.modules)
+
+    @cached_property
+    def _reach(self) -> ReachSearch:
+        return ReachSearch(self._references, self._named)
 
     def _is_read(self, node: ast.AST, path: str) -> bool:
         """Return whether code of a test reads a deprecated setting, and does not change."""
@@ -243,25 +277,22 @@ class Proofs:
         return False
 
     def _reached(self, unit: Unit) -> set[Name]:
-        """Return the changes in the code that a function uses, by the names in it."""
-        return self._own(unit) | self._with_words(words_of(unit.scope))
+        """Return the changes in the code that a function uses."""
+        assert unit.scope is not None
+        reach = self._reach.of_function(unit.scope, unit.module)
+        return self._in_code(reach.code) if reach.is_known else {one.name for one in self.changes}
 
-    def _with_words(self, words: Iterable[str]) -> set[Name]:
-        """Return the changes in the functions that have one of some names, and in those that these use."""
+    def _named(self, name: str) -> Sequence[FunctionFacts]:
+        """Return the functions with a name; that of a method begins with a dot."""
         if not self._users:
             for path in self._files:
                 for one in facts_of(self.modules.read(path)):
-                    self._users.setdefault(one.name, []).append(one)
-        reached, waiting, seen = set[Name](), list(words), set[str]()
-        while waiting:
-            word = waiting.pop()
-            if word in seen:
-                continue
-            seen.add(word)
-            for one in self._users.get(word, ()):
-                reached |= self._in_lines(one.path, *one.lines)
-                waiting += one.words
-        return reached
+                    for name in (one.name, *([one.as_property] if one.is_property else [])):
+                        self._users.setdefault(name, []).append(one)
+        return self._users.get(name, ())
+
+    def _in_code(self, code: Iterable[tuple[str, int, int]]) -> set[Name]:
+        return {name for one in code for name in self._in_lines(*one)}
 
     def _may_see_changes(self, module: Module) -> bool:
         """Return whether a test may get an object of code that changes: it imports it, or by names that it computes."""
@@ -292,7 +323,7 @@ class Proofs:
         files = tuple(dict.fromkeys(self.seeds))
         known = set[str]()
         while True:
-            relevance = relevance_of(self.modules, files)
+            relevance = relevance_of(self._references, files)
             names = set(self._leading(files))
             for path in files:
                 if (module := self.modules.read(path)) is None or is_test(path):
@@ -320,127 +351,105 @@ class Proofs:
         )
 
     def _in_lines(self, path: str, first: int, last: int) -> set[Name]:
-        return {name for line in range(first, last + 1) for name in self._at.get((path, line), ())}
+        lines = self._lines_of.get(path, ())
+        between = lines[bisect_left(lines, first) : bisect_right(lines, last)] if lines else ()
+        return {name for line in between for name in self._at[path, line]}
+
+    @cached_property
+    def _lines_of(self) -> Mapping[str, Sequence[int]]:
+        """The lines that change, by file, in their order."""
+        lines: dict[str, list[int]] = {}
+        for path, line in sorted(self._at):
+            lines.setdefault(path, []).append(line)
+        return lines
 
     def _own(self, unit: Unit) -> set[Name]:
         return self._in_lines(unit.module.path, *unit.lines)
 
     def _compare(self, unit: Unit, numbers: range, current: Round) -> int:
         """Compare a unit with its edited text for some states; return how many objects it gets from other code."""
-        edited = self._edited(unit, current)
+        known = self._known.get(unit)
+        if known is None or not known.holds_in(current.after):
+            known = self._compared(unit, numbers, current)
         opens = 0
-        unknowns = _both_unknowns(unit, numbers, current)
-        for before in self._paths(unit, self.modules, self._worlds[0], unknowns[0], {}):
-            opens = max(opens, len(before.opened))
-            if before.opened_records:
-                current.progress[unit].records = len(current.records.pairs)
-            is_of_test = is_test(unit.module.path)
-            if before.error and (is_of_test or before.opened or before.opened_records):
-                # No code that works gets there.
-                continue
-            uses, origins = self._changes_of(unit, before, numbers, current)
-            if is_of_test and before.opened and not origins:
-                # The test does not get this object.
-                continue
-            for after in self._new_paths(edited, current, self._worlds[1], unknowns[1], dict(before.choices)):
-                opens = max(opens, len(after.opened))
-                self._compare_paths(_Pair(unit, numbers, before, after, uses, origins), current)
+        for one in known.comparisons:
+            opens = max(opens, one.opens)
+            self._note(unit, numbers, one, current)
+        if known.error is not None:
+            raise known.error
         return opens
 
-    def _changes_of(
-        self, unit: Unit, before: Path, numbers: range, current: Round
-    ) -> tuple[frozenset[Name], frozenset[Name]]:
-        """Return the changes that a path uses, and those that lead to the objects that it gets."""
-        uses = {name for place in before.uses for name in self._at.get(place, ())} & current.kept
-        origins = {name for _, at in before.opened for name in current.states.origins[numbers[at]]}
-        origins |= {name for _, at in before.opened_records for name in current.records.origins[at]}
+    def _compared(self, unit: Unit, numbers: range, current: Round) -> Known:
+        """Return the comparisons of a unit. They are kept for later rounds if they depend on no state."""
+        touched, comparisons = Touched(), list[Comparison]()
+        failure: CannotFollowError | None = None
+        states = _states_of(unit, numbers, current)
+
+        def needs(before: Path) -> bool:
+            # A test that gets no object of code that changes is the same.
+            is_got = not (is_test(unit.module.path) and before.opened)
+            return is_got or bool(self._origins(unit, _opened(before), numbers, current))
+
+        try:
+            comparisons += self._comparer.compare(unit, current.after, states, needs, touched)
+        except CannotFollowError as error:
+            failure = error.with_traceback(None)
+        known = Known({path: current.after.read(path) for path in touched.paths}, tuple(comparisons), failure)
+        if not touched.is_open:
+            self._known[unit] = known
+        return known
+
+    def _origins(
+        self, unit: Unit, opened: tuple[Collection[int], Collection[int]], numbers: range, current: Round
+    ) -> frozenset[Name]:
+        """Return the changes that lead to the objects and records that a path gets, by the numbers of their states."""
+        origins = {name for at in opened[0] for name in current.states.origins[numbers[at]]}
+        origins |= {name for at in opened[1] for name in current.records.origins[at]}
         if is_test(unit.module.path):
             origins &= self._of_test(unit)
-        return frozenset(uses), frozenset(origins & current.kept)
+        return frozenset(origins & current.kept)
 
-    def _compare_paths(self, pair: _Pair, current: Round) -> None:
+    def _note(self, unit: Unit, numbers: range, one: Comparison, current: Round) -> None:
         """Note the states that two paths leave, or how they differ."""
-        unit, uses, both = pair.unit, pair.uses, pair.uses | pair.origins
-        left = list(left_by(pair.before, pair.after, current.states.pairs[pair.numbers.start : pair.numbers.stop]))
-        if reason := self._difference(unit, pair.before, pair.after, left):
-            if any(map(is_new, self._settings_of_unknowns(pair, current))):
+        if one.opened_records:
+            current.progress[unit].records = len(current.records.pairs)
+        uses = frozenset(name for place in one.uses for name in self._at.get(place, ())) & current.kept
+        both = uses | self._origins(unit, (one.opened, one.opened_records), numbers, current)
+        if one.difference:
+            opened = [current.states.pairs[numbers[at]][0] for at in one.opened]
+            opened += [current.records.pairs[number][0] for number in one.opened_records]
+            if any(map(is_new, opened)):
                 # The old release does not have all its settings: no program of it has this object.
                 return
             if both:
-                current.differences.setdefault(both, reason)
+                current.differences.setdefault(both, one.difference)
                 return
         if not is_test(unit.module.path):
-            self._add_states(pair, left, current)
+            self._add_states(one, both, numbers, current)
         if uses:
             current.needs.append(both if self._own(unit) & uses else uses)
 
-    def _add_states(self, pair: _Pair, left: Iterable[tuple[FrozenSettings, FrozenSettings]], current: Round) -> None:
-        both = pair.uses | pair.origins
-        for record in records_of(pair.before, pair.after):
-            number = current.records.add(record, both)
-            current.sources.setdefault(number, set()).update(pair.numbers[at] for _, at in pair.before.opened)
-        for state in left:
+    def _add_states(self, one: Comparison, origins: frozenset[Name], numbers: range, current: Round) -> None:
+        for record in one.records:
+            number = current.records.add(record, origins)
+            current.sources.setdefault(number, set()).update(numbers[at] for at in one.opened)
+        for state in one.left:
             if not is_new(state[0]):
-                current.states.add(shortened(state), both)
-
-    def _settings_of_unknowns(self, pair: _Pair, current: Round) -> Iterator[FrozenSettings]:
-        """Yield the settings of the objects and records that a path gets from other code."""
-        yield from (current.states.pairs[pair.numbers[at]][0] for _, at in pair.before.opened)
-        yield from (current.records.pairs[number][0] for _, number in pair.before.opened_records)
-
-    def _edited(self, unit: Unit, current: Round) -> Unit | None:
-        module = current.after.read(unit.module.path)
-        if module is unit.module:
-            return unit
-        if module is None:
-            raise CannotFollowError(f"{unit.module.path} is not read after the edits")
-        if unit.nodes:
-            return part_of(module, unit.name, self.relevance.is_relevant)
-        return unit_of(module, unit.name)
-
-    def _new_paths(
-        self, edited: Unit | None, current: Round, world: World, unknowns: Unknowns, decided: Mapping[str, int]
-    ) -> Iterator[Path]:
-        if edited is None:
-            # All of its statements are deleted.
-            yield Path()
-            return
-        yield from self._paths(edited, current.after, world, unknowns, decided)
-
-    def _paths(
-        self, unit: Unit, modules: Modules, world: World, unknowns: Unknowns, decided: Mapping[str, int]
-    ) -> Iterator[Path]:
-        def run_of(planned: Sequence[int]) -> Run:
-            return Run(modules, world, self.relevance, _HANDLERS, unknowns, planned, decided)
-
-        return paths_of(unit.name.partition("#")[0], unit.evaluate, run_of)
-
-    def _difference(
-        self,
-        unit: Unit,
-        before: Path,
-        after: Path,
-        left: Iterable[tuple[FrozenSettings, FrozenSettings]],
-    ) -> str:
-        """Return what is different after the edits, empty if nothing is."""
-        name = unit.name.partition("#")[0]
-        if before.error != after.error:
-            return f"`{name}` would end with {after.error or 'no error'} ({unit.place})"
-        if not all(agree(plain(old), plain(new), *self._worlds) for old, new in left):
-            return f"`{name}` would give the settings another meaning ({unit.place})"
-        if outcome(before, self._worlds[0]) != outcome(after, self._worlds[1]):
-            return f"`{name}` would do something else with the settings ({unit.place})"
-        return ""
+                current.states.add(shortened(state), origins)
 
 
-def _both_unknowns(unit: Unit, numbers: range, current: Round) -> tuple[Unknowns, Unknowns]:
+def _opened(path: Path) -> tuple[list[int], list[int]]:
+    return [number for _, number in path.opened], [number for _, number in path.opened_records]
+
+
+def _states_of(unit: Unit, numbers: range, current: Round) -> StatesOfUnit:
     """Return what the objects and records have that a unit gets, before and after the edits."""
     pairs = current.states.pairs[numbers.start : numbers.stop]
     records = current.records.pairs
     sources = [frozenset(current.sources.get(number, ())) for number in range(len(records))]
     has_fakes = is_test(unit.module.path) and may_have_fakes(unit.module)
     old = Unknowns([one[0] for one in pairs], numbers.start, [one[0] for one in records], sources, has_fakes)
-    return old, replace(old, states=[one[1] for one in pairs], records=[one[1] for one in records])
+    return StatesOfUnit(pairs, old, replace(old, states=[one[1] for one in pairs], records=[one[1] for one in records]))
 
 
 def _may_be_closed(unit: Unit, relevance: Relevance) -> bool:

@@ -12,6 +12,13 @@ _COPIES = frozenset(("replace", "deepcopy"))
 """Names of code that copies an object."""
 _BY_TEXT = frozenset(("exec", "eval", "globals", "locals", "attrgetter", "methodcaller", "asdict", "getmembers"))
 """Functions that use attributes whose names are in a text, or all attributes."""
+_ACCESSES = frozenset(("__dict__", "__setattr__", "__getattribute__", "__delattr__"))
+_HARMLESS = frozenset(("isinstance", "hasattr", "getattr", "len", "str", "int", "float", "bool", "type", "repr"))
+"""Builtins that leave what they get as it is."""
+_OF_MODELS = frozenset(("exec", "eval"))
+"""Those that are other functions as methods: `model.eval()`."""
+_READS_BY_TEXT = frozenset(("attrgetter", "asdict", "getmembers"))
+"""Those that only read attributes."""
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
 
 
@@ -63,17 +70,22 @@ class Relevance:
     def _facts(self, node: ast.AST) -> Facts:
         loads, stores, passed = set[str](), set[str](), set[str]()
         is_relevant = reads = False
+        bases, called = set[int](), set[int]()
         for part in _walk(node):
             kind = part.__class__
+            if kind is ast.Attribute and isinstance(part.value, ast.Attribute):  # type: ignore[attr-defined]
+                bases.add(id(part.value))  # type: ignore[attr-defined]
             if kind is ast.Name:
                 (stores if isinstance(part.ctx, ast.Store) else loads).add(part.id)  # type: ignore[attr-defined]
             elif kind is ast.alias:
                 stores.add(part.asname or part.name.partition(".")[0])  # type: ignore[attr-defined]
             elif kind is ast.Call:
+                called.add(id(part.func))  # type: ignore[attr-defined]
                 passed.update(_passed_to(part))  # type: ignore[arg-type]
             elif kind not in _NAMING:
                 continue
-            is_relevant = is_relevant or self._names(part)
+            is_relevant = is_relevant or (self._names(part, is_called=id(part) in called) and id(part) not in bases)
+            is_relevant = is_relevant or _names_setting(part)
             reads = reads or self._reads(part)
         return Facts(is_relevant, reads, frozenset(loads), frozenset(stores), frozenset(passed))
 
@@ -85,14 +97,15 @@ class Relevance:
                 return name in self.readers
         return False
 
-    def _names(self, node: ast.AST) -> bool:
+    def _names(self, node: ast.AST, *, is_called: bool) -> bool:
+        """Return whether a node names a setting or a function; what an attribute is read of is none."""
         if computed_name(node):
             return True
         match node:
             case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
                 return name in self.words or name in self.holders
             case ast.Attribute(attr=name):
-                return name in self.words or name in self.methods or name in _COPIES
+                return name in self.words or name in _COPIES or (is_called and name in self.methods)
             case ast.Name(id=name) | ast.Constant(value=str() as name):
                 return name in self.words or name in _COPIES
             case ast.keyword(arg=name) | ast.alias(name=name) | ast.arg(arg=name):
@@ -119,11 +132,17 @@ class Relevance:
         return known[1]
 
 
+def _names_setting(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in SETTINGS
+
+
 _NAMING = frozenset((ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.alias, ast.arg, ast.MatchClass, ast.Call))
 
 
 def _passed_to(node: ast.Call) -> Iterator[str]:
     """Yield the names in the arguments of a call, and in what its method belongs to."""
+    if isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
+        return
     for value in (*node.args, *(keyword.value for keyword in node.keywords), node.func):
         if not isinstance(value, ast.Name) or value is not node.func:
             yield from (part.id for part in _walk(value) if isinstance(part, ast.Name))
@@ -153,14 +172,18 @@ class _Slice:
     relevance: Relevance
     needed: set[str] = field(default_factory=set)
     tainted: set[str] = field(default_factory=set)
+    decides_to_leave: bool = False
+    """Whether a setting decides whether the statements behind another one are executed."""
     _kept: set[int] = field(default_factory=set)
 
-    def of(self, body: Sequence[ast.stmt]) -> frozenset[int]:
-        while True:
+    def of(self, body: Sequence[ast.stmt]) -> frozenset[int] | None:
+        """Return the statements that are kept, None if all are."""
+        while not self.decides_to_leave:
             known = self._size()
             self._keep(body)
             if known == self._size():
                 return frozenset(self._kept)
+        return None
 
     def _size(self) -> int:
         return len(self._kept) + len(self.needed) + len(self.tainted)
@@ -181,8 +204,29 @@ class _Slice:
         blocks = [*_blocks(statement)]
         if not blocks:
             return (isinstance(statement, _LEAVES) or self._is_used(statement)) and self._add(statement, statement)
+        if any(map(self._is_tainted, heads)) or self._may_raise_by_settings(statement):
+            # Whatever it decides is different where the setting is.
+            self.decides_to_leave = self.decides_to_leave or any(map(_leaves, blocks))
+            for block in blocks:
+                self._keep_all(block)
+            return self._add(statement, *heads)
         inner = [self._keep(block) for block in blocks]
         return (any(inner) or any(map(self._is_used, heads))) and self._add(statement, *heads)
+
+    def _keep_all(self, body: Sequence[ast.stmt]) -> None:
+        """Keep statements of a block that a setting decides about, with all that is in them."""
+        for statement in body:
+            self._add(statement, *([*_heads(statement)] if [*_blocks(statement)] else [statement]))
+            for block in _blocks(statement):
+                self._keep_all(block)
+
+    def _is_tainted(self, node: ast.AST) -> bool:
+        """Return whether the value of an expression comes from a setting."""
+        facts = self.relevance.facts(node)
+        return facts.reads or not facts.loads.isdisjoint(self.tainted)
+
+    def _may_raise_by_settings(self, statement: ast.stmt) -> bool:
+        return isinstance(statement, ast.Try) and any(map(self._is_tainted, statement.body))
 
     def _is_used(self, node: ast.AST) -> bool:
         facts = self.relevance.facts(node)
@@ -222,6 +266,11 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
         yield part.body
 
 
+def _leaves(body: Sequence[ast.stmt]) -> bool:
+    """Return whether a block may leave the block that it is in."""
+    return any(isinstance(part, (*_LEAVES, ast.Raise)) for one in body for part in ast.walk(one))
+
+
 def computed_name(node: ast.AST) -> bool:
     """Return whether code uses attributes of an object by names that it does not show."""
     match node:
@@ -229,13 +278,23 @@ def computed_name(node: ast.AST) -> bool:
             return False
         case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr" | "vars")):
             return True
-        case ast.Attribute(attr="__dict__" | "__setattr__" | "__getattribute__" | "__delattr__"):
+        case ast.Attribute(attr=str() as name) | ast.Constant(value=str() as name) if name in _ACCESSES:
             return True
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _BY_TEXT:
+        case ast.Name(id=name) if name in _BY_TEXT:
             return True
-        case ast.Constant(value="__dict__" | "__setattr__" | "__getattribute__" | "__delattr__"):
-            return True
+        case ast.Attribute(attr=name):
+            return name in _BY_TEXT and name not in _OF_MODELS
     return False
+
+
+def sets_by_computed_name(node: ast.AST) -> bool:
+    """Return whether code may set attributes of an object by names that it does not show."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr")):
+            return False
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _READS_BY_TEXT:
+            return False
+    return computed_name(node)
 
 
 def holders_in(tree: ast.AST, settings: frozenset[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Modules
@@ -19,11 +19,15 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A set of edits of one file; ``places`` are the lines of the statements that it changes."""
+    """A set of edits of one file; ``places`` are the lines of the statements that it changes.
+
+    ``forms`` is in how many forms it can be written; each is right for more objects than the one before.
+    """
 
     name: Name
     path: str
     places: frozenset[Place]
+    forms: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,10 @@ class Round:
 
     kept: frozenset[Name]
     after: Modules
+    open_forms: Collection[Name] = ()
+    """The changes that can be written in another form."""
+    again: Collection[Name] = ()
+    """The changes that failed before, and are tried again: they fail again before others do."""
     states: States = field(default_factory=States)
     records: States = field(default_factory=States)
     """The states of records of the project's own."""
@@ -80,9 +88,14 @@ class Round:
     """Why some changes are not proved together."""
 
     def blame(self) -> None:
-        """Withhold one change of those that are not proved together: the one that the fewest objects need."""
+        """Withhold one change of those that are not proved together: the one that the fewest objects need.
+
+        One that can be written in another form is tried in that before.
+        """
         counts = Counter(name for states in (self.states, self.records) for names in states.origins for name in names)
         for names, reason in sorted(self.differences.items(), key=lambda one: (len(one[0]), sorted(one[0]))):
             if self.failed.keys().isdisjoint(names):
-                fewest = min(counts[name] for name in names)
-                self.failed.update({name: reason for name in names if counts[name] == fewest})
+                possible = [name for name in names if name in self.again]
+                possible = possible or [name for name in names if name in self.open_forms] or list(names)
+                fewest = min(counts[name] for name in possible)
+                self.failed.update({name: reason for name in possible if counts[name] == fewest})

@@ -1,77 +1,81 @@
-"""What a test of the project may use: the names in it, in its fixtures, and in the helpers of tests that it calls."""
+"""What a test of the project may use: functions, as far as names, imports, fixtures and texts lead to them."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
-from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.leading_code import returns_value, words_of
-from cgmigrate.linking.python.modules import LOOKUPS, Import, Module, Modules, is_test
+from cgmigrate.linking.python.leading_code import FunctionFacts, returns_value
+from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction
+from cgmigrate.linking.python.references import References
 
 _FAKES = ("monkeypatch", "mock", "Mock", "patch", "Fake", "fake", "Dummy", "Stub")
+_Code = tuple[ast.AST, Module, bool]
+"""Code, its module, and whether it is surely executed."""
+Lines = tuple[str, int, int]
+"""A file, and the first and last line of code in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The names that a test may use; ``is_known`` is false if it uses some that it computes."""
+    """The code that a test may use; ``is_known`` is false if it uses some by names that it computes."""
 
-    words: frozenset[str]
+    code: frozenset[Lines]
     is_known: bool
 
 
-@dataclass(slots=True)
-class _Search:
-    modules: Modules
-    words: set[str] = field(default_factory=set)
-    is_known: bool = True
-    _seen: set[int] = field(default_factory=set)
+@dataclass(frozen=True, slots=True)
+class ReachSearch:
+    """Finds what tests use. ``named`` returns the functions of the project with a name, those of classes with a dot."""
 
-    def add(self, node: ast.AST, module: Module, *, is_called: bool = False) -> None:
-        """Add the names in code, and in what these are bound to in modules of tests."""
-        if id(node) in self._seen:
-            return
-        self._seen.add(id(node))
-        own = {*words_of(node), *_texts(node)}
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            # The parameters of a test are fixtures.
-            own |= {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-            is_called = is_called or returns_value(node)
-        elif isinstance(node, ast.expr):
-            is_called = True
-        if is_called and any(map(_computes, ast.walk(node))):
-            self.is_known = False
-        self.words |= own
-        for name in sorted(own):
-            self._add_bound(name, module)
+    references: References
+    named: Callable[[str], Iterable[FunctionFacts]]
 
-    def _add_bound(self, name: str, module: Module) -> None:
-        match module.bindings.get(name):
-            case Import(module=source, name=imported) if imported:
-                self.words.add(imported)
-                inner = self.modules.imported(source, module)
-                if inner is not None and is_test(inner.path):
-                    self._add_bound(imported, inner)
-            case ast.FunctionDef() | ast.ClassDef() | ast.expr() as node:
-                self.add(node, module)
+    def of(self, scope: AnyFunction | None, module: Module) -> Reach:
+        """Return what a test may use; None is code at the top of its module.
+
+        A helper gets what all tests of its module may use, and one of another module what any test may use.
+        """
+        if scope is not None and scope.name.startswith("test"):
+            return self._from([(scope, module, True), *((one, module, False) for one in _around(scope, module))])
+        reach = self._from([(module.tree, module, False)])
+        return replace(reach, is_known=reach.is_known and module.path.rpartition("/")[2].startswith("test_"))
+
+    def of_function(self, scope: AnyFunction, module: Module) -> Reach:
+        """Return what a function may use that is no test."""
+        return self._from([(scope, module, True)])
+
+    def _from(self, waiting: list[_Code]) -> Reach:
+        is_known, code, seen = True, set[Lines](), set[object]()
+        while waiting and is_known:
+            one = waiting.pop()
+            if one[0] in seen:
+                continue
+            seen.add(one[0])
+            if isinstance(one[0], (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                code.add((one[1].path, one[0].lineno, one[0].end_lineno or one[0].lineno))
+            uses = self.references.of(one[0], one[1])
+            is_known = not (uses.computes and _is_executed(*one))
+            waiting += ((node, module, False) for node, module in uses.code)
+            for name in uses.names:
+                if name not in seen:
+                    seen.add(name)
+                    waiting += self._named(name)
+        return Reach(frozenset(code), is_known)
+
+    def _named(self, name: str) -> Iterator[_Code]:
+        for one in self.named(name.removeprefix("=")):
+            if (module := self.references.modules.read(one.path)) is not None:
+                yield one.node, module, False
 
 
-def reach_of(scope: AnyFunction | None, module: Module, modules: Modules) -> Reach:
-    """Return what a test may use; None is code at the top of its module.
-
-    A helper gets what all tests of its module may use, and one of another module what any test may use.
-    """
-    search = _Search(modules)
-    if scope is None or not scope.name.startswith("test"):
-        search.add(module.tree, module)
-        is_alone = module.path.rpartition("/")[2].startswith("test_")
-        return Reach(frozenset(search.words), search.is_known and is_alone)
-    search.add(scope, module, is_called=True)
-    for statement in _around(scope, module):
-        search.add(statement, module)
-    return Reach(frozenset(search.words), search.is_known)
+def _is_executed(node: ast.AST, module: Module, is_called: bool) -> bool:
+    """Return whether names that code of tests computes count: it is no helper that only does something."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        is_called = is_called or returns_value(node)
+    return is_test(module.path) and (is_called or isinstance(node, ast.expr))
 
 
 def _around(scope: AnyFunction, module: Module) -> Iterator[ast.stmt]:
@@ -85,23 +89,6 @@ def _around(scope: AnyFunction, module: Module) -> Iterator[ast.stmt]:
             )
         elif isinstance(node, ast.FunctionDef) and any("autouse" in ast.unparse(one) for one in node.decorator_list):
             yield node
-
-
-def _texts(node: ast.AST) -> Iterator[str]:
-    for part in ast.walk(node):
-        if isinstance(part, ast.Constant) and isinstance(part.value, str):
-            yield from (word for word in part.value.split(".") if word.isidentifier())
-
-
-def _computes(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
-            return not isinstance(name, ast.Constant)
-        case ast.Call(func=function, args=[ast.Constant(), *_]) if dotted(function).rpartition(".")[2] in LOOKUPS:
-            return False
-        case ast.Call(func=function):
-            return dotted(function).rpartition(".")[2] in LOOKUPS
-    return False
 
 
 def may_have_fakes(module: Module) -> bool:

@@ -1,0 +1,161 @@
+"""Comparison of one unit of code before and after edits: what both do with the objects that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cgmigrate.linking.python.calls import value_of_call
+from cgmigrate.linking.python.evaluation import Handlers, Path, Run, Touched, Unknowns, paths_of
+from cgmigrate.linking.python.modules import Module, Modules, is_test
+from cgmigrate.linking.python.outcomes import agree
+from cgmigrate.linking.python.path_pairs import left_by, outcome, plain, records_of
+from cgmigrate.linking.python.pieces import Unit, part_of, same_for_others, unit_of
+from cgmigrate.linking.python.relevance import Relevance
+from cgmigrate.linking.python.rounds import Place
+from cgmigrate.linking.python.statements import execute, store
+from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings, is_plain, key_of
+from cgmigrate.linking.python.world import World
+
+_HANDLERS = Handlers(value_of_call, execute, store)
+StatePair = tuple[FrozenSettings, FrozenSettings]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two paths through a unit, before and after the edits.
+
+    ``opened`` and ``opened_records`` are the numbers of the states of the objects and records that it gets from other
+    code. ``left`` and ``records`` are the states that it leaves. ``difference`` says what is different, empty if
+    nothing is.
+    """
+
+    uses: frozenset[Place]
+    opened: tuple[int, ...]
+    opened_records: tuple[int, ...]
+    left: tuple[StatePair, ...]
+    records: tuple[StatePair, ...]
+    difference: str
+    opens: int
+    """How many objects it gets from other code, before or after."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatesOfUnit:
+    """The states that a unit may get from other code, before and after the edits."""
+
+    pairs: Sequence[StatePair]
+    before: Unknowns
+    after: Unknowns
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Code before or after the edits."""
+
+    modules: Modules
+    world: World
+    unknowns: Unknowns
+
+
+@dataclass(frozen=True, slots=True)
+class Comparer:
+    """Compares units; ``source`` and ``target`` are the releases that read the old texts and the edited ones."""
+
+    modules: Modules
+    relevance: Relevance
+    source: World
+    target: World
+
+    def compare(
+        self, unit: Unit, after: Modules, states: StatesOfUnit, needs: Callable[[Path], bool], touched: Touched
+    ) -> Iterator[Comparison]:
+        """Yield the comparisons of all paths through a unit for which ``needs`` is true.
+
+        Raises CannotFollowError.
+        """
+        edited = self._edited(unit, after)
+        old = _Side(self.modules, self.source, states.before)
+        new = _Side(after, self.target, states.after)
+        for before in self._paths(unit, old, {}, touched):
+            if before.error and (is_test(unit.module.path) or before.opened or before.opened_records):
+                # No code that works gets there.
+                yield _unused(before)
+                continue
+            if not needs(before):
+                yield _unused(before)
+                continue
+            # Without an edited unit, all of its statements are deleted.
+            decided = dict(before.choices)
+            for one in self._paths(edited, new, decided, touched) if edited else (Path(),):
+                left = tuple(left_by(before, one, states.pairs))
+                yield Comparison(
+                    frozenset(before.uses),
+                    tuple(number for _, number in before.opened),
+                    tuple(number for _, number in before.opened_records),
+                    left,
+                    tuple(records_of(before, one)),
+                    self._difference(unit, before, one, left),
+                    max(len(before.opened), len(one.opened)),
+                )
+
+    def _edited(self, unit: Unit, after: Modules) -> Unit | None:
+        module = after.read(unit.module.path)
+        if module is unit.module:
+            return unit
+        if module is None:
+            raise CannotFollowError(f"{unit.module.path} is not read after the edits")
+        if unit.nodes:
+            return part_of(module, unit.name, self.relevance.is_relevant)
+        return unit_of(module, unit.name)
+
+    def _paths(self, unit: Unit, side: _Side, decided: Mapping[str, int], touched: Touched) -> Iterator[Path]:
+        touched.paths.add(unit.module.path)
+
+        def run_of(planned: Sequence[int]) -> Run:
+            run = Run(side.modules, side.world, self.relevance, _HANDLERS, side.unknowns, planned, decided)
+            run.touched = touched
+            return run
+
+        return paths_of(unit.name.partition("#")[0], unit.evaluate, run_of)
+
+    def _difference(self, unit: Unit, before: Path, after: Path, left: Iterable[StatePair]) -> str:
+        """Return what is different after the edits, empty if nothing is."""
+        name = unit.name.partition("#")[0]
+        if before.error != after.error:
+            return f"`{name}` would end with {after.error or 'no error'} ({unit.place})"
+        if not all(agree(plain(old), plain(new), self.source, self.target) for old, new in left):
+            return f"`{name}` would give the settings another meaning ({unit.place})"
+        if outcome(before, self.source) != outcome(after, self.target):
+            return f"`{name}` would do something else with the settings ({unit.place})"
+        for bound, value in before.bound.items():
+            if not self._is_same(unit, bound, value, after.bound.get(bound)):
+                return f"`{bound}` in `{name}` would have another value ({unit.place})"
+        return ""
+
+    def _is_same(self, unit: Unit, name: str, old: object, new: object) -> bool:
+        """Return whether a name that a part binds is the same for other parts."""
+        if not is_plain(old) or not is_plain(new):
+            # The settings of an object are compared where code uses them.
+            return is_plain(old) == is_plain(new)
+        return key_of(old) == key_of(new) or same_for_others(unit, name, old, new)
+
+
+def _unused(path: Path) -> Comparison:
+    """Return a comparison that shows only which objects and records a path gets."""
+    opened = tuple(number for _, number in path.opened_records)
+    return Comparison(frozenset(), (), opened, (), (), "", len(path.opened))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a unit does that gets nothing from other code: the same while the files stay that it uses."""
+
+    modules: Mapping[str, Module | None]
+    comparisons: tuple[Comparison, ...]
+    error: CannotFollowError | None
+    """Why it is not followed, None if it is."""
+
+    def holds_in(self, after: Modules) -> bool:
+        """Return whether the files are the same in edited modules."""
+        return all(after.read(path) is module for path, module in self.modules.items())

@@ -1,0 +1,158 @@
+"""What code uses: the code of the project that its names lead to, and names of which only the text is known."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, LOOKUPS, Import, Module, Modules, is_test
+
+_MOST_IMPORTS = 8
+_MOST_FOLDERS = 8
+"""How far above a test a ``conftest.py`` is looked for."""
+Code = tuple[ast.AST, Module]
+"""Code and its module."""
+
+
+@dataclass(slots=True)
+class Uses:
+    """What one piece of code uses itself: code of the project, and names of which only the text is known."""
+
+    code: list[Code] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Those of methods begin with a dot, those of attributes that may be properties with an ``@``, and imported ones
+    with ``=``."""
+    computes: bool = False
+    """Whether it uses code by names that it computes."""
+
+
+@dataclass(slots=True)
+class References:
+    """Reads what code uses; each piece is read once."""
+
+    modules: Modules
+    _uses: dict[ast.AST, Uses] = field(default_factory=dict)
+
+    def of(self, node: ast.AST, module: Module) -> Uses:
+        """Return what code of a module uses itself."""
+        known = self._uses.get(node)
+        if known is None:
+            known = self._uses[node] = self._read(node, module)
+        return known
+
+    def _read(self, node: ast.AST, module: Module) -> Uses:
+        uses = Uses()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_test(module.path):
+            self._add_fixtures([one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)], module, uses)
+        parts = list(ast.walk(node))
+        uses.computes = any(map(_computes, parts))
+        local = dict(_imported_in(parts))
+        for part in parts:
+            self._add_part(part, module, local, uses)
+        uses.names = list(dict.fromkeys(uses.names))
+        return uses
+
+    def _add_part(self, part: ast.AST, module: Module, local: dict[str, Import], uses: Uses) -> None:
+        match part:
+            case ast.Name(id=name) | ast.arg(arg=name):
+                if name in local:
+                    self._add_import(local[name], module, 0, uses)
+                else:
+                    self._add_bound(name, module, 0, uses)
+            case (
+                ast.Attribute(value=ast.Name(id=owner), attr=name)
+                | ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name))
+            ) if (inner := self._module(owner, module, local)) is not None:
+                self._add_bound(name, inner, 0, uses)
+            case ast.Call(func=ast.Attribute(attr=name)):
+                uses.names += (name, f".{name}")
+            case ast.Attribute(attr=name):
+                uses.names.append(f"@{name}")
+            case ast.Constant(value=str() as text) if is_test(module.path):
+                for word in filter(str.isidentifier, text.split(".")):
+                    uses.names += (word, f".{word}")
+
+    def _add_fixtures(self, names: Sequence[str], module: Module, uses: Uses) -> None:
+        """Add the fixtures with some names in the ``conftest.py`` of the folder, and of those above."""
+        uses.names += [spelled for name in names for spelled in (name, f".{name}")]
+        folder = os.path.dirname(module.path)
+        for _ in range(_MOST_FOLDERS):
+            conftest = self.modules.read(os.path.join(folder, "conftest.py"))
+            if conftest is not None and conftest is not module:
+                for name in names:
+                    self._add_bound(name, conftest, 0, uses)
+            folder = os.path.dirname(folder)
+
+    def _module(self, name: str, module: Module, local: dict[str, Import]) -> Module | None:
+        """Return the module of the checkout that a name is, None if it is none."""
+        match local.get(name, module.bindings.get(name)):
+            case Import(module=source, name=""):
+                return self.modules.imported(source, module)
+            case Import(module=source, name=inner):
+                return self.modules.imported(f"{source}.{inner}" if source.strip(".") else f"{source}{inner}", module)
+            case ast.Call(func=function, args=[ast.Constant(value=str() as source)]):
+                if dotted(function).rpartition(".")[2] in IMPORTS_BY_NAME:
+                    return self.modules.imported(source, module)
+        return None
+
+    def _add_import(self, imported: Import, module: Module, depth: int, uses: Uses) -> None:
+        inner = self.modules.imported(imported.module, module)
+        if inner is not None and imported.name:
+            self._add_bound(imported.name, inner, depth + 1, uses)
+        elif inner is None:
+            # It may be a module of the project that is imported by another name.
+            uses.names.append(f"={imported.name}")
+
+    def _add_bound(self, name: str, module: Module, depth: int, uses: Uses) -> None:
+        """Add what a name is at the top of a module, and of those whose names it imports."""
+        if depth > _MOST_IMPORTS:
+            uses.computes = True
+            return
+        match module.bindings.get(name):
+            case Import() as imported:
+                self._add_import(imported, module, depth, uses)
+            case ast.FunctionDef() | ast.ClassDef() | ast.expr() as node:
+                uses.code.append((node, module))
+            case None if name in module.bindings:
+                # It is bound in a way that is not followed, such as by a condition.
+                uses.names += (name, f".{name}")
+            case None if not hasattr(builtins, name):
+                for star in module.stars:
+                    if (inner := self.modules.imported(star, module)) is not None:
+                        self._add_bound(name, inner, depth + 1, uses)
+                if depth:
+                    # The module makes it in a way that is not followed.
+                    uses.names.append(f"={name}")
+
+
+def _imported_in(parts: Iterable[ast.AST]) -> Iterator[tuple[str, Import]]:
+    """Yield the names that imports among some nodes bind."""
+    for part in parts:
+        match part:
+            case ast.Import(names=names):
+                for alias in names:
+                    local = alias.asname or alias.name.partition(".")[0]
+                    yield local, Import(alias.name if alias.asname else local)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                for alias in names:
+                    yield alias.asname or alias.name, Import("." * level + (module or ""), alias.name)
+            case ast.Assign(
+                targets=[ast.Name(id=local)],
+                value=ast.Call(func=function, args=[ast.Constant(value=str() as name)]),
+            ) if dotted(function).rpartition(".")[2] in IMPORTS_BY_NAME:
+                yield local, Import(name)
+
+
+def _computes(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
+            return not isinstance(name, ast.Constant)
+        case ast.Call(func=function, args=[ast.Constant(), *_]) if dotted(function).rpartition(".")[2] in LOOKUPS:
+            return False
+        case ast.Call(func=function):
+            return dotted(function).rpartition(".")[2] in LOOKUPS
+    return False
