@@ -471,9 +471,18 @@ def edit_sets_of(
             if not cases[place].risks:
                 cases[place] = cases[place].risk("it shares settings with a mapping whose rewrite is not safe")
         applicability = Applicability.UNSAFE if because else Applicability.SAFE
-        sets.append(EditSet(proposal.rewrites, proposal.members, applicability, tuple(dict.fromkeys(because))))
+        rewrites = proposal.rewrites if because else _in_proved_form(group, proposal.rewrites)
+        sets.append(EditSet(rewrites, proposal.members, applicability, tuple(dict.fromkeys(because))))
     sets += _sets_of_problems(group, {place for one in proposals for place in one.members})
     return _joined(group, sets), cases
+
+
+def _in_proved_form(group: Group, rewrites: Mapping[Place, Settings]) -> dict[Place, Settings]:
+    """Return rewrites in the form in which they are proved."""
+    return {
+        place: group.files[place[0]].relations.proved_rewrites.get(place[1], settings)
+        for place, settings in rewrites.items()
+    }
 
 
 def _with_object(file: ExaminedFile, index: int, case: SiteCase) -> SiteCase:

@@ -35,6 +35,8 @@ class FileChecker:
     notes: list[str]
     _checked: dict[str, FileResult] = field(default_factory=dict)
     """Files that were planned together with another one, and wait for their turn."""
+    _begun: set[str] = field(default_factory=set)
+    """The paths of the files that the run has come to."""
 
     @property
     def options(self) -> Options:
@@ -53,6 +55,7 @@ class FileChecker:
         """
         from cgmigrate.text.failures import TOO_DEEP, too_deep
 
+        self._begun.add(source.path)
         if source.path in self._checked:
             return self._checked.pop(source.path)
         try:
@@ -85,6 +88,10 @@ class FileChecker:
             # Each place of a set gets a comment of its own.
             return [self._without_known(self._with_suppressions(checked, one)) for one, checked in every]
         files = [checked for _, checked in every]
+        if any(one.path in self._begun and one.path != source.path for one in planned.files):
+            # A part of a fix may be wrong: the other file was planned without this one.
+            self.notes.append(f"{source.path}: not rewritten, since its other files were not; please report this")
+            return [self._without_known(one) for one in files if one.path == source.path]
         files = self._rewritten(files, planned.plan) if self.options.rewrite else files
         return one_for_each_set([self._without_known(checked) for checked in files], self._others(planned))
 

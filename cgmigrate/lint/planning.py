@@ -209,10 +209,17 @@ class Planner:
             relations = replace(examined.relations, not_proved=proved[real].reasons)
             return self._plan([file], [replace(examined, relations=relations)])
         pairs = [(file, examined) if path == real else self._code[path] for path in proved[real].files]
+        for opened, _ in pairs:
+            proved[real].use_setters(opened.document)
         every = [
             replace(
                 one,
-                relations=replace(one.relations, proved=of_file.groups, not_proved=of_file.reasons),
+                relations=replace(
+                    one.relations,
+                    proved=of_file.groups,
+                    not_proved=of_file.reasons,
+                    proved_rewrites=of_file.rewrites,
+                ),
             )
             for (_, one), of_file in ((pair, proved[os.path.realpath(pair[0].path)]) for pair in pairs)
         ]
@@ -227,13 +234,10 @@ class Planner:
         real = os.path.realpath(file.path)
         top = checkout_of(os.path.dirname(real))
         deprecated = file.document.catalogue.deprecated
-        if (
-            top is None
-            or self.options.stdin
-            or not any(
-                one.reader is Reader.BRIDGE and deprecated & one.before.keys() for one in examined.cases.values()
-            )
-        ):
+        has_objects = any(
+            one.reader is Reader.BRIDGE and deprecated & one.before.keys() for one in examined.cases.values()
+        ) or any(problem.may_be_proved for problem, _ in examined.problems)
+        if top is None or self.options.stdin or not has_objects:
             return None
         if top not in self._objects:
             self._objects[top] = self._proofs(top, file)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.python.setters import Setters
 from cgmigrate.documents.sites import CannotEditError, Document
-from cgmigrate.linking.python.modules import Modules
+from cgmigrate.linking.python.modules import Modules, is_test
 from cgmigrate.linking.python.proofs import Proofs, is_shim
 from cgmigrate.linking.python.rounds import Change, Name, Releases
+from cgmigrate.linking.python.setters import setters_of
 from cgmigrate.linking.python.words import Words
 from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.releases import SPLIT_IN
+from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.edits import OverlapError, apply
@@ -40,6 +43,16 @@ class ProvedSites:
     groups: Mapping[int, int] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    rewrites: Mapping[int, Settings] = field(default_factory=dict)
+    """The settings of sites that are written in another form."""
+    setters: Setters | None = None
+    """The functions of the project that clear the old scope."""
+
+    def use_setters(self, document: Document) -> None:
+        """Have a document write calls of the functions of the project, if there are some."""
+        outer = outer_of(document)
+        if isinstance(outer, PythonDocument):
+            outer.setters = self.setters
 
 
 @dataclass(slots=True)
@@ -48,6 +61,12 @@ class _File:
 
     examined: ExaminedFile
     sets: dict[Name, EditSet]
+    forms: dict[Name, tuple[EditSet, ...]] = field(default_factory=dict)
+    """The forms in which a fix can be written, if there are several."""
+
+    def form(self, name: Name, number: int) -> EditSet:
+        """Return a fix in one of its forms."""
+        return self.forms[name][number] if name in self.forms else self.sets[name]
 
 
 def proved_sites(
@@ -85,16 +104,22 @@ def proved_sites(
     for path, file in candidates.items():
         if (module := modules.read(path)) is not None and is_shim(module):
             file.sets = {name: one for name, one in file.sets.items() if one.because}
-    changes = [_change(name, one) for file in candidates.values() for name, one in _named(file)]
-
-    def edited(names: Collection[Name]) -> Modules:
-        return modules.with_texts(_edited(candidates, names))
-
     context = next(iter(candidates.values())).examined.context
+    if (setters := setters_of(modules, seeds, context.target)) is not None:
+        for file in candidates.values():
+            _add_forms(file, setters)
+    changes = [_change(name, file) for file in candidates.values() for name in file.sets]
+
+    last: list[Modules] = [modules]
+
+    def edited(names: Mapping[Name, int]) -> Modules:
+        last[0] = modules.with_texts(_edited(candidates, names), last[0])
+        return last[0]
+
     proofs = Proofs(
         modules, seeds, changes, Releases(context.source, context.target), edited, Words(list_files).files_with
     )
-    return _by_file(candidates, proofs)
+    return _by_file(candidates, proofs, setters)
 
 
 def _candidates(path: str, file: ExaminedFile) -> _File:
@@ -146,19 +171,38 @@ def _is_writable(file: ExaminedFile, one: EditSet) -> bool:
     return True
 
 
-def _named(file: _File) -> Iterable[tuple[Name, tuple[_File, EditSet]]]:
-    return [(name, (file, one)) for name, one in file.sets.items()]
+def _add_forms(file: _File, setters: Setters) -> None:
+    """Add the forms of fixes in which functions of the project set the modules and clear the old scope.
+
+    Code that is no test uses them wherever it sets modules. A scope that is deleted is cleared where that is needed.
+    """
+    ProvedSites(setters=setters).use_setters(file.examined.document)
+    for name, one in file.sets.items():
+        cleared = _cleared(file.examined, one)
+        if cleared is None or not _is_writable(file.examined, cleared):
+            continue
+        has_modules = any(MODULES in settings for settings in one.rewrites.values())
+        file.forms[name] = (cleared, one) if has_modules and not is_test(name[0]) else (one, cleared)
 
 
-def _change(name: Name, of_file: tuple[_File, EditSet]) -> Change:
-    file, one = of_file
+def _cleared(file: ExaminedFile, one: EditSet) -> EditSet | None:
+    """Return a fix that clears the old scope of each object, None for one that does more than rewrite sites."""
+    if not all(index < len(file.document.sites) for _, index in one.rewrites):
+        return None
+    rewrites = {
+        place: {**settings, MODULES: settings.get(MODULES, []), SCOPE: None} for place, settings in one.rewrites.items()
+    }
+    return replace(one, rewrites=rewrites)
+
+
+def _change(name: Name, file: _File) -> Change:
     document = file.examined.document
     lines = set[int]()
-    for _, index in one.members:
+    for _, index in file.sets[name].members:
         span = _span_of(document, index)
         first = document.text.count("\n", 0, span.start) + 1
         lines.update(range(first, first + document.text.count("\n", span.start, span.end) + 1))
-    return Change(name, name[0], frozenset((name[0], line) for line in lines))
+    return Change(name, name[0], frozenset((name[0], line) for line in lines), len(file.forms.get(name, (None,))))
 
 
 def _span_of(document: Document, index: int) -> Span:
@@ -168,14 +212,14 @@ def _span_of(document: Document, index: int) -> Span:
     return next(problem.span for problem in document.problems if problem.index == index)
 
 
-def _edited(candidates: Mapping[str, _File], names: Collection[Name]) -> dict[str, str]:
-    """Return the texts of files with some fixes applied, by real path."""
+def _edited(candidates: Mapping[str, _File], names: Mapping[Name, int]) -> dict[str, str]:
+    """Return the texts of files with some fixes applied, each in one of its forms, by real path."""
     texts = {}
     for path, file in candidates.items():
         rewrites: dict[int, Settings] = {}
-        for name, one in file.sets.items():
+        for name in file.sets:
             if name in names:
-                rewrites |= one.in_file(0)
+                rewrites |= file.form(name, names[name]).in_file(0)
         if rewrites:
             document = file.examined.document
             try:
@@ -186,7 +230,7 @@ def _edited(candidates: Mapping[str, _File], names: Collection[Name]) -> dict[st
     return texts
 
 
-def _by_file(candidates: Mapping[str, _File], proofs: Proofs) -> dict[str, ProvedSites]:
+def _by_file(candidates: Mapping[str, _File], proofs: Proofs, setters: Setters | None) -> dict[str, ProvedSites]:
     components = proofs.components()
     number = {name: at for at, component in enumerate(components) for name in component}
     clusters = _clusters([{path for path, _ in component} for component in components])
@@ -194,14 +238,16 @@ def _by_file(candidates: Mapping[str, _File], proofs: Proofs) -> dict[str, Prove
     for path, file in candidates.items():
         groups: dict[int, int] = {}
         reasons: dict[int, str] = {}
+        rewrites: dict[int, Settings] = {}
         for name, one in file.sets.items():
             indices = [index for _, index in one.members]
             if name in number:
                 groups |= dict.fromkeys(indices, number[name])
+                rewrites |= file.form(name, proofs.forms.get(name, 0)).in_file(0) if name in file.forms else {}
             elif name in proofs.failed:
                 reasons |= dict.fromkeys(indices, _shown(proofs.failed[name]))
         together = next((cluster for cluster in clusters if path in cluster), {path})
-        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)))
+        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters)
     return result
 
 

@@ -11,7 +11,7 @@ from cgmigrate.lint.fix_reasons import OR_UNSAFE
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.rules import Rule
-from cgmigrate.megatron.settings import IMPL, Interpolation
+from cgmigrate.megatron.settings import IMPL, Interpolation, Settings
 
 if TYPE_CHECKING:
     from cgmigrate.linking.key_code import KeyReader
@@ -51,6 +51,8 @@ class Relations:
     that are written together."""
     not_proved: Mapping[int, str] = field(default_factory=dict)
     """Why such a proof is not possible, by the index of the site."""
+    proved_rewrites: Mapping[int, Settings] = field(default_factory=dict)
+    """The settings of proved sites that are written in another form than that of their own fix, by index."""
 
 
 def with_relations(case: SiteCase, relations: Relations, context: Context) -> SiteCase:

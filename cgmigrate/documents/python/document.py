@@ -27,6 +27,13 @@ from cgmigrate.documents.python.linked_keys import LinkedKeys
 from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, Names, names_of, package_of
 from cgmigrate.documents.python.qualified_names import QualifiedNames
 from cgmigrate.documents.python.reads_after_writes import withhold_reads_after
+from cgmigrate.documents.python.setters import (
+    Setters,
+    clears_scope,
+    import_edits_of,
+    same_with_setters,
+    without_cleared,
+)
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
 from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.site_rewriter import SiteRewriter
@@ -81,6 +88,8 @@ class PythonDocument(TextDocument):
         self._places: list[Place] = []
         self._fixes: dict[int, list[Edit]] = {}
         self.linked = LinkedKeys()
+        self.setters: Setters | None = None
+        """The functions of the project with which rewrites are written that clear the old scope."""
         self._copied: frozenset[int] = frozenset()
         """The indices of the problems about copied keys."""
         self._copies: dict[KeyCopier, frozenset[str]] = {}
@@ -371,19 +380,46 @@ class PythonDocument(TextDocument):
             if index >= len(self.sites):
                 edits += self._fixes[index]
                 continue
-            rewriter = SiteRewriter(index, self._places[index], self._source, self._names)
+            if clears_scope(after) and not self._may_call_setters(index):
+                raise CannotEditError(index, "no function of the project clears its old scope")
+            rewriter = SiteRewriter(index, self._places[index], self._source, self._names, self.setters)
             edits += rewriter.edits(self.sites[index].own, after)
             removed += rewriter.removed_statements
         edits += delete_statements(removed, self._source)
+        if self.setters is not None:
+            edits += import_edits_of(self._source, self.setters, edits)
         try:
             return edits + import_edits(self._source, self._names, edits)
         except (SyntaxError, OverlapError) as error:
             raise CannotEditError(min(rewrites), f"the result is not valid Python ({error})") from error
 
+    def _may_call_setters(self, index: int) -> bool:
+        is_assigned = self._places[index].form is Form.ASSIGNMENTS
+        return is_assigned and self.setters is not None and self.setters.may_be_named(self._names)
+
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
         if edited == self._checked:
             return ""
+        if self.setters is not None and any(map(clears_scope, rewrites.values())):
+            return self._check_setters(edited, self.setters, rewrites)
+        return self._check(edited, rewrites)
+
+    def _check_setters(self, edited: str, setters: Setters, rewrites: Mapping[int, Settings]) -> str:
+        """Check a text with calls of setters: with attributes instead of them it is right, and otherwise the same."""
+        attributes = {index: without_cleared(settings) for index, settings in rewrites.items()}
+        try:
+            plain = apply(self.text, self.edits(attributes))
+        except (CannotEditError, OverlapError) as error:
+            return str(error)
+        if reason := self._check(plain, attributes):
+            return reason
+        if not same_with_setters(edited, plain, setters):
+            return "something else in the file would be read differently"
+        self._checked = edited
+        return ""
+
+    def _check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         again = PythonDocument(edited, self.path, self.catalogue, sites_only=True)
         again.linked = self.linked
         if again.problems and again.problems[0].kind in UNREADABLE:

@@ -10,14 +10,15 @@ from cgmigrate.documents.overrides import override_text
 from cgmigrate.documents.python.element_removal import END_OF_LINE, remove_elements
 from cgmigrate.documents.python.lines import line_start, newline_near
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS, Names
+from cgmigrate.documents.python.setters import Setters, added_call, call_statement, clears_scope, without_cleared
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.spelling import argument_words, module_class_like, rendered
 from cgmigrate.documents.python.statement_edits import add_statement
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member
 from cgmigrate.documents.sites import CannotEditError
-from cgmigrate.megatron.settings import Choice, Settings
-from cgmigrate.text.edits import Edit
+from cgmigrate.megatron.settings import MODULES, Choice, Settings
+from cgmigrate.text.edits import Edit, apply
 
 
 class SiteRewriter:
@@ -27,8 +28,11 @@ class SiteRewriter:
     their suite is empty.
     """
 
-    def __init__(self, index: int, place: Place, source: Source, names: Names) -> None:
+    def __init__(self, index: int, place: Place, source: Source, names: Names, setters: Setters | None = None) -> None:
         self.index, self.place, self.source, self.names = index, place, source, names
+        self._setters = setters
+        self._calls: Setters | None = None
+        """The functions that the rewrite calls."""
         self.text = source.text
         self.removed_statements: list[Item] = []
 
@@ -37,6 +41,8 @@ class SiteRewriter:
 
         Raises CannotEditError.
         """
+        self._calls = self._setters if clears_scope(after) else None
+        after = without_cleared(after)
         planned = changes(own, after, self.source.catalogue)
         if planned and self.place.blocked_by:
             self._refuse(self.place.blocked_by)
@@ -44,10 +50,8 @@ class SiteRewriter:
         removed: list[Item] = []
         for change in planned:
             match change:
-                case Rename(old=old, new=new, value=value):
-                    item = self.place.item(old)
-                    edits.append(self._new_name(item, new))
-                    edits += self._new_value(item, value, own[old])
+                case Rename(old=old):
+                    edits += self._renamed(self.place.item(old), change, own[old])
                 case Revalue(name=name, value=value):
                     edits += self._new_value(self.place.item(name), value, own[name])
                 case Remove(name=name):
@@ -61,6 +65,11 @@ class SiteRewriter:
             self.removed_statements = removed
             return edits
         return edits + self._remove(removed)
+
+    def _renamed(self, item: Item, change: Rename, old: object) -> list[Edit]:
+        if self._calls is not None and change.new == MODULES:
+            return [self._call(item, change.value, old, self._calls)]
+        return [self._new_name(item, change.new), *self._new_value(item, change.value, old)]
 
     def _refuse(self, reason: str) -> None:
         raise CannotEditError(self.index, reason)
@@ -154,11 +163,35 @@ class SiteRewriter:
         closing = 3 if written.endswith(('"""', "'''")) else 1
         return [Edit(item.name.end + 1, span.end - closing, override_text(value))]
 
+    # --- calls of setters ---------------------------------------------------------------------
+
+    def _call(self, item: Item, value: object, old: object, setters: Setters) -> Edit:
+        """Return the edit that writes a call in place of a statement that sets the old scope."""
+        (node,) = item.values
+        span = self.source.span(node)
+        inner = [
+            Edit(one.start - span.start, one.end - span.start, one.text) for one in self._new_value(item, value, old)
+        ]
+        written = apply(self.text[span.start : span.end], inner)
+        call = call_statement(self.source, item.node, written, setters) if isinstance(item.node, ast.stmt) else ""
+        if not call:
+            self._refuse("it is set in a form that no call can replace")
+        return Edit(item.whole.start, item.whole.end, call)
+
+    def _added_call(self, item: Item, value: object, setters: Setters) -> Edit:
+        text = rendered(value, self._quote_near(item.values[0]))
+        edit = added_call(self.source, item.node, text, setters) if isinstance(item.node, ast.stmt) else None
+        if edit is None:
+            raise CannotEditError(self.index, "it is set in a form that no call can replace")
+        return edit
+
     # --- adding and removing ----------------------------------------------------------------
 
     def _add(self, item: Item, name: str, value: object) -> Edit:
         if isinstance(value, Choice):
             self._refuse("a condition would have to be written twice")
+        if self._calls is not None and name == MODULES:
+            return self._added_call(item, value, self._calls)
         if self.place.form is Form.ASSIGNMENTS:
             return add_statement(self.index, item, name, rendered(value, self._quote_near(item.values[0])), self.source)
         elements = self._elements_for(item, name, value)
