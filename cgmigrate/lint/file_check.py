@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import ProblemKind
-from cgmigrate.documents.syntax import document_of, is_documentation, unread_text
+from cgmigrate.documents.syntax import Syntax, document_of, is_documentation, unread_text
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.file_result import Chooser, FileResult
 from cgmigrate.lint.kinds import UNREADABLE, CheckKind, enabled_rule_for
@@ -88,7 +88,8 @@ class FileChecker:
             # Each place of a set gets a comment of its own.
             return [self._without_known(self._with_suppressions(checked, one)) for one, checked in every]
         files = [checked for _, checked in every]
-        if any(one.path in self._begun and one.path != source.path for one in planned.files):
+        others = {one.path for one in planned.files if one.path != source.path}
+        if source.syntax is Syntax.PYTHON and not others.isdisjoint(self._begun):
             # A part of a fix may be wrong: the other file was planned without this one.
             self.notes.append(f"{source.path}: not rewritten, since its other files were not; please report this")
             return [self._without_known(one) for one in files if one.path == source.path]
