@@ -111,12 +111,20 @@ class Discovery(Counters):
                 return None
             self.seed_counts[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not is_examined(data, seeds) or (syntax.is_partial and is_report(data)):
+        if not is_examined(data, seeds) or self._is_own(syntax, data):
             return None
         self.seed_counts[syntax] += 1
         if syntax.is_partial:
             self.unread_names.append(path)
         return Source(path, syntax, data)
+
+    def _is_own(self, syntax: Syntax, data: bytes) -> bool:
+        """Return whether a file is a baseline or a report of cgmigrate, which is no file of the project."""
+        if not (syntax.is_partial and is_report(data)):
+            return False
+        self.files_listed -= 1
+        self.files_seen -= 1
+        return True
 
 
 def is_examined(data: bytes, seeds: Seeds) -> bool:
