@@ -48,7 +48,7 @@ class SiteSurroundings:
         if self.site.flags:
             return self._of_flag(setting)
         if keys:
-            return _switched([self._at(path.split(".")) for path in keys])
+            return _switched([self._at(path.split(".")) for path in keys], setting.any_key)
         value = self._beside((name,))
         # A setting of another class is written elsewhere, and where is not known.
         return value if value is not Missing.ABSENT or self._is_of_same_class(setting) else Missing.UNKNOWN
@@ -102,11 +102,13 @@ def _truth(value: object) -> object:
     return True if value is None else value
 
 
-def _switched(values: Sequence[object]) -> object:
+def _switched(values: Sequence[object], any_key: bool) -> object:
     """Return the one value of a setting that may be written at several places, of which the first one decides.
 
-    Code that turns it on there need not show that the others are not written.
+    Code that turns it on there need not show that the others are not written. With ``any_key``, each of them decides.
     """
+    if any_key and any(value is True for value in values):
+        return True
     is_on = values[0] is True and all(value is True or isinstance(value, Missing) for value in values)
     return True if is_on else _together(values)
 

@@ -216,6 +216,7 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         flag=data.get("flag", flag_of(path.stem)) or "",
         summary=data["summary"],
         no_flag=data.get("no-flag", ""),
+        any_key=data.get("any-key", False),
         keys={ecosystem: tuple(keys) for ecosystem, keys in data.get("keys", {}).items()},
         variables=tuple(data.get("variables", ())),
         choices=tuple(data.get("choices", ())),

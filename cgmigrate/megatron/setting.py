@@ -46,6 +46,8 @@ class Setting:
     summary: str = ""
     no_flag: str = ""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    any_key: bool = False
+    """Whether it is on where one of its keys turns it on, whatever the others say."""
     variables: tuple[str, ...] = ()
     """The variables of the environment that set it; it is then no field."""
     choices: tuple[str, ...] = ()

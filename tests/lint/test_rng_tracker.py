@@ -1,8 +1,11 @@
-"""CG408 against Megatron-Bridge's own assertion, executed."""
+"""CG408 against Megatron-Bridge's own assertion, and CG430 against what its harness turns off, both executed."""
 
 from __future__ import annotations
 
+import ast
+from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.support.bridge_assertions import assertion_of
-from tests.support.paths import FETCHED
+from tests.support.paths import FETCHED, MEGATRON_BRIDGE
 from tests.support.plans import examine
 
 RULES = load()
@@ -28,10 +31,13 @@ ddp:
 """
 
 
+def codes(text: str, release: Release) -> set[str]:
+    plan = examine(YamlDocument(text), Context(release, release, RULES, OWNERS))
+    return {diagnostic.rule for diagnostic in plan.diagnostics}
+
+
 def reported(release: Release, impl: str, tracker: bool) -> bool:
-    document = YamlDocument(RECIPE.format(impl=impl, tracker=str(tracker).lower()))
-    plan = examine(document, Context(release, release, RULES, OWNERS))
-    return "CG408" in {diagnostic.rule for diagnostic in plan.diagnostics}
+    return "CG408" in codes(RECIPE.format(impl=impl, tracker=str(tracker).lower()), release)
 
 
 def accepts(version: str, impl: str, tracker: bool) -> bool:
@@ -55,3 +61,37 @@ def test_the_rule_reports_what_megatron_bridge_refuses(
     if not (FETCHED / f"megatron-bridge-{version}").is_dir():
         pytest.skip(f"Megatron-Bridge {version} is not fetched")
     assert reported(release, impl, tracker) is not accepts(version, impl, tracker)
+
+
+@pytest.fixture
+def override() -> Any:
+    """The function of the performance harness that sets graphs in a recipe, without its validation."""
+    if not MEGATRON_BRIDGE.is_dir():
+        pytest.skip("no clone of Megatron-Bridge lies beside the checkout")
+    path = MEGATRON_BRIDGE / "scripts/performance/utils/overrides.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (node,) = (one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "_set_cuda_graph_overrides")
+    names: dict[str, Any] = {
+        "validate_cuda_graph_configuration": lambda *_, **__: None,
+        "is_full_iteration_cuda_graph": lambda _: False,
+        "cuda_graph_module_names": lambda model: model.cuda_graph_modules,
+    }
+    future = ast.parse("from __future__ import annotations").body
+    exec(compile(ast.Module([*future, node], []), path.name, "exec"), names)
+    return names[node.name]
+
+
+@pytest.mark.parametrize(("model", "rng"), list(product([True, False], repeat=2)))
+@pytest.mark.parametrize("impl", ["none", "transformer_engine"])
+def test_the_harness_turns_off_the_tracker_that_the_rule_reports(
+    override: Any, impl: str, model: bool, rng: bool
+) -> None:
+    recipe = SimpleNamespace(
+        model=SimpleNamespace(cuda_graph_impl=impl, use_te_rng_tracker=model, cuda_graph_modules=["attn"]),
+        rng=SimpleNamespace(te_rng_tracker=rng),
+    )
+    override(recipe)
+
+    is_off = (model or rng) and not (recipe.model.use_te_rng_tracker or recipe.rng.te_rng_tracker)
+    text = RECIPE.replace("{tracker}", str(model).lower(), 1).replace("{tracker}", str(rng).lower(), 1)
+    assert ("CG430" in codes(text.format(impl=impl), Release(0, 19))) is is_off

@@ -164,8 +164,8 @@ def bodies_of(statement: ast.AST) -> Iterator[list[ast.stmt]]:
 def _writes(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
     """Yield the paths that a statement binds, each with its value; None for one that is not one expression."""
     match statement:
-        case ast.Assign(targets=[target], value=value) if path := dotted(target):
-            yield path, value
+        case ast.Assign(value=value) if _are_written(statement):
+            yield from ((dotted(target), value) for target in statement.targets)
         case ast.AnnAssign(target=target, value=ast.expr() as value) if path := dotted(target):
             yield path, value
         case ast.Expr(
@@ -182,6 +182,12 @@ def _writes(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             for alias in names:
                 yield alias.asname or alias.name.partition(".")[0], None
+
+
+def _are_written(statement: ast.Assign) -> bool:
+    """Return whether each target has a path, and is the only name of the value or gets a constant."""
+    is_one = len(statement.targets) == 1 or isinstance(statement.value, ast.Constant)
+    return is_one and all(map(dotted, statement.targets))
 
 
 def _head(statement: ast.stmt) -> ast.AST:
