@@ -27,6 +27,8 @@ LAYERS = ["local", "transformer_engine", "inference_optimized"]
 MODULES = [[], ["attn"], ["mlp"], ["moe_router"], ["attn", "moe_router"], ["moe_router", "moe_preprocess"]]
 NAMES = SimpleNamespace(**{name: name for name in ("attn", "mlp", "moe", "moe_router", "moe_preprocess")})
 """In place of CudaGraphModule."""
+READ_BY_GENERATION = "cuda_graph_impl = mcore_generation_config['cuda_graph_impl']"
+"""The statement of NeMo-RL that needs the key."""
 
 
 def reports_command(rule: str, program: str, flags: dict[str, Any]) -> bool:
@@ -126,6 +128,28 @@ def _function(path: str, name: str, names: dict[str, Any]) -> Any:
     values = dict(names)
     exec(compile(ast.Module([node], []), path, "exec"), values)
     return values[name]
+
+
+# --- the key that generation of NeMo-RL reads without a default: CG317 --------------------------------
+
+
+@pytest.mark.parametrize("generation", [{}, {"cuda_graph_impl": "none"}, {"cuda_graph_impl": "local"}])
+@pytest.mark.parametrize("backend", ["megatron", "vllm"])
+def test_the_implementation_that_generation_reads(generation: dict[str, str], backend: str) -> None:
+    if not NEMO_RL.is_dir():
+        pytest.skip("no clone of NeMo-RL lies beside the checkout")
+    path = NEMO_RL / "nemo_rl/models/generation/megatron/megatron_worker.py"
+    statements = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    (node,) = (one for one in statements if isinstance(one, ast.Assign) and ast.unparse(one) == READ_BY_GENERATION)
+    settings = generation | {"inference_cuda_graph_scope": "block"}
+    is_refused = False
+    try:
+        exec(compile(ast.Module([node], []), path.name, "exec"), {"mcore_generation_config": settings})
+    except KeyError:
+        # Another engine does not run this code.
+        is_refused = backend == "megatron"
+    policy = {"generation": {"backend": backend, "mcore_generation_config": settings}}
+    assert reports("CG317", {"policy": policy}) is is_refused
 
 
 # --- keys that NeMo-RL does not forward: CG316 ------------------------------------------------------
