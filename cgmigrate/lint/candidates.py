@@ -136,7 +136,7 @@ def _settled_by(
             places = [(rule.id, problem.span, True) for problem, rule in file.problems if problem.index == index]
         else:
             outcome = Outcome(candidate.fix, candidate.edit_set.rewrites[number, index])
-            places = list(SiteReport.of(case, file.context, outcome, limits[number].enabled).places_of_fix())
+            places = list(SiteReport.of_fix(case, file.context, outcome, limits[number].enabled).places_of_fix())
         for rule, span, is_rule_of_fix in places:
             line = file.document.text.count("\n", 0, span.start) + 1
             yield number, PlaceOfFix(rule, file.path, line, span, is_rule_of_fix)

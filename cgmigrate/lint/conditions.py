@@ -158,7 +158,13 @@ def _all(truths: Iterable[Truth]) -> Truth:
 
 
 def _any(truths: Iterable[Truth]) -> Truth:
-    return _not(_all(_not(truth) for truth in truths))
+    result: Truth = False
+    for truth in truths:
+        if truth:
+            return True
+        if truth is None:
+            result = None
+    return result
 
 
 def _not(truth: Truth) -> Truth:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from cgmigrate.documents.changes import Change
 from cgmigrate.documents.sites import Site, Use
@@ -28,8 +29,8 @@ class Match:
 def place_of(fields: Sequence[str], case: SiteCase) -> Use | None:
     """Return the first of some settings that the site itself writes, or an older one, where a diagnostic points."""
     by_name = {written.setting: written for written in case.site.written}
-    older = [old for name in fields for old in _older(name, case)]
-    return next((by_name[name] for name in (*fields, *older) if name in by_name), None)
+    older = (old for name in fields for old in _older(name, case))
+    return next((by_name[name] for name in chain(fields, older) if name in by_name), None)
 
 
 def _older(name: str, case: SiteCase) -> list[str]:

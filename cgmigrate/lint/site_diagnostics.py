@@ -57,10 +57,18 @@ class SiteReport:
     remarks: Sequence[Match]
 
     @classmethod
+    def of_fix(cls, case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> SiteReport:
+        """Return what a fix settles: a report without remarks, unless matches depend on them."""
+        is_safe = outcome.fix is not None and outcome.fix.applicability is Applicability.SAFE
+        if not is_safe or case.keeps_captures:
+            return cls.of(case, context, outcome, enabled)
+        fix = _changes(case, outcome)
+        return cls(case, context, outcome, fix, migrating_matches(case, fix), ())
+
+    @classmethod
     def of(cls, case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> SiteReport:
         """Return what is to be reported of a site. ``enabled`` says which rules are reported."""
-        before, catalogue = case.document.sites[case.site.index].own, case.document.catalogue
-        fix = changes(before, outcome.own, catalogue) if outcome.own is not None else []
+        fix = _changes(case, outcome)
         matches = migrating_matches(case, fix)
         applicability = outcome.fix.applicability if outcome.fix else None
         # A fix is not made unless all its rules are enabled.
@@ -164,6 +172,12 @@ class SiteReport:
             if text := fix_text(document, site, match.written, planned, {}):
                 return f"by hand, {text}"
         return advice_for(document, site, match.written, self.case.before)
+
+
+def _changes(case: SiteCase, outcome: Outcome) -> list[Change]:
+    """Return what the fix of a site changes, empty if there is none."""
+    own = case.document.sites[case.site.index].own
+    return changes(own, outcome.own, case.document.catalogue) if outcome.own is not None else []
 
 
 def _first_lines(document: Document, spans: Iterable[tuple[str, Span]]) -> dict[str, int]:

@@ -84,6 +84,12 @@ def with_edits(
     Edits that are not part of the texts ``together`` (another import, say) are parsed once for all fixes that need
     them; a fix whose edits cannot be written alone has none.
     """
+    written = [one for one in candidates if one.is_written]
+    if together is not None and len(written) == 1:
+        # Its edits are those that write all.
+        texts = (together.texts[at] for at in written[0].edit_set.files)
+        edits = tuple(FileEdits(text.path, text.edits) for text in texts)
+        return [replace(one, fix=replace(one.fix, edits=edits)) if one.is_written else one for one in candidates]
     known = {(text.path, edit) for text in together.texts.values() for edit in text.edits} if together else set()
     tried: dict[frozenset[tuple[str, Edit]], bool] = {}
     return [

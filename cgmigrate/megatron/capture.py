@@ -16,6 +16,9 @@ compares this model with those executions row by row.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import TypeAlias
+
 from cgmigrate.megatron import graphs
 from cgmigrate.megatron.bridge import validate_as_bridge
 from cgmigrate.megatron.command_line import parse_arguments
@@ -32,6 +35,35 @@ def capture_of(settings: Settings, release: Release, reader: Reader) -> Capture 
     Only those of the capture model (``settings.FIELDS``) are read.
     Raises ValueError for an ``Undecided`` value.
     """
+    key = _key(settings)
+    return _captured(settings, release, reader) if key is None else _captured_by_key(key, release, reader)
+
+
+_Key: TypeAlias = "tuple[tuple[str, type, object], ...]"
+"""Settings that can be looked up: each name with the type of its value, since True is not 1, and the value."""
+_PLAIN = frozenset((str, bool, int, type(None)))
+
+
+def _key(settings: Settings) -> _Key | None:
+    """Return settings as a key, None for values that cannot be one."""
+    own = [(name, settings[name]) for name in FIELDS if name in settings]
+    if not all(type(value) in _PLAIN or _is_list_of_text(value) for _, value in own):
+        return None
+    return tuple((name, type(value), tuple(value) if isinstance(value, list) else value) for name, value in own)
+
+
+def _is_list_of_text(value: object) -> bool:
+    return type(value) is list and all(type(item) is str for item in value)
+
+
+@lru_cache(maxsize=1024)
+def _captured_by_key(key: _Key, release: Release, reader: Reader) -> Capture | Rejected:
+    """Return what settings capture. The files of a project have few different ones."""
+    settings = {name: list(value) if isinstance(value, tuple) else value for name, _, value in key}
+    return _captured(settings, release, reader)
+
+
+def _captured(settings: Settings, release: Release, reader: Reader) -> Capture | Rejected:
     configuration = resolved_configuration(settings, release, reader)
     return configuration if isinstance(configuration, Rejected) else capture_of_resolved(configuration, release)
 

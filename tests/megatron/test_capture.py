@@ -289,3 +289,14 @@ def test_parts_of_experts_that_exclude_or_need_each_other_are_refused(
     verdict = capture_of({"cuda_graph_impl": "transformer_engine", name: parts}, release, Reader.CONFIG)
     assert isinstance(verdict, Rejected)
     assert (verdict.code, verdict.fields) == (code, (name,))
+
+
+@pytest.mark.parametrize(("one", "other"), [(True, 1), (["attn"], ("attn",)), (["attn"], "attn"), ([], None)])
+@pytest.mark.parametrize("name", ["enable_cuda_graph", "cuda_graph_scope", "cuda_graph_modules"])
+def test_values_that_are_alike_are_looked_up_apart(name: str, one: object, other: object) -> None:
+    values = [{"cuda_graph_impl": "local", name: value} for value in (one, other, one, other)]
+    first = [capture_of(own, NEWEST, Reader.CONFIG) for own in values]
+    assert first == [capture_of(own, NEWEST, Reader.CONFIG) for own in reversed(values)][::-1]
+    assert first[:2] == first[2:]
+    alone = [resolved_configuration(own, NEWEST, Reader.CONFIG) for own in values[:2]]
+    assert [isinstance(one, Rejected) for one in alone] == [isinstance(one, Rejected) for one in first[:2]]

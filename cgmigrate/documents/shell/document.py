@@ -173,13 +173,20 @@ class ShellDocument(TextDocument):
             return self._unparsed
         if variable := next((one.variable for one in line.fragments if self._is_one_word(one)), ""):
             return _ONE_WORD.format(variable=variable)
-        if any(_JOINED_WORDS.search(self.text, one.span.start, one.span.end) for one in line.fragments):
+        if self._may_join_words and any(
+            _JOINED_WORDS.search(self.text, one.span.start, one.span.end) for one in line.fragments
+        ):
             return _BLANK
         if reason := line.blocked_by or next((one.blocked_by for one in line.fragments if one.blocked_by), ""):
             return reason
         counts = Counter(use.setting for use in written)
         twice = next((use.key for use in written if counts[use.setting] > 1), "")
         return f"`{twice}` is written twice; the last one counts" if twice else ""
+
+    @cached_property
+    def _may_join_words(self) -> bool:
+        """Whether the text has a backslash in front of a blank: a search for a word is fast, a pattern not."""
+        return "\\ " in self.text or "\\\t" in self.text
 
     def _is_one_word(self, fragment: Fragment) -> bool:
         """Whether a string is one word and stays one: a command expands its variable in quotes."""

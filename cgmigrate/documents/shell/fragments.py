@@ -32,6 +32,7 @@ PRINTERS = frozenset(["echo", "printf", "log", "info", "warn", "die", "usage", "
 """Commands whose words are text for people."""
 SEARCHERS = frozenset(["grep", "egrep", "fgrep", "rg", "sed", "awk", "perl", "test", "[", "read"])
 """Commands that search text for some of their words."""
+_READERS_OF_TEXT = PRINTERS | SEARCHERS
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _SEPARATORS = ("&&", "||", "|", ";", "&")
 _BRANCHES = ("elif_clause", "else_clause")
@@ -72,10 +73,12 @@ class Fragment:
     @property
     def program(self) -> str:
         """The script that a command starts, or else the command itself; empty if neither is known."""
+        if self.variable:
+            return ""
         texts = [word.text for word in self.words if word.text]
         scripts = (text for text in texts if text.endswith(".py"))
         first = texts[0] if texts and self.words[0].text and not texts[0].startswith("-") else ""
-        return next(scripts, first).rpartition("/")[2] if not self.variable else ""
+        return next(scripts, first).rpartition("/")[2]
 
 
 def may_run_again(path: Path) -> Path:
@@ -147,18 +150,19 @@ class FragmentReader:
         return Fragment(form, words, span, flags, options_in(words, self.text), span.start, path, blocked_by=blocked_by)
 
     def _of_command(self, node: Node) -> Iterator[Fragment]:
-        words = words_of(node.named_children, self.tree)
+        children = node.named_children
+        words = words_of(children, self.tree)
         name = words[0].text if words else None
-        if name is not None and name.rpartition("/")[2] in PRINTERS | SEARCHERS:
+        if name is not None and name.rpartition("/")[2] in _READERS_OF_TEXT:
             return
         path, span = path_of(node), self.tree.span(node)
         starts_with_flag = name is not None and name.startswith(("-", "+"))
         blocked_by = _NO_COMMAND if starts_with_flag else ""
         yield self._made(Form.COMMAND, words, span, path, blocked_by)
-        for child in node.named_children:
-            if is_override_of_list(self.tree.written(child)):
+        for child in children:
+            if child.type not in ("string", "raw_string") or is_override_of_list(self.tree.written(child)):
                 continue
-            if child.type in ("string", "raw_string") and (inner := words_in_string(child, self.tree))[1:]:
+            if (inner := words_in_string(child, self.tree))[1:]:
                 yield from self._of_string(inner, path)
 
     def _of_string(self, words: Sequence[Word], path: Path) -> Iterator[Fragment]:

@@ -23,6 +23,8 @@ _WORD = re.compile(r"\w", re.ASCII)
 _COMPUTED = re.compile(r"\$(?!\w|\{\w+\})|`", re.ASCII)
 """Matches what a shell computes in another way than by the value of a variable."""
 _COMMAND, _ASSIGNMENT = "command", "variable_assignment"
+_UNKNOWN = ""
+"""The name of a variable that no script has."""
 
 
 class Code:
@@ -30,7 +32,7 @@ class Code:
 
     def __init__(self, tree: ShellTree) -> None:
         self.tree = tree
-        self._plain: dict[str, bool] = {}
+        self._plain: dict[str, bool] = {_UNKNOWN: False}
         self._assigned: dict[str, list[Node]] = {}
 
     def around(self, offset: int) -> Iterator[Node]:
@@ -136,10 +138,10 @@ class Code:
             stack.pop()
 
     def _variables_in_values(self, variable: str) -> set[str]:
-        """Return the variables in the values of one, and an empty name if a value may have a flag or is not known."""
+        """Return the variables in the values of one, and ``_UNKNOWN`` if a value may have a flag or is not known."""
         assignments = self.assignments(variable)
         if not assignments or not all(map(self._is_plain, assignments)):
-            return {""}
+            return {_UNKNOWN}
         return {name for node in assignments for name in self.expands(node)}
 
     def _is_plain(self, assignment: Node) -> bool:

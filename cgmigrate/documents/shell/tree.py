@@ -83,6 +83,8 @@ class ShellTree:
 
     def written(self, node: Node) -> str:
         """Return the text of a node."""
+        if not self._ends:
+            return self.text[node.start_byte : node.end_byte]
         return self.text[self.offset(node.start_byte) : self.offset(node.end_byte)]
 
     def at(self, span: Span) -> Node | None:

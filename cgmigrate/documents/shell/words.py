@@ -110,20 +110,24 @@ def words_in_string(node: Node, tree: ShellTree) -> list[Word]:
     """Return the words in a quoted string, as the shell divides its value where it is used without quotes."""
     span = tree.span(node)
     inner = Span(span.start + 1, span.end - 1)
-    computed = [tree.span(child) for child in node.named_children if child.type in _EXPANSIONS]
+    expansions = [tree.span(child) for child in node.named_children if child.type in _EXPANSIONS]
+    # Most expansions are names, which no blank can divide.
+    computed = [one for one in expansions if _BLANKS.search(tree.text, one.start, one.end)]
     return list(words_in_text(tree.text, inner, computed))
 
 
 def words_in_text(text: str, span: Span, computed: Sequence[Span] = ()) -> Iterator[Word]:
     """Yield the words between blanks of a text; ``computed`` are parts of it that the shell replaces."""
     start = span.start
-    for blank in [*_BLANKS.finditer(text, span.start, span.end), None]:
-        end = blank.start() if blank else span.end
-        if blank and any(part.start <= end < part.end for part in computed):
+    for blank in _BLANKS.finditer(text, span.start, span.end):
+        end, after = blank.span()
+        if computed and any(part.start <= end < part.end for part in computed):
             continue
         if end > start:
             yield _word_in_text(text, start, end)
-        start = blank.end() if blank else span.end
+        start = after
+    if span.end > start:
+        yield _word_in_text(text, start, span.end)
 
 
 def _word_in_text(text: str, start: int, end: int) -> Word:

@@ -40,7 +40,8 @@ def read_install_script(text: str) -> Iterator[Requirement]:
 
 def read_commands(text: str) -> Iterator[Requirement]:
     """Yield the requirements on megatron-core that commands in a text install, in whatever syntax they are written."""
-    if not _MAY_INSTALL.search(text):
+    # A search for a word is fast, a pattern not.
+    if "core" not in text.lower() or not _MAY_INSTALL.search(text):
         return
     variables: dict[str, str] = {}
     for number, written in _command_lines(text):
