@@ -1,6 +1,7 @@
 """Seed words: a file that contains none of them has no diagnostics and is not parsed.
 
-They are the names of the settings in the catalogue, as fields and as flags, and of megatron-core's enum class.
+They are the names of the settings in the catalogue, as fields and as flags, what flags in braces begin or end with
+(``--cuda-graph-{impl,scope}``), and the name of megatron-core's enum class.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ SeedsOf = Callable[[str], Seeds]
 def seeds_of(folders: Sequence[str] = ()) -> Seeds:
     """Return the seed words: the settings that ship, and those in a team's own folders of rules (a tuple)."""
     names = subjects((rules_path(), *folders))
-    words = without_contained((*with_hyphens(names), CLASSES[0]))
+    flags = [core for core in with_hyphens(cores(names)) if "-" in core]
+    in_braces = (word for core in flags for word in (f"{core}-{{", f"}}-{core}"))
+    words = without_contained((*with_hyphens(names), *in_braces, CLASSES[0]))
     beginnings = (*with_hyphens(cores(names)), CORE_OF_CLASSES)
     return Seeds(words, beginnings, _encoded(words, beginnings, "utf-8"))
 

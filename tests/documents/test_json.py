@@ -104,3 +104,24 @@ def test_the_tree_is_what_json_reads(value: object, indent: int | str | None, as
 @pytest.mark.parametrize("text", ["", "{", '{"a": 1 2}', "[1,,2]", '{"a"}', "[" * 600 + "]" * 600, '"\n"', "/"])
 def test_other_text_has_no_tree(text: str) -> None:
     assert json_roots(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        (
+            '{"args": {"cuda-graph-scope": "full", "external-cuda-graph": true}}',
+            ["cuda-graph-scope", "external-cuda-graph"],
+        ),
+        ('{"args": {"cuda-graph-impl": "local"}, "text": "cuda-graph-scope: full"}', []),
+        ('{"args": {"cuda_graph_scope": "full"}}', []),
+        ('[{"cuda-graph-scope"\n: ["attn"]}, "cuda-graph-scope"]', ["cuda-graph-scope"]),
+    ],
+)
+def test_keys_that_are_flags_without_dashes_are_reported(project: Path, cgmigrate, text: str, keys: list[str]) -> None:
+    (project / "job.json").write_text(text)
+    result = cgmigrate("check", "--output-format", "concise", ".")
+    named = re.findall(r"`([\w-]+)` is a key of an object", result.stdout)
+    assert named == keys
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert (project / "job.json").read_text() == text

@@ -33,6 +33,22 @@ FORMS = {
         "torchrun pretrain_gpt.py --bf16 \\\n  --cuda-graph-impl local \\\n  --cuda-graph-scope full_iteration \\\n\n",
         "torchrun pretrain_gpt.py --bf16 \\\n  --cuda-graph-impl full_iteration \\\n\n",
     ),
+    "the last flag of a string of several lines": (
+        "bash -c 'torchrun pretrain_gpt.py \\\n    --enable-cuda-graph \\\n    --cuda-graph-scope full'\n",
+        "bash -c 'torchrun pretrain_gpt.py \\\n    --cuda-graph-impl local'\n",
+    ),
+    "the last flag in a substitution of several lines": (
+        "X=$(python pretrain_gpt.py \\\n    --cuda-graph-impl local      \\\n    --cuda-graph-scope full)\n",
+        "X=$(python pretrain_gpt.py \\\n    --cuda-graph-impl local)\n",
+    ),
+    "the last flag in backticks": (
+        "X=`python pretrain_gpt.py --cuda-graph-impl local \\\n    --cuda-graph-scope full`\n",
+        "X=`python pretrain_gpt.py --cuda-graph-impl local`\n",
+    ),
+    "the last flag behind an aligned one": (
+        "torchrun pretrain_gpt.py --enable-cuda-graph      \\\n    --cuda-graph-scope full\n",
+        "torchrun pretrain_gpt.py --cuda-graph-impl local\n",
+    ),
     "several flags on a line": (
         f"torchrun pretrain_gpt.py {LOCAL} --cuda-graph-scope attn mlp --bf16\n",
         f"torchrun pretrain_gpt.py {LOCAL} --cuda-graph-modules attn mlp --bf16\n",
@@ -406,3 +422,56 @@ def test_a_variable_of_plain_variables_has_no_further_flags(values: str, is_open
     text = f"{values}torchrun pretrain_gpt.py $P --enable-cuda-graph\n"
     value = ShellDocument(text).value_beside(0, [], ["--other"])
     assert value is (Missing.UNKNOWN if is_open else Missing.ABSENT)
+
+
+BRACES = {
+    "after the name": ("--cuda-graph-{impl=local,scope=full}", "--cuda-graph-scope"),
+    "before the name": ("--{external,enable}-cuda-graph", "--external-cuda-graph"),
+    "new names": ("--cuda-graph-{impl=local,modules=attn}", ""),
+    "a variable": ("--cuda-graph-${KIND}", ""),
+    "another option": ("--log-{scope,impl}", ""),
+}
+
+
+@pytest.mark.parametrize("name", BRACES)
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("run.sh", "torchrun pretrain_gpt.py {word}\n"),
+        ("run.sh", 'ARGS=(--bf16 {word})\npython pretrain_gpt.py "${{ARGS[@]}}"\n'),
+        ("Makefile", "SHELL := /bin/bash\ntrain:\n\tpython pretrain_gpt.py {word}\n"),
+    ],
+)
+def test_flags_in_braces_are_reported(project: Path, cgmigrate: Run, path: str, text: str, name: str) -> None:
+    word, flag = BRACES[name]
+    (project / path).write_text(text.format(word=word))
+    result = cgmigrate("fix", "--unsafe-fixes", "--diff", ".")
+    assert (project / path).read_text() == text.format(word=word)
+    assert ("1 diagnostic remains" in result.stderr) is bool(flag)
+    checked = cgmigrate("check", ".")
+    assert (f"`{word}` is several flags for a shell, `{flag}` among them" in checked.stdout) is bool(flag)
+
+
+@pytest.mark.parametrize(
+    "text", ["# use --cuda-graph-{impl,scope}\n", 'echo "use --cuda-graph-{impl,scope}"\n', "x=--cuda-graph-{impl}\n"]
+)
+def test_braces_in_prose_are_not_reported(project: Path, cgmigrate: Run, text: str) -> None:
+    (project / "run.sh").write_text(text)
+    assert cgmigrate("check", ".").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "place"),
+    [
+        ("${GRAPHS:+--enable-cuda-graph}", "counts only where the variable is set"),
+        ("${GRAPHS+--enable-cuda-graph}", "counts only where the variable is set"),
+        ("${GRAPHS:---enable-cuda-graph}", "counts only where the variable is not set"),
+        ("${GRAPHS:=--enable-cuda-graph}", "counts only where the variable is not set"),
+    ],
+)
+@pytest.mark.parametrize("line", ["python pretrain_gpt.py {word} --bf16\n", 'ARGS="--bf16 {word}"\n'])
+def test_a_flag_in_an_expansion_says_when_it_counts(
+    project: Path, cgmigrate: Run, line: str, word: str, place: str
+) -> None:
+    (project / "run.sh").write_text(line.format(word=word))
+    assert place in cgmigrate("check", ".").stdout

@@ -16,7 +16,7 @@ from cgmigrate.documents.command_line_advice import by_hand, override_start, pat
 from cgmigrate.documents.comments import Comment, CommentForm
 from cgmigrate.documents.embedded.layout import Layout
 from cgmigrate.documents.overrides import without_shell_quotes
-from cgmigrate.documents.shell.document import HARNESS, OWN_OPTION, SEARCHED, ShellDocument
+from cgmigrate.documents.shell.document import HARNESS, NOT_READ, OWN_OPTION, SEARCHED, ShellDocument
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.uses import Appearance, appearances_in
@@ -103,7 +103,8 @@ class EmbeddedDocument(TextDocument):
         if any(span.start <= start < span.end for span in self._layout.comments):
             self.skipped.append((name.use(Role.MENTION), PROSE))
         elif match is None:
-            owner = HARNESS if name.key.startswith("--") else OWN_OPTION
+            is_flag = name.key.startswith("--")
+            owner = (HARNESS if "_" in name.key else NOT_READ) if is_flag else OWN_OPTION
             self.skipped.append((name.use(Role.WRITE), owner))
         else:
             unread = (one.what for one in self._layout.unread if one.span.start <= start < one.span.end)

@@ -5,7 +5,9 @@ Such are the `args` of a debugger's launch file, of a Kubernetes or Ray job, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from cgmigrate.documents.command_line_advice import by_hand
 from cgmigrate.documents.comments import Comment, CommentForm
@@ -22,6 +24,7 @@ from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
 _NO_COMMAND_LINE = "a text of a JSON file, in which only command lines are read"
+_KEY = "`{name}` is a key of an object, which is not read as a command line, so it is not rewritten"
 _UNREAD = "`{name}` is part of a value that is not read as a command line, so it is not rewritten"
 
 
@@ -35,10 +38,12 @@ class JsonDocument(TextDocument):
         self.skipped: list[tuple[Use, str]] = []
         self._again: JsonDocument | None = None
         names = [name for name in appearances_in(text, self.catalogue) if name.setting in self.catalogue.name_set]
-        self.roots: list[Node] = json_roots(text) if any(self._is_argument(name) for name in names) else []
+        has_keys = _keys(self.catalogue).search(text) is not None
+        self.roots: list[Node] = json_roots(text) if has_keys or any(map(self._is_argument, names)) else []
         self._words = {one.start + 1: one for node in closing_order(self.roots) for one in node.items}
         for name in names:
             self._read(name)
+        self._read_keys()
 
     def _is_argument(self, name: Appearance) -> bool:
         """Return whether a name is a flag, or that of an override."""
@@ -56,11 +61,23 @@ class JsonDocument(TextDocument):
             # A note of the run names the keys.
             self.skipped.append((name.use(Role.MENTION), _NO_COMMAND_LINE))
 
+    def _read_keys(self) -> None:
+        """Report the keys that are flags without their dashes, which a launcher adds.
+
+        With hyphens, they are Megatron-LM's only.
+        """
+        for match in _keys(self.catalogue).finditer(self.text):
+            flag = f"--{match['flag']}"
+            if match.start("flag") in self._words:
+                message, advice = _KEY.format(name=match["flag"]), by_hand(flag, self.catalogue)
+                span = Span(*match.span("flag"))
+                self.problems.append(Problem(ProblemKind.COMMAND_LINE_IN_VALUE, span, message, advice=advice))
+
     @property
     def uses(self) -> Sequence[Use]:
         """Every appearance of a setting; see ``sites.Document``."""
         keys = [(self.text[one.span.start : one.span.end], one.span) for one in self.problems]
-        others = [Use(self.catalogue.by_key[key], key, None, span) for key, span in keys]
+        others = [Use(self.catalogue.by_key[f"--{key.lstrip('-')}"], key, None, span) for key, span in keys]
         return sorted([*others, *(use for use, _ in self.skipped)], key=lambda use: use.span.start)
 
     def comments(self) -> Sequence[Comment]:
@@ -108,6 +125,14 @@ class JsonDocument(TextDocument):
     def edited(self) -> JsonDocument | None:
         """The document of the text that was checked last; see ``sites.Document``."""
         return self._again
+
+
+@lru_cache(maxsize=8)
+def _keys(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of keys that are deprecated flags without their dashes."""
+    flags = [flag.removeprefix("--") for name in catalogue.deprecated if (flag := catalogue[name].flag)]
+    either = "|".join(map(re.escape, sorted((one for one in flags if "-" in one), key=len, reverse=True)))
+    return re.compile(rf'"(?P<flag>{either})"[ \t\r\n]*:')
 
 
 def parts_of(document: JsonDocument, numbers: Collection[int] | None) -> list[Part]:

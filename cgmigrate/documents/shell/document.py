@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, override_start, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.overrides import ELSEWHERE, value_beside
+from cgmigrate.documents.shell.braces import brace_problems, key_in_braces
 from cgmigrate.documents.shell.environment import command_at, variable_of
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader
@@ -58,6 +59,8 @@ _OF_VARIABLE = "`${variable}` has the value, and whoever changes the variable wo
 _ONE_WORD = "a command expands `{variable}` as one word"
 _ZSH = re.compile(r"#![^\n]*\bzsh\b")
 """The first line of a script whose shell does not divide the values of variables into words."""
+_WHERE_SET = "an expansion of a variable, which counts only where the variable is set"
+_ALTERNATIVE = re.compile(r"\$\{\w+(?:\[[@*]\])?:?\+")
 _PLACES = {
     "heredoc_body": "a here-document",
     "raw_string": "a string that is not a word of a command line",
@@ -110,6 +113,7 @@ class ShellDocument(TextDocument):
 
         self._read_defaults()
         self.problems += harness_problems(self._fragments)
+        self.problems += (one for one in brace_problems(self.text, self.catalogue) if not self._is_prose(one.span))
 
     def _read_defaults(self) -> None:
         """Report the flags at the beginning of a default, such as ``${ARGS:---cuda-graph-scope attn}``."""
@@ -117,7 +121,9 @@ class ShellDocument(TextDocument):
         for match in _default_flags(self.catalogue).finditer(self.text):
             if match.start("flag") in known:
                 continue
-            message = f"`{match['flag']}` is part of {_PLACES['expansion']}; the other meaning is its value"
+            place = _WHERE_SET if match["sign"] == "+" else _PLACES["expansion"]
+            other = "nothing" if match["sign"] == "+" else "its value"
+            message = f"`{match['flag']}` is part of {place}; the other meaning is {other}"
             self.problems.append(
                 Problem(
                     ProblemKind.COMMAND_LINE_IN_VALUE,
@@ -126,6 +132,12 @@ class ShellDocument(TextDocument):
                     advice=by_hand(match["flag"], self.catalogue),
                 )
             )
+
+    def _is_prose(self, span: Span) -> bool:
+        """Return whether a place is in a comment or in what a command prints."""
+        node = self._tree.at(span)
+        is_comment = "comment" in _kinds_around(node) or self._is_disabled(span.start)
+        return is_comment or (self._is_argument_of(node, PRINTERS) and not is_output_used(node, self._tree))
 
     def _appearances(self) -> list[Appearance]:
         from cgmigrate.documents.uses import appearances_in
@@ -217,6 +229,7 @@ class ShellDocument(TextDocument):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         else:
             what = next((_PLACES[kind] for kind in kinds if kind in _PLACES), "a word that is not a flag of a command")
+            what = _WHERE_SET if what == _PLACES["expansion"] and self._is_alternative(node) else what
             why = self._why_not_read(start) if "heredoc_body" in kinds else ""
             self._problem(match, ProblemKind.COMMAND_LINE_IN_VALUE, f"is part of {what}, which is not rewritten{why}")
 
@@ -268,6 +281,12 @@ class ShellDocument(TextDocument):
         before = self.text[self.text.rfind("\n", 0, offset) + 1 : offset].lstrip()
         return before.startswith("#") if self._is_arguments else before.endswith("#")
 
+    def _is_alternative(self, node: Node | None) -> bool:
+        """Whether a place is what an expansion gives where its variable is set: ``${X:+--enable-cuda-graph}``."""
+        while node is not None and node.type != "expansion":
+            node = node.parent
+        return node is not None and bool(_ALTERNATIVE.match(self._tree.written(node)))
+
     def _is_searched(self, node: Node | None) -> bool:
         """Whether a place is the pattern of an expansion, such as ``${ARGS/--cuda-graph-scope full/}``."""
         while node is not None and node.type != "expansion":
@@ -312,6 +331,7 @@ class ShellDocument(TextDocument):
 
     def _named(self, problem: Problem) -> tuple[str, str, None]:
         key = self.text[problem.span.start : problem.span.end].lstrip("+~").rstrip("=")
+        key = key_in_braces(key, self.catalogue) or key
         return self.catalogue.by_key[key if key.startswith("--") else key.rpartition(".")[2]], key, None
 
     def _read_comments(self) -> tuple[list[Span], list[Span]]:
@@ -457,7 +477,7 @@ class ShellDocument(TextDocument):
 @lru_cache(maxsize=8)
 def _default_flags(catalogue: Catalogue) -> re.Pattern[str]:
     flags = catalogue.alternatives(deprecated=True, flags=True)
-    return re.compile(rf"\$\{{\w+:?[-+=](?P<flag>{flags})(?![\w-])")
+    return re.compile(rf"\$\{{\w+:?(?P<sign>[-+=])(?P<flag>{flags})(?![\w-])")
 
 
 def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[Part]:

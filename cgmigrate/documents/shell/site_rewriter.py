@@ -17,7 +17,7 @@ _REST = re.compile(r"[ \t]*(?P<backslash>\\?)(?=\r?\n|\Z)")
 """What may follow the last flag of a line."""
 _CONTINUED = re.compile(r"[ \t]*\\\r?\n[ \t]*\Z")
 _ALIGNED = re.compile(r"[ \t]{2,}(?=\S)")
-_BEFORE_END = ")\"'"
+_BEFORE_END = ")\"'`"
 _QUOTES = "\"'"
 
 
@@ -35,8 +35,10 @@ class SiteRewriter:
         """Return the edits that turn the settings of the object into others. Raises CannotEditError."""
         planned = changes(own, after, self.catalogue)
         edits = [edit for change in planned for edit in self._of(change)]
-        removed = {change.name for change in planned if isinstance(change, Remove)}
-        return [*edits, *self._removals(removed)]
+        removed = self._removals({change.name for change in planned if isinstance(change, Remove)})
+        # Blanks behind a flag need no column where what follows them is deleted.
+        kept = [one for one in edits if one.text.strip() or not any(_is_inside(one, other) for other in removed)]
+        return [*kept, *removed]
 
     def _of(self, change: Change) -> list[Edit]:
         match change:
@@ -134,6 +136,10 @@ class SiteRewriter:
         # A quote is that of a word beside it, unless the flag is the first or last one in a string.
         is_opened = before[-1:] == "(" or (one.first == 0 and before[-1:] in _QUOTES)
         is_closed = other.last == len(fragment.words) - 1 and self.text[blanks : blanks + 1] in _BEFORE_END
+        if is_first and is_closed and fragment.form is not Form.ARRAY:
+            # What closes the words comes behind those of the line before.
+            continued = _CONTINUED.search(self.text, 0, start)
+            return Edit(continued.start() if continued else start, end, "")
         if is_first or is_opened:
             return Edit(start, end if is_closed else blanks, "")
         if is_last and rest is not None and rest["backslash"] and blanks - end > 1:
@@ -165,6 +171,10 @@ class SiteRewriter:
         while self.text[offset : offset + 1] in (" ", "\t"):
             offset += 1
         return offset
+
+
+def _is_inside(edit: Edit, other: Edit) -> bool:
+    return other.start <= edit.start and edit.end <= other.end
 
 
 def _shown(value: object) -> str:
