@@ -6,24 +6,36 @@ fields of a configuration. It is looked at only if a rule reports one of the kin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
+from cgmigrate.documents.nesting import NestingDocument
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.lint.diagnostics import Context, Diagnostic
 from cgmigrate.lint.kinds import PassingKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from cgmigrate.documents.code import Code
+    from cgmigrate.documents.python.source import Source
     from cgmigrate.documents.sites import Document
     from cgmigrate.lint.passing_findings import Finding
+    from cgmigrate.text.spans import Span
+
+    _InFile: TypeAlias = Callable[[Span], Span]
 
 _KINDS = frozenset(str(kind) for kind in PassingKind)
 
 
 def passing_diagnostics(document: Document, context: Context) -> list[Diagnostic]:
-    """Return the diagnostics about code of a file that passes settings on, for the rules that apply to the target."""
-    if not isinstance(document, PythonDocument) or document.source is None:
+    """Return the diagnostics about code of a file that passes settings on, for the rules that apply to the target.
+
+    The code of a notebook's cells is one program. Code blocks of pages are not looked at: an example is a part of a
+    program, and what it lacks may be in the rest.
+    """
+    programs = list(_programs(document, _as_it_is))
+    if not programs:
         return []
     # Each file asks: the rules are gone through once, not once for each kind.
     kinds = {rule.reports: rule for rule in context.rules.values() if rule.reports in _KINDS}
@@ -31,10 +43,31 @@ def passing_diagnostics(document: Document, context: Context) -> list[Diagnostic
     if not enabled:
         return []
     return [
-        Diagnostic(rule.id, rule.severity, document.source.span(one.node), one.message, reports=rule.reports)
-        for one in _findings(document, context)
+        Diagnostic(rule.id, rule.severity, in_file(source.span(one.node)), one.message, reports=rule.reports)
+        for program, source, in_file in programs
+        for one in _findings(program, context)
         if (rule := enabled.get(one.kind)) is not None
     ]
+
+
+def _as_it_is(span: Span) -> Span:
+    """Return a span of a file that is Python."""
+    return span
+
+
+def _programs(document: Document, in_file: _InFile) -> Iterator[tuple[PythonDocument, Source, _InFile]]:
+    """Yield the Python of a document and of its parts, with what returns where a span of it is in the file."""
+    if isinstance(document, PythonDocument) and document.source is not None:
+        yield document, document.source, in_file
+    elif isinstance(document, NestingDocument):
+        yield from _programs(document.outer, in_file)
+        for one in document.readable_parts:
+            yield from _programs(one.document, partial(_outside, one.part.code, in_file))
+
+
+def _outside(code: Code, in_file: _InFile, span: Span) -> Span:
+    """Return where a span of a part is in the file."""
+    return in_file(code.span(span))
 
 
 def _findings(document: PythonDocument, context: Context) -> Iterator[Finding]:
