@@ -67,6 +67,10 @@ def coverage_page(rules: Mapping[str, Rule]) -> str:
         "## Code that passes settings on",
         f"{_counts(proxies)}",
         _table(proxies, rules),
+        "## What judges the rules that no validation of a release judges",
+        "The tests execute these statements and functions, and compare what they say with the rules. Where none can be "
+        "executed on a CPU, the table says why; such a rule stays in preview.",
+        _judges(rules),
         "<!-- Generated from docs/coverage.yaml by `docs/build.py`. -->",
     ]
     return "\n\n".join(parts) + "\n"
@@ -95,6 +99,14 @@ def _table(some: Iterable[Entry], rules: Mapping[str, Rule], *, releases: bool =
         instead = f"`explain`: {one.explained} …" if one.explained else one.why
         rows.append([", ".join(one.ids), one.what, *([one.releases] if releases else []), linked or instead])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _judges(rules: Mapping[str, Rule]) -> str:
+    rows = ["| rule | about | judge |", "| --- | --- | --- |"]
+    for one in load_yaml(DATA.read_text(encoding="utf-8"), str(DATA))["judges"]:
+        linked = ", ".join(_link(rules[code]) for code in one["rules"])
+        rows.append(f"| {linked} | {one['what']} | {one.get('judge') or one['why']} |")
+    return "\n".join(rows)
 
 
 def _link(rule: Rule) -> str:

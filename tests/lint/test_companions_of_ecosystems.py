@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.support.bridge_assertions import refuses
-from tests.support.paths import FETCHED
+from tests.support.paths import FETCHED, MEGATRON_BRIDGE
 from tests.support.plans import examine
 
 RULES = load()
@@ -24,6 +25,7 @@ OWNERS = ecosystems.load()
 RELEASE = Release(0, 19)
 BRIDGE = FETCHED / "megatron-bridge-0.6.2/megatron/bridge"
 MODULES: list[list[str]] = [[], ["attn"], ["moe_router"], ["attn", "moe_router"]]
+RECIPE = {"ddp": {"overlap_grad_reduce": True}, "rng": {"seed": 1}}
 IMPLEMENTATIONS = ["none", "transformer_engine", "full_iteration"]
 
 
@@ -109,6 +111,59 @@ def test_vision_models_of_the_bridge(bridge: Path, impl: str, changes: bool) -> 
     assert reports("CG429", {"model": model | {"vision_cuda_graph_impl": "none"}} | others) is refused
 
 
+@pytest.fixture
+def newer_bridge() -> Path:
+    """Megatron-Bridge of August 2026, which has checks that no release has yet."""
+    if not MEGATRON_BRIDGE.is_dir():
+        pytest.skip("no clone of Megatron-Bridge lies beside the checkout")
+    return MEGATRON_BRIDGE / "src/megatron/bridge"
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+@pytest.mark.parametrize("modules", [*MODULES, ["moe_router", "moe_preprocess"]])
+@pytest.mark.parametrize(("experts", "packs"), list(product([None, 8], [True, False])))
+def test_packed_experts_of_the_bridge(
+    newer_bridge: Path, impl: str, modules: list[str], experts: int | None, packs: bool
+) -> None:
+    model: dict[str, Any] = graphs(impl, modules) | ({"num_moe_experts": experts} if experts else {})
+    dataset = {"enable_offline_packing": packs, "pad_to_max_length": True}
+    dataset |= {"offline_packing_specs": {"pad_cu_seqlens": True}}
+    names = {"cuda_graph_module_names": lambda model: getattr(model, "cuda_graph_modules", [])}
+    validate = _function(newer_bridge / "training/gpt_step.py", "_validate_packed_moe_cuda_graph", names)
+    # The step of training calls it if sequences are packed.
+    refused = packs and _raises(validate, SimpleNamespace(**model))
+    assert reports("CG422", {"model": model, "dataset": dataset} | RECIPE) is refused
+
+
+@pytest.mark.parametrize("impl", IMPLEMENTATIONS)
+@pytest.mark.parametrize("vision", [None, "none", "transformer_engine"])
+@pytest.mark.parametrize("buffer", [None, 0, 8])
+def test_packing_of_energon(newer_bridge: Path, impl: str, vision: str | None, buffer: int | None) -> None:
+    model = graphs(impl, ["attn"]) | ({"vision_cuda_graph_impl": vision} if vision else {})
+    names = {"self": SimpleNamespace(model=SimpleNamespace(**model))}
+    path = newer_bridge / "training/config.py"
+    packs = bool(buffer)
+    refused = packs and refuses(path, "vision_cuda_graph_impl", "does not support CUDA graphs", names)
+    dataset = {} if buffer is None else {"dataset": {"packing_buffer_size": buffer}}
+    assert reports("CG427", {"model": model} | dataset | RECIPE) is refused
+
+
+def _function(path: Path, name: str, names: dict[str, Any]) -> Any:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (node,) = (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and one.name == name)
+    values = dict(names)
+    exec(compile(ast.Module([node], []), path.name, "exec"), values)
+    return values[name]
+
+
+def _raises(function: Any, value: object) -> bool:
+    try:
+        function(value)
+    except ValueError:
+        return True
+    return False
+
+
 # --- NeMo-RL ----------------------------------------------------------------------------------------
 
 
@@ -130,6 +185,21 @@ def test_the_implementation_of_generation(impl: str) -> None:
     refused = refuses(core("transformer/utils.py"), "set_to in", "Invalid CUDA graph", {"set_to": impl})
     policy = {"generation": {"backend": "megatron", "mcore_generation_config": {"cuda_graph_impl": impl}}}
     assert reports("CG502", {"policy": policy}) is refused
+
+
+# --- Megatron-LM ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("impl", [*IMPLEMENTATIONS, "local"])
+@pytest.mark.parametrize(("former", "hybrid"), list(product([True, False], repeat=2)))
+def test_hybrid_context_parallelism(impl: str, former: bool, hybrid: bool) -> None:
+    pytest.importorskip("megatron.training")
+    # Its check reads the former boolean, which says nothing of the implementation; the value says what is meant.
+    args = SimpleNamespace(enable_cuda_graph=former or impl != "none")
+    path = core("../training/arguments.py")
+    refused = hybrid and refuses(path, "not args.enable_cuda_graph", "Hybrid context", {"args": args})
+    flags = {"--cuda-graph-impl": impl} | ({"--enable-cuda-graph": True} if former else {})
+    assert reports("CG424", {"MODEL_ARGS": flags | {"--hybrid-context-parallel": hybrid}}) is refused
 
 
 # --- Megatron-FSDP ----------------------------------------------------------------------------------
