@@ -113,7 +113,8 @@ def _with_yaml(project: ProjectCode, yaml: Iterable[str], files: YamlFiles, code
 
 def fills(site: Site, copier: KeyCopier) -> bool:
     """Return whether the mapping of a site may be the one whose keys are copied."""
-    if site.flags or any("." in written.key for written in site.written):
+    is_override = bool(site.commands)
+    if site.flags or (not is_override and any("." in written.key for written in site.written)):
         return False
     count = len(copier.keys)
     paths = (site.path, *site.alias_paths)

@@ -131,9 +131,15 @@ def _innermost(inside: Inside | None) -> Inside | None:
     return inside
 
 
+_MOST_PARTS = 8
+"""Underscores of a word that may be meant as values: a sentence written with underscores has more."""
+
+
 def _is_prose(name: str, value: object) -> bool:
     """Return whether a value is a sentence about a setting, as in model cards: most of its words are no values."""
     if name not in (SCOPE, MODULES, INFERENCE) or not isinstance(value, str):
         return False
     words = names_in(value)
+    if any(word.count("_") > _MOST_PARTS for word in words):
+        return True
     return len(words) > 3 and sum(word in _NAMES for word in words) * 2 < len(words)

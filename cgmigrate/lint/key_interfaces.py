@@ -75,8 +75,8 @@ def _fillers(group: Group, interface: KeyInterface) -> set[Place]:
     return {
         (number, site.index)
         for number, file in enumerate(group.files)
-        if isinstance(outer_of(file.document), YamlDocument)
         for site in file.document.sites
+        if site.commands or isinstance(outer_of(file.document), YamlDocument)
         if file.document.catalogue.deprecated & site.own.keys() <= interface.followed
         and any(fills(site, copier) for copier in copiers)
     }

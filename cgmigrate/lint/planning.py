@@ -344,10 +344,18 @@ class Planner:
         from cgmigrate.documents.nesting import outer_of
         from cgmigrate.documents.yaml import YamlDocument
 
+        file = self._with_readers_of_overrides(file)
         relations = (
             self.related.readers(file.path) if isinstance(outer_of(file.document), YamlDocument) else file.relations
         )
         return replace(file, relations=related.relations(os.path.realpath(file.path), file.document, relations))
+
+    def _with_readers_of_overrides(self, file: ExaminedFile) -> ExaminedFile:
+        """Return a file with the code that reads the keys of its overrides by their names."""
+        if not any(site.commands for site in file.document.sites):
+            return file
+        readers = {**self.related.key_readers(file.path), **file.relations.key_readers}
+        return replace(file, relations=replace(file.relations, key_readers=readers))
 
     def _with_recipes(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
         """Return the plan of a file with the recipes that its command lines start; None if it is planned alone."""
@@ -449,7 +457,7 @@ class Planner:
         from cgmigrate.documents.yaml import YamlDocument
 
         if not isinstance(outer_of(file.document), YamlDocument):
-            return file
+            return self._with_readers_of_overrides(file)
         relations = self.related.of(file.path, file.document) if is_alone else self.related.readers(file.path)
         return replace(file, relations=relations)
 

@@ -103,7 +103,7 @@ def _with_merged_files(case: SiteCase, relations: Relations, context: Context) -
 
 def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
     """Add a risk for each YAML key that code reads by its name, since the code has to change together with it."""
-    if case.site.origin is not None:
+    if case.site.origin is not None and not case.site.commands:
         return case
     readers = relations.interpolations if case.site.index in relations.followed else relations.key_readers
     for written in case.site.written:

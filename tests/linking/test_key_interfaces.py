@@ -515,3 +515,69 @@ def test_an_override_of_an_old_key_on_a_command_line_prevents_the_fix(project: P
     checkout(project)
     assert "docs/launch.sh" in cgmigrate("fix", ".").stdout
     assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
+
+
+OTHER = EXAMPLE.replace("megatron_cfg", "trainer_cfg")
+CAPTURED_NEW = CAPTURED.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine")
+NEW_CODE = EXAMPLE.replace('"enable_cuda_graph", "external_cuda_graph"', '"cuda_graph_impl", "cuda_graph_scope"')
+COMPUTED = (
+    OTHER.replace('("enable_cuda_graph", "external_cuda_graph")', "names()") + "\nNAMES = 'external_cuda_graph'\n"
+)
+STARTED = "train.py --config conf/recipe.yaml ++policy.{override}"
+LAUNCHERS = {
+    "launch.sh": "python {line}\n",
+    "job.yaml": "spec:\n  args: {words}\n",
+    "launch.py": "import subprocess\nsubprocess.run({words})\n",
+}
+
+
+def started(project: Path, launcher: str, override: str, files: dict[str, str]) -> Path:
+    """Write a project with a launcher that starts its recipe with an override; return the launcher."""
+    line = STARTED.format(override=override)
+    for name, text in files.items():
+        write(project / name, text)
+    path = write(project / launcher, LAUNCHERS[launcher].format(line=line, words=line.split()))
+    checkout(project)
+    return path
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_an_override_of_a_started_recipe_changes_with_the_code_that_copies_its_key(
+    project: Path, cgmigrate, launcher: str
+) -> None:
+    code = EXAMPLE.replace("enable_cuda_graph", "cuda_graph_scope")
+    files = {"pkg/setup.py": code, "conf/recipe.yaml": CAPTURED}
+    path = started(project, launcher, "megatron_cfg.cuda_graph_scope=[attn]", files)
+    cgmigrate("fix", ".")
+    assert "++policy.megatron_cfg.cuda_graph_modules=[attn]" in path.read_text()
+    assert "cuda_graph_modules" in (project / "pkg/setup.py").read_text()
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_an_override_of_another_interface_changes_with_its_code(project: Path, cgmigrate, launcher: str) -> None:
+    files = {"pkg/setup.py": EXAMPLE, "conf/recipe.yaml": CAPTURED, "pkg/other.py": OTHER}
+    path = started(project, launcher, "trainer_cfg.external_cuda_graph=true", files)
+    cgmigrate("fix", ".")
+    is_rewritten = "++policy.trainer_cfg.cuda_graph_impl=transformer_engine" in path.read_text()
+    assert is_rewritten is ("cuda_graph_impl" in (project / "pkg/other.py").read_text())
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize(
+    ("override", "files"),
+    [
+        ("trainer_cfg.external_cuda_graph=true", {"pkg/setup.py": EXAMPLE, "pkg/other.py": COMPUTED}),
+        (
+            "megatron_cfg.cuda_graph_scope=[attn]",
+            {"pkg/setup.py": NEW_CODE, "conf/recipe.yaml": CAPTURED_NEW},
+        ),
+    ],
+)
+def test_an_override_whose_key_code_reads_stays_if_the_code_does(
+    project: Path, cgmigrate, launcher: str, override: str, files: dict[str, str]
+) -> None:
+    path = started(project, launcher, override, {"conf/recipe.yaml": CAPTURED, **files})
+    text = path.read_text()
+    cgmigrate("fix", ".")
+    assert path.read_text() == text
+    assert "has to change together with it" in " ".join(cgmigrate("check", ".").stdout.split())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.linking.ownership import Owner, owned_sites
@@ -48,3 +52,20 @@ def test_a_place_with_an_owner_decides_for_one_without() -> None:
 def test_a_place_without_an_owner_decides_nothing() -> None:
     owner = owner_of(f"policy:\n  megatron_cfg: {SETTINGS}notes:\n  copy: *m\n")
     assert (name_of(owner), owner.conflict) == ("NeMo-RL", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_prose"),
+    [
+        ("moe_router_plus_moe_preprocess_first_for_dropless_moe_then_ab_attn", True),
+        ("attn_mlp_moe_router_moe_preprocess", False),
+        ("per_microbatch", False),
+    ],
+)
+def test_a_sentence_with_underscores_is_no_value(project: Path, cgmigrate, value: str, is_prose: bool) -> None:
+    """Cards about a feature have such sentences under its names."""
+    text = f"recommended_path:\n  model.cuda_graph_impl: transformer_engine\n  model.cuda_graph_scope: {value}\n"
+    (project / "card.yaml").write_text(text)
+    assert ("CG206" not in cgmigrate("check", ".").stdout) is is_prose
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert (project / "card.yaml").read_text() == text

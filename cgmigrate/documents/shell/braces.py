@@ -1,4 +1,4 @@
-"""Words that a shell makes several flags of: ``--cuda-graph-{impl=local,scope=full}``. They are reported only."""
+"""Words that a shell expands to several flags: ``--cuda-graph-{impl=local,scope=full}``. They are reported only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BRACES = re.compile(rf"{FLAG_BEGINS}--([\w-]*)\{{([\w=.-]*(?:,[\w=.-]*)+)\}}([\
 
 
 def brace_problems(text: str, catalogue: Catalogue) -> Iterator[Problem]:
-    """Yield the words with braces that a shell makes deprecated flags of; ``key_in_braces`` reads them again."""
+    """Yield the words with braces that a shell expands to deprecated flags; ``key_in_braces`` reads them again."""
     if "{" not in text:
         return
     for match in _BRACES.finditer(text):
@@ -25,7 +25,7 @@ def brace_problems(text: str, catalogue: Catalogue) -> Iterator[Problem]:
 
 
 def key_in_braces(word: str, catalogue: Catalogue) -> str:
-    """Return the first deprecated flag that a shell makes of a word with braces, empty if there is none."""
+    """Return the first deprecated flag that a shell expands a word with braces to, empty if there is none."""
     match = _BRACES.fullmatch(word)
     parts = match[2].split(",") if match else []
     flags = (f"--{match[1]}{part}{match[3]}".partition("=")[0] for part in parts if match)
