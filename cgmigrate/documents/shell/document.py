@@ -14,10 +14,10 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from cgmigrate.documents.braces import brace_problems, key_in_braces
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, override_start, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.overrides import ELSEWHERE, value_beside
-from cgmigrate.documents.shell.braces import brace_problems, key_in_braces
 from cgmigrate.documents.shell.environment import command_at, variable_of
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from cgmigrate.documents.braces import brace_problems
 from cgmigrate.documents.code import Code
 from cgmigrate.documents.nesting import Part
 from cgmigrate.documents.uses import Appearance, appearances_in
@@ -73,6 +74,7 @@ def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Pa
 def parts_in(roots: Sequence[Node], text: str, catalogue: Catalogue, numbers: Collection[int] | None) -> list[Part]:
     """Return the command lines in the values of a tree: those with some numbers, or those with flags of settings."""
     names = [one.span.start for one in appearances_in(text, catalogue) if _is_argument(one, text)]
+    names += [one.span.start for one in brace_problems(text, catalogue)]
     if not names and numbers is None:
         return []
     parts = []
