@@ -161,6 +161,8 @@ class Site:
     overrides: bool = False
     built: bool = False
     of_built_model: bool = False
+    expects_error: bool = False
+    """Whether the function around it expects an error, as a test of a refusal does."""
     linked: tuple[int, ...] = ()
     uncertain: bool = False
     overrides_around: bool = False

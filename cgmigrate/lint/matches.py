@@ -11,6 +11,7 @@ from cgmigrate.documents.sites import Site, Use
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
 from cgmigrate.lint.release_refusals import refusal_of
 from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
+from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings, Undecided
 from cgmigrate.megatron.types import Rejected
 
@@ -69,6 +70,13 @@ def remarks_of(case: SiteCase, applicability: Applicability | None, context: Con
         return []
     refusal = _refusal_at_run_time(case, context) if settings is case.before else None
     return list(_remarks(case, settings, refusal, context))
+
+
+def without_expected(remarks: Sequence[Match], case: SiteCase) -> list[Match]:
+    """Return the remarks of a site without the errors that its function expects: a test writes what is refused."""
+    if not case.site.expects_error:
+        return list(remarks)
+    return [remark for remark in remarks if remark.rule.severity is not Severity.ERROR]
 
 
 def _complete(case: SiteCase, settings: Settings) -> bool:

@@ -13,7 +13,7 @@ from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Fix, 
 from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
 from cgmigrate.lint.kinds import CheckKind
-from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_repetition
+from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_expected, without_repetition
 from cgmigrate.lint.release_refusals import refusal_note
 from cgmigrate.lint.rule_texts import message, notes_of
 from cgmigrate.lint.rules import Case, Rule, RuleKind
@@ -79,7 +79,7 @@ class SiteReport:
             reported = [match for match in matches if enabled(match.rule.id)]
             kept, remarks = without_repetition(reported, [match for match in remarks if enabled(match.rule.id)])
             matches = [match for match in matches if match in kept or not enabled(match.rule.id)]
-        return cls(case, context, outcome, fix, matches, remarks)
+        return cls(case, context, outcome, fix, matches, without_expected(remarks, case))
 
     def places_of_fix(self) -> Iterator[tuple[str, Span, bool]]:
         """Yield each diagnostic that the fix settles: its rule, its span, and whether the rule is one of the fix.

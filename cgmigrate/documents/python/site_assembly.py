@@ -42,6 +42,7 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         overrides=place.overrides,
         built=place.built,
         of_built_model=place.of_built_model,
+        expects_error=place.expects_error,
         uncertain=place.uncertain,
         commands=(Command(place.words, (0,)),) if place.words else (),
         elsewhere=ELSEWHERE.format(prefix=place.prefix or place.items[0].field) if place.form is Form.OVERRIDES else "",

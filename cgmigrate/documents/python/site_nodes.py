@@ -61,6 +61,7 @@ class Place:
     overrides: bool = False
     built: bool = False
     of_built_model: bool = False
+    expects_error: bool = False
     blocked_by: str = ""
     """Why the text cannot be edited, empty when it can."""
     inherits: Place | None = None
