@@ -9,7 +9,7 @@ from cgmigrate.lint.diagnostics import Context, SiteCase
 from cgmigrate.lint.site_examination import source_for
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.settings import Choice, Undecided
-from cgmigrate.megatron.types import Rejected, describe_both
+from cgmigrate.megatron.types import Capture, Rejected, describe_both
 
 if TYPE_CHECKING:
     from cgmigrate.linking.overrides import Override
@@ -42,9 +42,18 @@ def _reason(case: SiteCase, override: Override, context: Context) -> str:
         return f"{says}, and has to change together with it"
     was = capture_of(old, source_for(old, context), case.reader)
     will = capture_of(new, context.target, case.reader)
-    if isinstance(was, Rejected) or was == will:
+    if was == will:
         return ""
+    if isinstance(was, Rejected):
+        # Without the name of a recipe, it may be for one that the release accepts.
+        is_refused = isinstance(will, Rejected) or not override.recipes
+        refuses = f"{case.reader.value} ({case.source}) refuses that as it is ({was.reason.rstrip('.')})"
+        return "" if is_refused else f"{says}, and {refuses}"
+    return f"{says}{_difference(was, will)}"
+
+
+def _difference(was: Capture, will: Capture | Rejected) -> str:
     if isinstance(will, Rejected):
-        return f"{says}, and would be refused after the rewrite ({will.reason.rstrip('.')})"
+        return f", and would be refused after the rewrite ({will.reason.rstrip('.')})"
     now, then = describe_both(was, will)
-    return f"{says}: with it, {now} is captured before, and {then} after the rewrite"
+    return f": with it, {now} is captured before, and {then} after the rewrite"

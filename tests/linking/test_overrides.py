@@ -78,3 +78,19 @@ def test_an_override_of_the_implementation_that_turns_graphs_on_withholds_the_fi
     write(project / "run.sh", "python run.py a.yaml policy.megatron_cfg.cuda_graph_impl=local\n")
     checkout(project)
     assert fixed(project).after is None
+
+
+def test_a_command_line_that_the_release_refuses_with_its_recipe_withholds_the_fix(project: Path) -> None:
+    """The recipe has one of its files twice, so what the command line starts is not followed."""
+    files = {
+        "a.yaml": "policy:\n  megatron_cfg:\n    num_layers: 2\n    cuda_graph_scope: full_iteration\n",
+        "b.yaml": "defaults: a.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: local\n",
+        "c.yaml": "defaults: [a.yaml, b.yaml]\n",
+        "run.sh": "uv run x.py --config c.yaml ++policy.megatron_cfg.cuda_graph_impl=transformer_engine\n",
+    }
+    for name, text in files.items():
+        write(project / name, text)
+    checkout(project)
+    checked = fixed(project)
+    assert checked.after is None
+    assert "refuses that as it is" in " ".join(one.blocked_by for one in checked.diagnostics)
