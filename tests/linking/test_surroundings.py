@@ -86,8 +86,8 @@ def test_messages_name_a_setting_around_a_site_from_the_top(document: Document, 
         ("in_loss: false", "in_loss: ${NAN}", "check_for_nan_in_loss", Undecided),
         ("te_rng_tracker: true", "seed: 1", "use_te_rng_tracker", Missing.ABSENT),
         ("full_iteration\n", "full_iteration\n  use_te_rng_tracker: true\n", "use_te_rng_tracker", True),
-        # The two spellings disagree.
-        ("full_iteration\n", "full_iteration\n  use_te_rng_tracker: false\n", "use_te_rng_tracker", Missing.UNKNOWN),
+        # The two spellings disagree: Megatron-Bridge turns both on.
+        ("full_iteration\n", "full_iteration\n  use_te_rng_tracker: false\n", "use_te_rng_tracker", True),
         ("te_rng_tracker: true", "te_rng_tracker: $X", "use_te_rng_tracker", Undecided),
     ],
 )
