@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from cgmigrate.documents.sites import Site
@@ -17,13 +17,24 @@ TESTS_OF_PATH = frozenset({"path-has", "path-has-none", "path-ends", "path-is"})
 """The tests of a path; the others are about the site and its file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Surroundings:
     """What tests are evaluated on: a site, its settings (merged ones too), and the names at the top of its file."""
 
     site: Site
     names: Collection[str]
     top_level: frozenset[str]
+
+    @cached_property
+    def words_beside(self) -> frozenset[str]:
+        """The names beside the settings, as settings are written: read once, since several ecosystems test them."""
+        return frozenset(map(_word, self.site.neighbours))
+
+
+@lru_cache(maxsize=65536)
+def _word(name: str) -> str:
+    # The texts of a chain of merges have all names of the chain beside them.
+    return name.rpartition(".")[2].lstrip("-").replace("-", "_")
 
 
 def passes_beside_paths(condition: Condition, around: Surroundings) -> bool:
@@ -73,7 +84,7 @@ def _passes(test: str, condition: Condition, around: Surroundings) -> bool:
 
 
 def _is_beside(names: Any, around: Surroundings) -> bool:
-    return any(name.rpartition(".")[2].lstrip("-").replace("-", "_") in names for name in around.site.neighbours)
+    return not around.words_beside.isdisjoint(names)
 
 
 def _has_target(prefixes: Any, around: Surroundings) -> bool:

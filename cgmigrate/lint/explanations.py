@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cgmigrate.documents.sites import Document, Site, Use
 from cgmigrate.lint.captures import both, is_known, outcome, verb
@@ -73,6 +73,8 @@ class Details:
     """Explains the diagnostics of a file as it was planned."""
 
     file: PlannedFile
+    _written: dict[int, Mapping[str, Use]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Where the settings in effect at each site are written, by its index, as far as it is known."""
 
     @property
     def document(self) -> Document:
@@ -114,11 +116,27 @@ class Details:
 
     def _labels(self, case: SiteCase, own: Use) -> Iterator[Label]:
         """Yield the settings that are read together with one, of its site or of those that it inherits from."""
-        seen: set[str] = {own.setting}
-        for written in _written(case.site, self.document.sites):
-            if written.setting in FIELDS and written.setting not in seen:
-                seen.add(written.setting)
+        for setting, written in self._written_at(case.site).items():
+            if setting in FIELDS and setting != own.setting:
                 yield Label(written.span, _role(written, case))
+
+    def _written_at(self, site: Site) -> Mapping[str, Use]:
+        """Return where each setting in effect at a site is written: in the site first, then in those that it merges."""
+        waiting = list(site.inherits)
+        # No recursion: a chain of merges may be longer than the stack.
+        while waiting:
+            current = self.document.sites[waiting[-1]]
+            unread = [index for index in current.inherits if index not in self._written]
+            waiting += unread
+            if not unread:
+                self._written[waiting.pop()] = self._own_first(current)
+        return self._own_first(site)
+
+    def _own_first(self, site: Site) -> Mapping[str, Use]:
+        first: dict[str, Use] = {}
+        for use in (*reversed(site.written), *(use for i in site.inherits for use in self._written[i].values())):
+            first.setdefault(use.setting, use)
+        return first
 
     def _blockers(self, diagnostic: Diagnostic) -> Iterator[Label]:
         """Yield the place of the diagnostic that prevents a fix."""
@@ -127,13 +145,6 @@ class Details:
             line = self.document.text.count("\n", 0, other.span.start) + 1
             if match and (other.rule, str(line)) == match.groups():
                 yield Label(other.span, f"{other.rule} prevents the fix")
-
-
-def _written(site: Site, sites: Sequence[Site]) -> Iterator[Use]:
-    """Yield the settings in effect at a site, its own first; an inherited one may be overridden by one before it."""
-    yield from reversed(site.written)
-    for index in site.inherits:
-        yield from _written(sites[index], sites)
 
 
 def _role(written: Use, case: SiteCase) -> str:

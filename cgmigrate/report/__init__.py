@@ -7,9 +7,12 @@ paths as repositories name them, and fingerprints that stay the same when lines 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cgmigrate.lint.severity import Severity
@@ -180,7 +183,15 @@ def renderer(name: str) -> Callable[..., str]:
 
 def place(text: str, offset: int) -> Place:
     """The place of an offset of the text."""
-    return Place(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+    starts = _line_starts(text)
+    line = bisect_right(starts, offset)
+    return Place(line, offset - starts[line - 1] + 1)
+
+
+@lru_cache(maxsize=8)
+def _line_starts(text: str) -> Sequence[int]:
+    # A file has a place for each diagnostic, label and edit.
+    return (0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +216,7 @@ def reported(
     edits = () if after is None else checked.edits
     inside = in_repository(checked.path, naming.root)
     selected, whole = set(chosen), whole_fixes(checked.diagnostics)
+    replacements = _Replacements(text, checked.path)
     diagnostics = [diagnostic for diagnostic in checked.diagnostics if diagnostic in selected]
     result = [
         Reported(
@@ -214,7 +226,7 @@ def reported(
             text,
             *_places(text, diagnostic.span, edits),
             # The edits of a fix were made for the text as it was.
-            () if after is not None else _replacements(text, diagnostic, checked.path),
+            () if after is not None else replacements.of(diagnostic),
             checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
             (naming.rules[diagnostic.rule],),
             related=tuple(_related(one, naming, written) for one in diagnostic.related),
@@ -271,9 +283,20 @@ def alone(path: str, text: str, diagnostic: Diagnostic, rule: RuleName) -> Repor
     return Reported(diagnostic, readable(path), None, text, *_places(text, diagnostic.span, ()), rules=(rule,))
 
 
-def _replacements(text: str, diagnostic: Diagnostic, path: str) -> tuple[Replacement, ...]:
-    edits = diagnostic.fix.edits_in(path) if diagnostic.fix else ()
-    return tuple(Replacement(place(text, edit.start), place(text, edit.end), edit.text) for edit in edits)
+class _Replacements:
+    """What the fixes of a file replace, by line and column; a fix of many diagnostics is read once."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self._text, self._path = text, path
+        self._of_edits: dict[int, tuple[Replacement, ...]] = {}
+
+    def of(self, diagnostic: Diagnostic) -> tuple[Replacement, ...]:
+        edits = diagnostic.fix.edits_in(self._path) if diagnostic.fix else ()
+        if id(edits) not in self._of_edits:
+            self._of_edits[id(edits)] = tuple(
+                Replacement(place(self._text, edit.start), place(self._text, edit.end), edit.text) for edit in edits
+            )
+        return self._of_edits[id(edits)]
 
 
 def repository_root(paths: Sequence[str]) -> str:

@@ -57,6 +57,8 @@ def moved(offset: int, edits: Sequence[Edit]) -> int:
 
 def moved_edits(edits: Sequence[Edit], written: Sequence[Edit]) -> tuple[Edit, ...]:
     """Return edits of a text for the text after others were ``written``; none where these meet one of them."""
+    if not written:
+        return tuple(edits)
     for edit in edits:
         if any(other.start <= edit.end and edit.start <= other.end for other in written):
             return ()

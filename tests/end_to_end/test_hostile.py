@@ -386,6 +386,59 @@ def test_owners_along_a_merge_chain_are_evaluated_once_for_each_place(monkeypatc
     assert evaluations(40) < 2.3 * evaluations(20)
 
 
+def test_what_surrounds_the_calls_of_a_file_is_read_once(
+    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cgmigrate.documents.python import later_uses
+
+    def reads(calls: int) -> int:
+        read: list[int] = []
+        names_read = later_uses._names_read
+        with monkeypatch.context() as patch:
+            patch.setattr(later_uses, "_names_read", lambda *words: read.append(1) or names_read(*words))
+            Path("a.py").write_text(PYTHON + CALLS["booleans"] * calls)
+            cgmigrate("check", "a.py")
+        return len(read)
+
+    assert 0 < reads(40) < 2.3 * reads(20)
+
+
+CHAINS = {
+    "one setting": "a{0}: &a{0}\n  <<: *a{1}\n  x: 1\n",
+    "a setting each": "s{0}: {{megatron_cfg: &a{0} {{<<: *a{1}, external_cuda_graph: true}}}}\n",
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_merge_chain_that_is_longer_than_the_stack_is_examined(project: Path, cgmigrate: Command, name: str) -> None:
+    length = sys.getrecursionlimit() + 50
+    chain = "".join(CHAINS[name].format(at, at - 1) for at in range(1, length))
+    Path("a.yaml").write_text(f"a0: &a0 {{external_cuda_graph: true}}\n{chain}megatron_cfg: {{<<: *a{length - 1}}}\n")
+    result = cgmigrate("check", "a.yaml")
+    assert "CG102" in result.stdout, result.output[-500:]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_values_along_a_merge_chain_are_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cgmigrate.documents.yaml import YamlDocument, surroundings
+
+    def reads(links: int) -> int:
+        read: list[int] = []
+        of_mapping = surroundings._Values._read
+        monkeypatch.setattr(
+            surroundings._Values, "_read", lambda self, *words: read.append(1) or of_mapping(self, *words)
+        )
+        chain = "".join(CHAINS[name].format(at, at - 1) for at in range(1, links))
+        document = YamlDocument("a0: &a0 {external_cuda_graph: true}\n" + chain)
+        for site in reversed(document.sites):
+            document.value_beside(site.index, (), ("y",))
+            document.value_beside(site.index, ("megatron_cfg",), ("y",))
+        monkeypatch.undo()
+        return len(read)
+
+    assert 0 < reads(40) < 2.3 * reads(20)
+
+
 def test_a_merge_chain_has_the_owner_of_the_mapping_at_its_end(project: Path, cgmigrate: Command) -> None:
     chain = "".join(f"a{at}: &a{at} {{<<: *a{at - 1}, x: {at}}}\n" for at in range(1, 30))
     Path("a.yaml").write_text("a0: &a0 {external_cuda_graph: true}\n" + chain + "megatron_cfg: {<<: *a29}\n")

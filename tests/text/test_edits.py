@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import stat
@@ -528,6 +529,29 @@ class TestDiff:
             "@@ -2,7 +2,7 @@\n"
             " l2: 0\n l3: 0\n l4: 0\n-l5: 0\n+l5: 1\n l6: 0\n l7: 0\n l8: 0\n"
         )
+
+    def test_only_lines_that_change_are_shown_of_functions_that_are_alike(self) -> None:
+        end = "\n    overlap(cfg)\n    finish(cfg)\n    cfg.variables = {\n        1: 2,\n    }\n    return cfg\n\n\n"
+        functions = [
+            f"def recipe_{number}():\n    cfg.size = {number}\n    cfg.graph = {'old' if number % 2 else 'kept'}\n{end}"
+            for number in range(20)
+        ]
+        before = "".join(functions)
+        diff = unified_diff("a.py", before, before.replace("old", "new"))
+        changed = [line for line in diff.splitlines()[2:] if line[0] in "+-"]
+        assert changed == ["-    cfg.graph = old", "+    cfg.graph = new"] * 10
+
+    def test_many_changes_are_not_compared_with_each_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        compared: list[int] = []
+        search = difflib.SequenceMatcher.find_longest_match
+        monkeypatch.setattr(
+            difflib.SequenceMatcher,
+            "find_longest_match",
+            lambda self, *ends: compared.append(ends[1] - ends[0]) or search(self, *ends),
+        )
+        before = "".join(f"s{number}:\n  a:\n    b: 1\n" for number in range(60))
+        assert unified_diff("a.yaml", before, before.replace("b: 1", "c: 2"))
+        assert sum(compared) < 3 * len(before.splitlines())
 
     def test_carriage_returns_stay_in_their_lines(self) -> None:
         assert unified_diff("a", "a: 1\r\nb\rc\u0085d\u2028\n", "a: 2\r\nb\rc\u0085d\u2028\n") == (

@@ -11,7 +11,7 @@ from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
 from cgmigrate.documents.python.flag_uses import search_for_flag
-from cgmigrate.documents.python.later_uses import read_of_setting
+from cgmigrate.documents.python.later_uses import LaterUses
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.scopes import function_around
@@ -33,6 +33,7 @@ class FixRisks:
     def __init__(self, source: Source, names: Names) -> None:
         self._source, self._names = source, names
         self.definitions = Definitions(module_of(source.tree, names, names.path, source.text))
+        self._later_uses = LaterUses(source)
         self._escapes = Escapes(self.definitions)
         self._checks = PossibleReleaseChecks(source.catalogue)
         self._reads: list[tuple[int, ast.Attribute]] | None = None
@@ -45,9 +46,9 @@ class FixRisks:
             case Form.ASSIGNMENTS:
                 return self.of_object(dotted(_base(node)), node) or guard
             case Form.CALL:
-                return self._call(self._source.parent(node)) or guard or read_of_setting(place, self._source)
+                return self._call(self._source.parent(node)) or guard or self._later_uses.of_place(place)
             case Form.DICT:
-                return self._dict(place, self._source.parent(node)) or guard or read_of_setting(place, self._source)
+                return self._dict(place, self._source.parent(node)) or guard or self._later_uses.of_place(place)
             case Form.FLAGS:
                 searched = search_for_flag({item.field for item in place.items}, self._source)
                 return searched or self._flags(self._source.parent(node)) or guard

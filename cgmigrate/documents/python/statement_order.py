@@ -62,6 +62,14 @@ class FunctionEvents:
         """Return the uses by which other code may set what is at a path, as the code writes it."""
         return self._of_path[True].get(path, ())
 
+    def calls_that_get(self, node: ast.expr) -> Sequence[ast.Call]:
+        """Return the calls that have an expression as an argument."""
+        return self._getters.get(id(node), ())
+
+    def made_by(self, node: ast.expr) -> Event | None:
+        """Return the first event that writes what an expression makes."""
+        return self._writing.get(id(node))
+
     def loop_around(self, event: Event) -> int | None:
         """Return the body of the innermost loop around an event."""
         return next((suite for suite in reversed(event.suites) if suite in self.loops), None)
@@ -77,6 +85,20 @@ class FunctionEvents:
         paths = accumulate(target.split("."), lambda path, name: f"{path}.{name}")
         numbers = sorted(number for path in paths for number in self._at_original.get(path, ()))
         return [self.events[number] for number in numbers]
+
+    @cached_property
+    def _getters(self) -> Mapping[int, Sequence[ast.Call]]:
+        """The calls by the ids of their arguments: each setting of each site asks for the calls that get it."""
+        result: dict[int, list[ast.Call]] = defaultdict(list)
+        for call, _ in self.calls:
+            for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+                result[id(argument)].append(call)
+        return result
+
+    @cached_property
+    def _writing(self) -> Mapping[int, Event]:
+        """The first event of each value, by its id."""
+        return {id(event.value): event for event in reversed(self.events) if event.value is not None}
 
     @cached_property
     def _of_path(self) -> Mapping[bool, Mapping[str, Sequence[Event]]]:

@@ -132,9 +132,8 @@ class _Reader:
 
     def _path_of(self, node: ast.expr) -> str:
         """Return the path by which code names what an expression makes, empty if it has none."""
-        for event in self.function.events:
-            if event.value is node:
-                return self.function.original(event.path)
+        if (event := self.function.made_by(node)) is not None:
+            return self.function.original(event.path)
         match self.source.parent(node):
             case ast.keyword(arg=str() as name) as keyword:
                 call = self.source.parent(keyword)
@@ -158,10 +157,9 @@ class _Reader:
 
     def _reaches_other_code(self, node: ast.expr) -> bool:
         """Whether code that is not read gets what an expression makes."""
-        calls = [call for call, _ in self.function.calls if node in (*call.args, *(key.value for key in call.keywords))]
         return any(
             not _is_class(call) and dotted(call.func) != "dict" and not self._is_megatrons(dotted(call.func))
-            for call in calls
+            for call in self.function.calls_that_get(node)
         )
 
     def _is_megatrons(self, function: str) -> bool:

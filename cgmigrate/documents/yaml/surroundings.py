@@ -34,6 +34,9 @@ class Surroundings:
     """The configurations that the mappings of a file belong to."""
 
     def __init__(self, roots: Sequence[Node]) -> None:
+        self._values = _Values()
+        self._around: dict[tuple[int, str], Sequence[_Position]] = {}
+        """Where the parts around a mapping are, by its id and a name."""
         self._holders: dict[int, list[_Holder]] = {}
         for collection in closing_order(roots):
             for child in collection.items[1::2] if collection.kind == "map" else collection.items:
@@ -57,7 +60,7 @@ class Surroundings:
                 return Missing.UNKNOWN
         if section:
             positions = list(dict.fromkeys(other for inner in positions for other in self._merging(inner, section[0])))
-        values = [value_in(position.mapping, (*position.prefix, *keys)) for position in positions]
+        values = [self._values.at(position.mapping, (*position.prefix, *keys)) for position in positions]
         if not values or any(type(value) is not type(values[0]) or value != values[0] for value in values):
             return Missing.UNKNOWN
         return values[0]
@@ -68,10 +71,31 @@ class Surroundings:
             if position.prefix[-1] == name:
                 yield _Position(position.mapping, position.prefix[:-1])
             return
-        for holder in self._holders_of(position.mapping):
+        waiting = [] if (id(position.mapping), name) in self._around else [position.mapping]
+        # No recursion: a chain of merges may be longer than the stack.
+        while waiting:
+            unread = [node for node in self._mergers_of(waiting[-1]) if (id(node), name) not in self._around]
+            if unread:
+                waiting += unread
+                continue
+            mapping = waiting.pop()
+            # One more than the most shows that there are too many.
+            positions = dict.fromkeys(self._around_mapping(mapping, name))
+            self._around[id(mapping), name] = tuple(positions)[: _MAX_POSITIONS + 1]
+        yield from self._around[id(position.mapping), name]
+
+    def _mergers_of(self, mapping: Node) -> Iterator[Node]:
+        """Yield the mappings that merge one."""
+        for holder in self._holders_of(mapping):
+            if holder.key is not None and is_merge(holder.key):
+                yield holder.collection
+
+    def _around_mapping(self, mapping: Node, name: str) -> Iterator[_Position]:
+        """Yield where the part around a mapping is, also of the mappings that merge it, for which that is known."""
+        for holder in self._holders_of(mapping):
             assert holder.key is not None
             if is_merge(holder.key):
-                yield from self._outer(_Position(holder.collection), name)
+                yield from self._around[id(holder.collection), name]
             elif holder.key.target.kind == "scalar":
                 *before, last = holder.key.target.value.split(".")
                 if last == name:
@@ -95,35 +119,63 @@ class Surroundings:
                     yield from self._merging(_Position(holder.collection, position.prefix), name)
 
 
-def value_in(mapping: Node, path: tuple[str, ...]) -> object:
-    """Return the value at a path of keys, merged ones included: plain data, ``Undecided`` or ``Missing``."""
-    shadows = False
-    for key, value in reversed(list(mapping.pairs())):
-        if key.target.kind != "scalar" or is_merge(key):
-            continue
-        parts = tuple(key.target.value.split("."))
-        if parts != path[: len(parts)]:
-            continue
-        read = _value_below(value.target, path[len(parts) :])
-        if read is not Missing.ABSENT:
-            return read
-        shadows = True
-    if shadows:
-        return Missing.ABSENT
-    for source in merge_sources(mapping):
-        if source.target.kind != "map" or contains(source.target, mapping):
-            return Missing.UNKNOWN
-        if (read := value_in(source.target, path)) is not Missing.ABSENT:
-            return read
-    return Missing.ABSENT
+class _Values:
+    """Values of mappings with what they merge; each is read once, since rules ask at every mapping of a chain."""
 
+    def __init__(self) -> None:
+        self._pairs: dict[int, list[tuple[tuple[str, ...], Node]]] = {}
+        self._known: dict[tuple[int, tuple[str, ...]], object] = {}
 
-def _value_below(node: Node, path: tuple[str, ...]) -> object:
-    """Return the value at a path inside the value of a key."""
-    if not path:
-        return plain_value(node)
-    if node.kind == "map":
-        return value_in(node, path)
-    if node.kind == "scalar" and scalar_value(node) is None:
+    def at(self, mapping: Node, path: tuple[str, ...]) -> object:
+        """Return the value at a path of keys, merged ones included: plain data, ``Undecided`` or ``Missing``."""
+        waiting = [] if (id(mapping), path) in self._known else [mapping]
+        # No recursion: a chain of merges may be longer than the stack.
+        while waiting:
+            current = waiting[-1]
+            read = self._read(current, path)
+            if isinstance(read, Node):
+                waiting.append(read)
+            else:
+                self._known[id(current), path] = read
+                waiting.pop()
+        return self._known[id(mapping), path]
+
+    def _read(self, mapping: Node, path: tuple[str, ...]) -> object:
+        """Return a value, or a mapping that is merged and has to be read before."""
+        shadows = False
+        for parts, value in self._pairs_of(mapping):
+            if parts != path[: len(parts)]:
+                continue
+            read = self._below(value, path[len(parts) :])
+            if read is not Missing.ABSENT:
+                return read
+            shadows = True
+        if shadows:
+            return Missing.ABSENT
+        for source in merge_sources(mapping):
+            if source.target.kind != "map" or contains(source.target, mapping):
+                return Missing.UNKNOWN
+            read = self._known.get((id(source.target), path), source.target)
+            if read is not Missing.ABSENT:
+                return read
         return Missing.ABSENT
-    return Undecided(node.value, "a value where a mapping is expected")
+
+    def _pairs_of(self, mapping: Node) -> Sequence[tuple[tuple[str, ...], Node]]:
+        """Return the keys of a mapping in parts, each with its value, the last pair first."""
+        if id(mapping) not in self._pairs:
+            self._pairs[id(mapping)] = [
+                (tuple(key.target.value.split(".")), value.target)
+                for key, value in reversed(list(mapping.pairs()))
+                if key.target.kind == "scalar" and not is_merge(key)
+            ]
+        return self._pairs[id(mapping)]
+
+    def _below(self, node: Node, path: tuple[str, ...]) -> object:
+        """Return the value at a path inside the value of a key."""
+        if not path:
+            return plain_value(node)
+        if node.kind == "map":
+            return self.at(node, path)
+        if node.kind == "scalar" and scalar_value(node) is None:
+            return Missing.ABSENT
+        return Undecided(node.value, "a value where a mapping is expected")
