@@ -72,10 +72,14 @@ class Run:
     def _results(self, checker: FileChecker, inputs: Sequence[Input]) -> Iterator[FileResult | InputError]:
         from cgmigrate.lint.processes import Processes
 
+        # The first file is checked before the run is copied, so that no copy loads the same modules again.
+        first = _checked(checker, inputs[0])
         with self.without_locks():
-            processes = Processes.start(checker, inputs, self.processes)
+            processes = Processes.start(checker, inputs[1:], self.processes)
         try:
-            for item in inputs:
+            yield first
+            self.examined += 1
+            for item in inputs[1:]:
                 checked = processes.result(item) if isinstance(item, Source) else None
                 yield _checked(checker, item) if checked is None else checked
                 self.examined += 1
