@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
@@ -21,6 +22,8 @@ from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.setting_names import CLASSES
 from cgmigrate.text.spans import Span
 
+EXACT_STRINGS = sys.version_info >= (3, 12)
+"""Whether the parts of an f-string have their own places in the text; before, they have that of the whole string."""
 _BREAK = re.compile(r"\r\n|\r|\n")
 _AROUND = 8
 """Characters before and behind a name that a pattern may look at: its dashes, quotes and what ends it."""
@@ -81,7 +84,16 @@ class Source:
         """Return the span of a node."""
         place: ast.expr = node  # type: ignore[assignment]
         assert place.end_lineno is not None and place.end_col_offset is not None
-        return Span(self.offset(place.lineno, place.col_offset), self.offset(place.end_lineno, place.end_col_offset))
+        span = Span(self.offset(place.lineno, place.col_offset), self.offset(place.end_lineno, place.end_col_offset))
+        if not EXACT_STRINGS and isinstance(node, ast.Constant) and isinstance(self.parent(node), ast.JoinedStr):
+            return self._part_of_string(str(node.value), span)
+        return span
+
+    def _part_of_string(self, part: str, string: Span) -> Span:
+        """Return where a part of an f-string is, if that can be seen, or else the whole string."""
+        at = self.text.find(part, string.start, string.end)
+        is_one = at >= 0 and self.text.find(part, at + 1, string.end) < 0
+        return Span(at, at + len(part)) if is_one else string
 
     def of(self, node: ast.AST) -> str:
         """Return the text of a node."""

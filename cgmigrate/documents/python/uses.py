@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import ast
-import sys
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.source import EXACT_STRINGS, Source, dotted
 from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.documents.sites import Role, Use
 from cgmigrate.documents.uses import Appearance, Reason
 from cgmigrate.text.spans import Span
 
 _MESSAGE_ARGUMENTS = frozenset(("help", "match", "reason", "description", "msg", "message"))
-_EXACT_STRINGS = sys.version_info >= (3, 12)
-"""Whether the parts of an f-string have their own places in the text; before, they have that of the whole string."""
 
 
 @dataclass(slots=True)
@@ -90,7 +87,7 @@ class RoleReader:
         self._around = [pair for pair in self._around if pair[0].end > span.start]
         inside = [node for around, node in self._around if around.end >= span.end]
         node = inside[-1] if inside else self.source.tree
-        if not _EXACT_STRINGS:
+        if not EXACT_STRINGS:
             return next((above for above in inside if isinstance(above, ast.JoinedStr)), node)
         return node
 
