@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 
 from cgmigrate.cli.commands import main
+from tests.support.comparisons import table_of_judged
 from tests.support.paths import CORPUS
 
 collect_ignore = ["fixtures"]
@@ -20,6 +21,12 @@ settings.register_profile("random", deadline=None)
 # A push is judged by the same examples as the one before it; `.ci/run --nightly` tries new ones.
 settings.register_profile("fixed", settings.get_profile("random"), derandomize=True)
 settings.load_profile("fixed")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the precision and recall of rules that tests of this process judged by executed code."""
+    if table := table_of_judged():
+        terminalreporter.write_line(table)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from cgmigrate.documents.shell.document import ShellDocument
 from cgmigrate.lint.diagnostics import Context
 from tests.lint.test_companions_of_ecosystems import OWNERS, RELEASE, RULES, core, reports
 from tests.support.bridge_assertions import refuses
+from tests.support.comparisons import assert_judged
 from tests.support.paths import NEMO_RL
 from tests.support.plans import examine
 
@@ -62,7 +63,7 @@ def test_experts_of_programs_that_generate(impl: str, layers: str, size: int, pa
     refused |= impl == "local" and refuses(core(CONTROLLER), "is_inference_optimized", "cannot be True when", padding)
     flags = {"cuda-graph-impl": impl, "transformer-impl": layers, "expert-model-parallel-size": size}
     flags["moe-pad-experts-for-cuda-graph-inference"] = pads
-    assert reports_command("CG425", "gpt_dynamic_inference.py", flags) is refused
+    assert_judged("CG425", reports_command("CG425", "gpt_dynamic_inference.py", flags), refused)
     assert not reports_command("CG425", "pretrain_gpt.py", flags)
 
 
@@ -74,7 +75,7 @@ def test_static_batches(impl: str, flash: bool) -> None:
     names["in_decode_mode"] = True
     refused = not flash and refuses(core("transformer/attention.py"), "in_decode_mode", "must use flash decode", names)
     flags = {"cuda-graph-impl": impl, "flash-decode": flash}
-    assert reports_command("CG425", "gpt_static_inference.py", flags) is refused
+    assert_judged("CG425", reports_command("CG425", "gpt_static_inference.py", flags), refused)
 
 
 # --- overlapped experts: CG426 and CG407 ------------------------------------------------------------
@@ -87,7 +88,7 @@ def test_overlapped_experts_of_whole_layers(modules: list[str], overlap: bool) -
     names["cuda_graph_output"] = [object()]
     refused = refuses(core(LAYER), "not self.config.cuda_graph_modules", "EP overlap must be", names, without_else=True)
     model = graphs("transformer_engine", modules) | {"overlap_moe_expert_parallel_comm": overlap}
-    assert reports("CG426", {"model": model | {"num_moe_experts": 8}}) is refused
+    assert_judged("CG426", reports("CG426", {"model": model | {"num_moe_experts": 8}}), refused)
 
 
 # --- savings that a graph turns off: CG315 ----------------------------------------------------------
@@ -106,7 +107,7 @@ def test_norms_that_are_not_offloaded(modules: list[str], offloaded: list[str]) 
     assert not refuses(path, "fine_grained_activation_offloading", "attn_norm offloading is not", names)
     model = graphs("transformer_engine", modules) | {"fine_grained_activation_offloading": True, "num_moe_experts": 8}
     is_off = vars(layer) != before
-    assert reports("CG315", {"model": model | {"offload_modules": offloaded}}) is is_off
+    assert_judged("CG315", reports("CG315", {"model": model | {"offload_modules": offloaded}}), is_off)
 
 
 @pytest.mark.parametrize("modules", MODULES)
@@ -119,7 +120,7 @@ def test_norms_that_are_not_recomputed(modules: list[str], impl: str, shared: bo
     names = {"self": layer, "CudaGraphModule": NAMES, "logger": None, "log_single_rank": lambda *_: None}
     can_recompute = _function(LAYER, "can_recompute_pre_mlp_layernorm_for_cudagraph", names | {"logging": logging})
     model |= {"num_moe_experts": 8, "recompute_granularity": "selective", "recompute_modules": ["layernorm"]}
-    assert reports("CG315", {"model": model}) is not can_recompute()
+    assert_judged("CG315", reports("CG315", {"model": model}), not can_recompute())
 
 
 def _function(path: str, name: str, names: dict[str, Any]) -> Any:
@@ -149,7 +150,7 @@ def test_the_implementation_that_generation_reads(generation: dict[str, str], ba
         # Another engine does not run this code.
         is_refused = backend == "megatron"
     policy = {"generation": {"backend": backend, "mcore_generation_config": settings}}
-    assert reports("CG317", {"policy": policy}) is is_refused
+    assert_judged("CG317", reports("CG317", {"policy": policy}), is_refused)
 
 
 # --- keys that NeMo-RL does not forward: CG316 ------------------------------------------------------
@@ -172,7 +173,7 @@ def test_keys_that_no_code_of_nemo_rl_names(key: str, value: Any) -> None:
         pytest.skip("no clone of NeMo-RL lies beside the checkout")
     is_named = any(key in path.read_text(encoding="utf-8") for path in (NEMO_RL / "nemo_rl").rglob("*.py"))
     policy = {"megatron_cfg": graphs("transformer_engine", ["moe_router"]) | {key: value}}
-    assert reports("CG316", {"policy": policy}) is not is_named
+    assert_judged("CG316", reports("CG316", {"policy": policy}), not is_named)
 
 
 def test_the_keys_are_those_of_the_rule() -> None:

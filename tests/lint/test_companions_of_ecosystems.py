@@ -17,6 +17,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.support.bridge_assertions import refuses
+from tests.support.comparisons import assert_judged
 from tests.support.paths import FETCHED, MEGATRON_BRIDGE
 from tests.support.plans import examine
 
@@ -74,7 +75,7 @@ def test_packing_of_the_bridge(bridge: Path, impl: str, modules: list[str], leng
         "is_full_iteration_cuda_graph": lambda model: model.cuda_graph_impl == "full_iteration",
     }
     refused = refuses(bridge / "training/config.py", "offline_packing_specs is not None", "captures_packed", names)
-    assert reports("CG409", configuration) is refused
+    assert_judged("CG409", reports("CG409", configuration), refused)
 
 
 @pytest.mark.parametrize("modules", MODULES)
@@ -96,7 +97,7 @@ def test_delayed_gradients_of_the_bridge(
         "has_cuda_graph_module": lambda model, name: name in model.cuda_graph_modules,
     }
     refused = refuses(bridge / "training/comm_overlap.py", "delay_wgrad_compute is True", "attention bias", names)
-    assert reports("CG412", configuration) is refused
+    assert_judged("CG412", reports("CG412", configuration), refused)
 
 
 @pytest.mark.parametrize("impl", ["none", "transformer_engine", "full_iteration"])
@@ -108,7 +109,7 @@ def test_vision_models_of_the_bridge(bridge: Path, impl: str, changes: bool) -> 
     # Without graphs, the method returns before it.
     refused = impl != "none" and refuses(path, "variable_seq_lengths", "fixed sequence lengths", names)
     others = {"ddp": {"overlap_grad_reduce": True}, "rng": {"seed": 1}}
-    assert reports("CG429", {"model": model | {"vision_cuda_graph_impl": "none"}} | others) is refused
+    assert_judged("CG429", reports("CG429", {"model": model | {"vision_cuda_graph_impl": "none"}} | others), refused)
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ def test_packed_experts_of_the_bridge(
     validate = _function(newer_bridge / "training/gpt_step.py", "_validate_packed_moe_cuda_graph", names)
     # The step of training calls it if sequences are packed.
     refused = packs and _raises(validate, SimpleNamespace(**model))
-    assert reports("CG422", {"model": model, "dataset": dataset} | RECIPE) is refused
+    assert_judged("CG422", reports("CG422", {"model": model, "dataset": dataset} | RECIPE), refused)
 
 
 @pytest.mark.parametrize("impl", IMPLEMENTATIONS)
@@ -145,7 +146,7 @@ def test_packing_of_energon(newer_bridge: Path, impl: str, vision: str | None, b
     packs = bool(buffer)
     refused = packs and refuses(path, "vision_cuda_graph_impl", "does not support CUDA graphs", names)
     dataset = {} if buffer is None else {"dataset": {"packing_buffer_size": buffer}}
-    assert reports("CG427", {"model": model} | dataset | RECIPE) is refused
+    assert_judged("CG427", reports("CG427", {"model": model} | dataset | RECIPE), refused)
 
 
 def _function(path: Path, name: str, names: dict[str, Any]) -> Any:
@@ -176,7 +177,7 @@ def test_packing_of_nemo_rl(impl: str, modules: list[str], packing: bool) -> Non
     path = core("transformer/transformer_layer.py")
     refused = impl != "none" and refuses(path, "packed_seq_params", "excluded from input list", {"kwargs": kwargs})
     policy = {"megatron_cfg": graphs(impl, modules), "sequence_packing": {"enabled": packing}}
-    assert reports("CG409", {"policy": policy}) is refused
+    assert_judged("CG409", reports("CG409", {"policy": policy}), refused)
 
 
 @pytest.mark.parametrize("impl", ["none", "local", "transformer_engine", "full_iteration"])
@@ -184,7 +185,7 @@ def test_the_implementation_of_generation(impl: str) -> None:
     # NeMo-RL turns graphs on with this function, unless the implementation is none.
     refused = refuses(core("transformer/utils.py"), "set_to in", "Invalid CUDA graph", {"set_to": impl})
     policy = {"generation": {"backend": "megatron", "mcore_generation_config": {"cuda_graph_impl": impl}}}
-    assert reports("CG502", {"policy": policy}) is refused
+    assert_judged("CG502", reports("CG502", {"policy": policy}), refused)
 
 
 # --- Megatron-LM ------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_hybrid_context_parallelism(impl: str, former: bool, hybrid: bool) -> No
     path = core("../training/arguments.py")
     refused = hybrid and refuses(path, "not args.enable_cuda_graph", "Hybrid context", {"args": args})
     flags = {"--cuda-graph-impl": impl} | ({"--enable-cuda-graph": True} if former else {})
-    assert reports("CG424", {"MODEL_ARGS": flags | {"--hybrid-context-parallel": hybrid}}) is refused
+    assert_judged("CG424", reports("CG424", {"MODEL_ARGS": flags | {"--hybrid-context-parallel": hybrid}}), refused)
 
 
 # --- Megatron-FSDP ----------------------------------------------------------------------------------
@@ -213,4 +214,4 @@ def test_megatron_fsdp_with_overlapped_experts(impl: str, fsdp: bool, overlap: b
     path = core("distributed/fsdp/mcore_fsdp_adapter.py")
     refused = fsdp and refuses(path, "overlap_moe_expert_parallel_comm", "does not support per-layer", names)
     flags = {"--cuda-graph-impl": impl, "--use-megatron-fsdp": fsdp, "--overlap-moe-expert-parallel-comm": overlap}
-    assert reports("CG414", {"MODEL_ARGS": flags}) is refused
+    assert_judged("CG414", reports("CG414", {"MODEL_ARGS": flags}), refused)

@@ -17,6 +17,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.support.bridge_assertions import assertion_of
+from tests.support.comparisons import assert_judged
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
 
@@ -56,7 +57,8 @@ def test_the_rule_reports_what_megatron_bridge_of_0_17_refuses(impl: str, names:
     accepts = assertion_in(package, {"CudaGraphScope": Scope})
     model = SimpleNamespace(cuda_graph_impl=impl, cuda_graph_scope=[Scope[name] for name in names])
     configuration = SimpleNamespace(model=model, rerun_state_machine=SimpleNamespace(check_for_nan_in_loss=check))
-    assert reported(Release(0, 17), impl, "cuda_graph_scope", names, check) is not accepts(configuration)
+    is_reported = reported(Release(0, 17), impl, "cuda_graph_scope", names, check)
+    assert_judged("CG401", is_reported, not accepts(configuration))
 
 
 @pytest.mark.parametrize("check", [True, False])
@@ -79,7 +81,7 @@ def test_the_rule_reports_what_megatron_bridge_of_0_18_refuses(
     accepts = assertion_in(package, {"is_full_iteration_cuda_graph": module.is_full_iteration_cuda_graph})
     model = SimpleNamespace(cuda_graph_impl=impl, **{name: names})
     configuration = SimpleNamespace(model=model, rerun_state_machine=SimpleNamespace(check_for_nan_in_loss=check))
-    assert reported(Release(0, 19), impl, name, names, check) is not accepts(configuration)
+    assert_judged("CG401", reported(Release(0, 19), impl, name, names, check), not accepts(configuration))
 
 
 def test_the_check_of_gradients_of_megatron_core_reads_its_result_on_the_host() -> None:

@@ -15,6 +15,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.support.bridge_assertions import assertion_of
+from tests.support.comparisons import assert_judged
 from tests.support.paths import FETCHED, MEGATRON_BRIDGE
 from tests.support.plans import examine
 
@@ -60,7 +61,7 @@ def test_the_rule_reports_what_megatron_bridge_refuses(
 ) -> None:
     if not (FETCHED / f"megatron-bridge-{version}").is_dir():
         pytest.skip(f"Megatron-Bridge {version} is not fetched")
-    assert reported(release, impl, tracker) is not accepts(version, impl, tracker)
+    assert_judged("CG408", reported(release, impl, tracker), not accepts(version, impl, tracker))
 
 
 @pytest.fixture
@@ -94,4 +95,4 @@ def test_the_harness_turns_off_the_tracker_that_the_rule_reports(
 
     is_off = (model or rng) and not (recipe.model.use_te_rng_tracker or recipe.rng.te_rng_tracker)
     text = RECIPE.replace("{tracker}", str(model).lower(), 1).replace("{tracker}", str(rng).lower(), 1)
-    assert ("CG430" in codes(text.format(impl=impl), Release(0, 19))) is is_off
+    assert_judged("CG430", "CG430" in codes(text.format(impl=impl), Release(0, 19)), is_off)

@@ -26,7 +26,7 @@ from cgmigrate.megatron.releases import Release
 from tests.lint.test_companions import fetched, shown
 from tests.lint.test_companions_of_ecosystems import OWNERS, RULES, core
 from tests.support.bridge_assertions import refuses
-from tests.support.comparisons import Comparison, Judged
+from tests.support.comparisons import Comparison, Judged, assert_judged
 from tests.support.nightly import nightly_only
 from tests.support.plans import examine
 
@@ -219,7 +219,7 @@ def test_stages_of_a_configuration(impl: str, stages: int, batched: bool, sync: 
     model |= {"batch_p2p_comm": batched, "batch_p2p_sync": sync}
     waits = impl == "full_iteration" and waits_after_communication(core(P2P), stages, batched, sync)
     document = YamlDocument(yaml.safe_dump({"model": model}, sort_keys=False))
-    assert bool(codes(document, "CG410", Release(0, 19))) is waits
+    assert_judged("CG410", bool(codes(document, "CG410", Release(0, 19))), waits)
 
 
 def command_lines(graphs: list[str]) -> list[list[str]]:
@@ -292,5 +292,5 @@ def test_the_batch_of_0_17(impl: str, scope: str) -> None:
     copies = copies_from_the_host(Path(fetched("0.17.1"), "megatron/training/utils.py"))
     is_whole = "full_iteration" in scope and "none" not in impl
     document = ShellDocument(f"torchrun pretrain_gpt.py {impl} {scope} --train-iters 9\n")
-    assert bool(codes(document, "CG423", Release(0, 17))) is (is_whole and copies)
+    assert_judged("CG423", bool(codes(document, "CG423", Release(0, 17))), is_whole and copies)
     assert not codes(document, "CG423", Release(0, 18))

@@ -67,5 +67,26 @@ class Comparison:
         return [row.said for row in self.rows]
 
 
+JUDGED: dict[str, list[tuple[bool, bool]]] = {}
+"""By rule: whether it reports a configuration, and whether the code of the package does what the rule says."""
+
+
+def assert_judged(rule: str, reported: bool, refused: bool) -> None:
+    """Fail where a rule and the executed code of its package differ; both are counted for ``table_of_judged``."""
+    JUDGED.setdefault(rule, []).append((reported, refused))
+    assert reported is refused, rule
+
+
+def table_of_judged() -> str:
+    """Return a line for each rule that was judged one configuration at a time; empty if none was."""
+    lines = ["rule    cases  reported  refused  precision  recall"] if JUDGED else []
+    for code, rows in sorted(JUDGED.items()):
+        reported, refused = [row for row in rows if row[0]], [row for row in rows if row[1]]
+        both = [row for row in rows if all(row)]
+        precision, recall = _share(both, reported), _share(both, refused)
+        lines.append(f"{code}  {len(rows):6}  {len(reported):8}  {len(refused):7}  {precision:>9}  {recall:>6}")
+    return "\n".join(lines)
+
+
 def _share(part: Sequence[object], whole: Sequence[object]) -> str:
     return f"{len(part) / len(whole):.3f}" if whole else "-"
