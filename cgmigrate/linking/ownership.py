@@ -78,7 +78,9 @@ class Owners:
         top_level = self._top_level if part is None else frozenset(part.top_level)
         at = self._owner_at_path(Surroundings(site, names, top_level))
         owner = at[site.path]
-        for path, other in [(path, at[path]) for path in site.alias_paths]:
+        # Most texts have one owner at all of their places, which may be many.
+        is_owned_alike = {id(owner), id(None)}.issuperset(map(id, map(at.__getitem__, site.alias_paths)))
+        for path, other in () if is_owned_alike else [(path, at[path]) for path in site.alias_paths]:
             if other is None:
                 continue
             if owner is None or (other.reader is not owner.reader and owner.rank >= BY_NAMES_ALONE > other.rank):

@@ -77,6 +77,10 @@ class Fix:
     because: tuple[str, ...] = ()
     edits: tuple[FileEdits, ...] = ()
 
+    def __hash__(self) -> int:
+        # A fix of many diagnostics has many edits, which its name stands for.
+        return hash((self.id, self.paths))
+
     def edits_in(self, path: str) -> tuple[Edit, ...]:
         """Return the edits in one file."""
         return next((file.edits for file in self.edits if file.path == path), ())

@@ -272,8 +272,12 @@ def _explained(reported: Reported, explanation: Explanation, edits: Sequence[Edi
 def _with_edits_once(diagnostics: Sequence[Reported]) -> Iterator[Reported]:
     """Yield the diagnostics of a file, where only the first of those with the same edits keeps them."""
     first: dict[tuple[Edit, ...], Reported] = {}
+    owners: dict[int, Reported] = {}
     for one in diagnostics:
-        owner = first.setdefault(one.edits, one) if one.edits else one
+        # Diagnostics of one fix have the same object.
+        owner = owners.get(id(one.edits)) if one.edits else one
+        if owner is None:
+            owner = owners[id(one.edits)] = first.setdefault(one.edits, one)
         same_place = owner.start == one.start
         yield one if same_place else replace(one, edits=(), fixed_with=owner.start)
 

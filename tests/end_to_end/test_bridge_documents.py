@@ -42,8 +42,8 @@ def test_each_line_has_the_outcome_that_the_page_says(
     if not MEGATRON_BRIDGE.is_dir() or not git("rev-parse", "HEAD")[0].startswith(COMMIT):
         pytest.skip("no clone of Megatron-Bridge at the commit of the page")
     monkeypatch.chdir(MEGATRON_BRIDGE)
-    found = [line.split(":", 2)[:2] for line in git("grep", "-nIE", NAMES)]
-    matching = {(path, int(number)) for path, number in found}
+    places = [line.split(":", 2)[:2] for line in git("grep", "-nIE", NAMES)]
+    matching = {(path, int(number)) for path, number in places}
 
     result = cgmigrate("check", "-v", "--format", "concise", ".")
     reported = {

@@ -18,21 +18,22 @@ _MAX_PATHS = 100_000
 class _Path:
     """A name and the path of what encloses it, since tuples of all names would need too much memory in deep files."""
 
-    __slots__ = ("_names", "name", "outer")
+    __slots__ = ("known", "name", "outer")
 
     def __init__(self, outer: _Path | None, name: str) -> None:
         self.outer, self.name = outer, name
-        self._names: tuple[str, ...] | None = None
+        self.known: tuple[str, ...] | None = None
+        """All names, once they were read."""
 
     def names(self) -> tuple[str, ...]:
         """All names, the outermost first: one tuple, however many texts are used at the path."""
-        if self._names is None:
+        if self.known is None:
             names, path = [self.name], self.outer
             while path is not None:
                 names.append(path.name)
                 path = path.outer
-            self._names = tuple(reversed(names))
-        return self._names
+            self.known = tuple(reversed(names))
+        return self.known
 
 
 class AliasPaths:
@@ -82,7 +83,8 @@ class AliasPaths:
 
     def others(self, node: Node) -> tuple[tuple[str, ...], ...]:
         """Return the other paths at which a node is used."""
-        return tuple(dict.fromkeys(path.names() if path else () for path in self._others.get(id(node), ())))
+        paths = self._others.get(id(node), ())
+        return tuple(dict.fromkeys([(path.known or path.names()) if path else () for path in paths]))
 
     def unknown(self, node: Node) -> str:
         """Return why not all paths of a node are known, empty when they are."""

@@ -132,16 +132,15 @@ class _Values:
         # No recursion: a chain of merges may be longer than the stack.
         while waiting:
             current = waiting[-1]
-            read = self._read(current, path)
-            if isinstance(read, Node):
-                waiting.append(read)
-            else:
-                self._known[id(current), path] = read
+            unread = [node for node in self._merged_by(current) if (id(node), path) not in self._known]
+            waiting += unread
+            if not unread:
+                self._known[id(current), path] = self._read(current, path)
                 waiting.pop()
         return self._known[id(mapping), path]
 
     def _read(self, mapping: Node, path: tuple[str, ...]) -> object:
-        """Return a value, or a mapping that is merged and has to be read before."""
+        """Return a value in a mapping or in those that it merges, for which it is known."""
         shadows = False
         for parts, value in self._pairs_of(mapping):
             if parts != path[: len(parts)]:
@@ -155,10 +154,17 @@ class _Values:
         for source in merge_sources(mapping):
             if source.target.kind != "map" or contains(source.target, mapping):
                 return Missing.UNKNOWN
-            read = self._known.get((id(source.target), path), source.target)
+            read = self._known[id(source.target), path]
             if read is not Missing.ABSENT:
                 return read
         return Missing.ABSENT
+
+    def _merged_by(self, mapping: Node) -> Iterator[Node]:
+        """Yield the mappings that one merges, up to one that cannot be merged."""
+        for source in merge_sources(mapping):
+            if source.target.kind != "map" or contains(source.target, mapping):
+                return
+            yield source.target
 
     def _pairs_of(self, mapping: Node) -> Sequence[tuple[tuple[str, ...], Node]]:
         """Return the keys of a mapping in parts, each with its value, the last pair first."""
