@@ -45,6 +45,8 @@ def test_generated_pages_and_shown_output_are_current() -> None:
 @nightly_only
 def test_a_page_that_is_out_of_date_is_named(tmp_path: Path) -> None:
     shutil.copytree(DOCS, tmp_path / "docs")
+    for name in ("zensical.toml", "CHANGELOG.md"):
+        shutil.copy(DOCS.parent / name, tmp_path)
     page = tmp_path / "docs/rules/CG101.md"
     page.write_text(page.read_text().replace("Severity", "Severty"))
     (tmp_path / "docs/rules/CG999.md").write_text("# CG999\n")

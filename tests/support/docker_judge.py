@@ -23,7 +23,7 @@ def commands(text: str) -> Iterator[list[str]]:
         if name in ("ENV", "ARG"):
             values = one.value if name == "ENV" else one.value[0].split("=", 1)
             pairs = zip(values[::2], values[1::2], strict=True)
-            variables += "".join(f"export {name}={value}\n" for name, value in pairs)
+            variables += "".join(f"export {name}={_quoted(value)}\n" for name, value in pairs)
         elif name in ("RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK", "ONBUILD"):
             value = one.value[1:] if name == "HEALTHCHECK" else one.value
             if one.json and value[0].startswith("-"):
@@ -34,6 +34,11 @@ def commands(text: str) -> Iterator[list[str]]:
                 yield from recorded(variables + one.heredocs[0].content)
             else:
                 yield from recorded(variables + value[0])
+
+
+def _quoted(value: str) -> str:
+    """Return a value as bash reads it; `ENV NAME a b` has no quotes."""
+    return value if value[:1] in ('"', "'") or " " not in value else f'"{value}"'
 
 
 def other_words(text: str) -> list[list[str]]:

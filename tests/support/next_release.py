@@ -12,7 +12,7 @@ from cgmigrate.megatron.releases import NEWEST, UPSTREAM
 from tests.support.paths import ROOT
 
 FOLDERS = ("cgmigrate", "rules", "scripts", "docs", "tests", "examples")
-FILES = ("README.md", "CONTRIBUTING.md", "pyproject.toml")
+FILES = ("README.md", "CONTRIBUTING.md", "pyproject.toml", "zensical.toml", "CHANGELOG.md")
 
 
 def copy_with_next_release(folder: Path) -> Path:
