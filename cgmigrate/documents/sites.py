@@ -143,8 +143,9 @@ class Site:
     cannot edit the site, empty when it can.
 
     Only code sets the rest. ``origin`` shows the owner. ``overrides`` says that the settings change an object that has
-    settings already, so one that is absent does not have its default. ``built`` says that the object was validated
-    before, ``of_built_model`` that it is the configuration of a model that is built. ``linked`` are the indices of
+    settings already, so one that is absent does not have its default. ``constructs`` says that they are arguments of
+    the call that makes the object, if the callee is a class. ``built`` says that the object was validated before,
+    ``of_built_model`` that it is the configuration of a model that is built. ``linked`` are the indices of
     further sites that may have set the same object, and ``uncertain`` says that branches leave open which of them did.
     """
 
@@ -159,6 +160,7 @@ class Site:
     blocked_by: str = ""
     origin: Origin | None = None
     overrides: bool = False
+    constructs: bool = False
     built: bool = False
     of_built_model: bool = False
     expects_error: bool = False

@@ -51,6 +51,8 @@ class Ecosystem:
     """The package that reads the settings by their names, empty if that is megatron-core itself."""
     unread_up_to: Release | None = None
     """The newest release of the package that does not read the new names, None if every release reads them."""
+    defaults: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Where a configuration shows all of its settings; empty if nowhere."""
 
     def conditions(self, in_code: bool) -> Sequence[Mapping[str, Any]]:
         """Return the alternatives of which one identifies the owner; each is test → expected value."""
@@ -123,6 +125,7 @@ def _read(path: Path) -> Ecosystem:
         id=path.stem,
         package=data.get("package", ""),
         unread_up_to=_release(data.get("unread-up-to")),
+        defaults=data.get("defaults", {}),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
@@ -53,6 +54,30 @@ class SiteSurroundings:
         # A setting of another class is written elsewhere, and where is not known.
         return value if value is not Missing.ABSENT or self._is_of_same_class(setting) else Missing.UNKNOWN
 
+    def default(self, name: str, /) -> object:
+        """Return the default of a setting that is not written, if nothing else can set it, else ``Missing.UNKNOWN``."""
+        setting = self.document.catalogue.get(name)
+        return setting.default if setting is not None and self._shows_all() else Missing.UNKNOWN
+
+    def _shows_all(self) -> bool:
+        """Return whether the configuration of the site shows all settings: what it does not write has its default."""
+        site, where = self.site, self.ecosystem.defaults
+        if not where or site.example is not None:
+            return False
+        if not site.flags:
+            callee = site.origin.callee if site.constructs and site.origin and not site.overrides else ""
+            return _matches(callee, where.get("callee", ()))
+        if site.programs is None and site.origin is None:
+            is_whole = ".".join(site.path) in where.get("path-is", ())
+        else:
+            programs = site.programs or site.scripts
+            is_whole = any(_matches(program, where.get("program", ())) for program in programs)
+        return (
+            is_whole
+            and any(self._beside((flag,)) is not Missing.ABSENT for flag in where.get("beside", ()))
+            and all(self._beside((flag,)) is Missing.ABSENT for flag in where.get("unless", ()))
+        )
+
     def key(self, name: str, /) -> str:
         """Return how the configuration of the site spells a setting: as a site does, or from its top."""
         setting = self.document.catalogue.get(name)
@@ -93,6 +118,10 @@ class SiteSurroundings:
     def _is_of_same_class(self, setting: Setting) -> bool:
         owners = {known.owner for name in self.site.own if (known := self.document.catalogue.get(name))}
         return setting.owner in owners
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _truth(value: object) -> object:

@@ -28,6 +28,9 @@ class Surroundings(Protocol):
     def get(self, name: str, /) -> object:
         """Return the value of a setting, ``Undecided`` or ``Missing``."""
 
+    def default(self, name: str, /) -> object:
+        """Return what a setting is that is not written; ``Missing.UNKNOWN`` if something else may set it."""
+
     def key(self, name: str, /) -> str:
         """Return how the object's configuration spells a setting."""
 
@@ -63,6 +66,13 @@ class State:
             return Missing.ABSENT
         return Missing.UNKNOWN if self.surroundings is None else self.surroundings.get(name)
 
+    def value_or_default(self, name: str) -> object:
+        """Return the value of a setting; of one that is not written its default, as far as that is known."""
+        value = self.value(name)
+        if value is not Missing.ABSENT:
+            return value
+        return Missing.UNKNOWN if self.surroundings is None else self.surroundings.default(name)
+
     def __post_init__(self) -> None:
         # Each rule asks for it.
         object.__setattr__(self, "number", self._number())
@@ -97,13 +107,17 @@ ANY_OF = "any-of"
 """The entry of ``when`` that is a list of alternatives."""
 
 
+DEFAULT = "default"
+"""The entry beside the tests of a setting with which one that is not written has its default."""
+
+
 def condition_of(when: Mapping[str, Any], unless: Mapping[str, Any] | None = None) -> Condition:
     """Return the condition that all parts of ``when`` are met, and not all of ``unless``.
 
     Raises RuleError for a test that does not exist.
     """
     # What surrounds a site takes time to read: the settings of the site itself are tested first.
-    conditions = [_part(name, when[name]) for name in sorted(when, key=_is_around)]
+    conditions = [_part(name, when[name]) for name in sorted(when, key=lambda name: _is_around(name, when[name]))]
     if unless is not None:
         conditions.append(_negation(condition_of(unless)))
     if len(conditions) == 1:
@@ -116,16 +130,23 @@ def condition_of_site(when: Mapping[str, Any]) -> Condition:
 
     Raises RuleError for a test that does not exist.
     """
-    conditions = [_part(name, expected) for name, expected in when.items() if name != ANY_OF and not _is_around(name)]
+    of_site = (part for part in when.items() if part[0] != ANY_OF and not _is_around(*part))
+    conditions = [_part(name, expected) for name, expected in of_site]
     if ANY_OF in when:
         alternatives = [condition_of_site(one) for one in when[ANY_OF]]
         conditions.append(lambda state: _any(alternative(state) for alternative in alternatives))
     return _conjunction(conditions)
 
 
-def _is_around(name: str) -> bool:
-    """Return whether an entry of ``when`` is a setting that is not one of a site."""
+def _is_around(name: str, expected: Any) -> bool:
+    """Return whether an entry of ``when`` depends on more than the settings of a site."""
+    if _with_default(expected):
+        return True
     return name not in TESTS_OF_STATE and name not in FIELDS and name != ANY_OF
+
+
+def _with_default(expected: Any) -> bool:
+    return isinstance(expected, Mapping) and bool(expected.get(DEFAULT))
 
 
 def _conjunction(conditions: Sequence[Condition]) -> Condition:
@@ -187,6 +208,9 @@ def _part(name: str, expected: Any) -> Condition:
         return TESTS_OF_STATE[name](expected)
     if isinstance(expected, Mapping) and isinstance(limit := expected.get("below"), str):
         return _conjunction([_is_below(name, limit), _part(name, {"written": True})])
+    if _with_default(expected):
+        with_default = _tests(name, {test: value for test, value in expected.items() if test != DEFAULT})
+        return lambda state: _all_tests(with_default, state.value_or_default(name))
     tests = _tests(name, expected)
     if len(tests) == 1:
         test = tests[0]

@@ -7,6 +7,7 @@ from textwrap import dedent
 import pytest
 
 from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.shell.document import ShellDocument
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
@@ -168,3 +169,59 @@ MODEL_ARGS:
 )
 def test_what_is_around_the_section_of_an_ecosystem(text: str, name: str, value: object) -> None:
     assert around(YamlDocument(text)).get(name) == value
+
+
+# --- defaults ---------------------------------------------------------------------------------------
+
+CALL = """
+from functools import partial
+from megatron.core.transformer import TransformerConfig
+from megatron.bridge.models import GPTModelProvider
+"""
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        ShellDocument("torchrun pretrain_gpt.py --num-layers 2 --cuda-graph-impl local\n"),
+        ShellDocument('ARGS="--num-layers 2 --cuda-graph-impl local"\ntorchrun tools/pretrain_vlm.py $ARGS\n'),
+        YamlDocument("MODEL_ARGS:\n  --num-layers: 2\n  --cuda-graph-impl: local\n"),
+        PythonDocument('run(["torchrun", "pretrain_gpt.py", "--cuda-graph-impl", "local", "--num-layers", "2"])\n'),
+        PythonDocument(CALL + 'TransformerConfig(num_layers=2, cuda_graph_impl="local")\n'),
+    ],
+)
+def test_a_setting_that_is_not_written_has_its_default(document: Document) -> None:
+    assert around(document).get("num_moe_experts") is Missing.ABSENT
+    assert around(document).default("num_moe_experts") is None
+    assert around(document).default("moe_layer_freq") == 1
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        # A program that passes its arguments on, a program of one's own, one that is not known.
+        ShellDocument("./run.sh --num-layers 2 --cuda-graph-impl local --te-rng-tracker\n"),
+        ShellDocument("python train.py --num-layers 2 --cuda-graph-impl local --te-rng-tracker\n"),
+        ShellDocument('ARGS="--num-layers 2 --cuda-graph-impl local --te-rng-tracker"\n$RUN $ARGS\n'),
+        ShellDocument("torchrun pretrain_gpt.py --num-layers 2 --cuda-graph-impl local --use-checkpoint-args\n"),
+        YamlDocument("MODEL_ARGS:\n  --num-layers: 2\n  --cuda-graph-impl: local\n  --yaml-cfg: a.yaml\n"),
+        YamlDocument("TRAINING_ARGS:\n  --num-layers: 2\n  --cuda-graph-impl: local\n"),
+        YamlDocument("model:\n  cuda_graph_impl: local\n  hidden_size: 16\n"),
+        YamlDocument(RECIPE),
+        # A part of a command line.
+        ShellDocument("torchrun pretrain_gpt.py --cuda-graph-impl local --te-rng-tracker\\n"),
+        PythonDocument(CALL + 'partial(TransformerConfig, num_layers=2, cuda_graph_impl="local")\n'),
+        PythonDocument(CALL + 'GPTModelProvider(num_layers=2, cuda_graph_impl="local")\n'),
+        PythonDocument(CALL + 'class A(TransformerConfig):\n    pass\nA(cuda_graph_impl="local")\n'),
+        PythonDocument(CALL + 'def f(config: TransformerConfig):\n    config.cuda_graph_impl = "local"\n'),
+    ],
+)
+def test_elsewhere_a_setting_may_come_from_other_code(document: Document) -> None:
+    assert around(document).default("num_moe_experts") is Missing.UNKNOWN
+
+
+@pytest.mark.parametrize("more", ['"$@"', "$EXTRA_ARGS", "$(extra)"])
+def test_a_command_line_that_may_have_more_is_not_known(more: str) -> None:
+    assert around(ShellDocument(f"torchrun pretrain_gpt.py --cuda-graph-impl local {more}\n")).get(
+        "num_moe_experts"
+    ) is (Missing.UNKNOWN)

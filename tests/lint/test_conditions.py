@@ -38,6 +38,8 @@ VALUES: tuple[object, ...] = (
     ["b", "c"],
 )
 """Values that make every test true and every test false."""
+DEFAULT = "a"
+"""What a setting is that is not written."""
 NEIGHBOURS = ("check_for_nan_in_loss", "moe_expert_capacity_factor", "recompute_granularity", "te_rng_tracker")
 NAMES = (IMPL, SCOPE, MODULES, INFERENCE, *NEIGHBOURS)
 
@@ -50,6 +52,9 @@ class Around:
 
     def get(self, name: str) -> object:
         return self.values.get(name, Missing.ABSENT)
+
+    def default(self, name: str) -> object:
+        return DEFAULT
 
 
 def state(values: Mapping[str, object], **others: Any) -> State:
@@ -70,7 +75,11 @@ def is_met(when: Mapping[str, Any], values: Mapping[str, object]) -> bool:
                 return False
             continue
         tests = expected if isinstance(expected, dict) else {"in": [expected]}
-        if not all(passes(test, argument, values.get(name, Missing.ABSENT)) for test, argument in tests.items()):
+        value = values.get(name, Missing.ABSENT)
+        if "default" in tests:
+            tests = {test: argument for test, argument in tests.items() if test != "default"}
+            value = DEFAULT if value is Missing.ABSENT else value
+        if not all(passes(test, argument, value) for test, argument in tests.items()):
             return False
     return True
 
@@ -136,6 +145,8 @@ expectations = st.one_of(
             {"written": False},
             {"empty": True},
             {"empty": False},
+            {"in": ["a", 3], "default": True},
+            {"lacks": "b", "default": True},
             {"at-least": 3},
             {"below": 8},
         ]

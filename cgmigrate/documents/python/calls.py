@@ -68,7 +68,7 @@ def _name_callee(place: Place, node: ast.Call, source: Source, names: Names) -> 
     elif written == "dict" and written not in names.full:
         _name_user(place, node, source, names)
     else:
-        place.callee = full
+        place.callee, place.constructs = full, True
     first = (dotted(node.args[0]) if full in WRAPPERS and node.args else written).partition(".")[0]
     if first in names.shadowed:
         place.callee = ""

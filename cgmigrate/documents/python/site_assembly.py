@@ -40,6 +40,7 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         blocked_by=place.blocked_by or (_validated_before(place) if place.built else ""),
         origin=Origin(place.callee, place.object, imports, place.foreign),
         overrides=place.overrides,
+        constructs=place.constructs,
         built=place.built,
         of_built_model=place.of_built_model,
         expects_error=place.expects_error,

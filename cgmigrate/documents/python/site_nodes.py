@@ -59,6 +59,7 @@ class Place:
     foreign: bool = False
     """Whether ``callee`` is a class that is not Megatron's, which counts more than the object's name."""
     overrides: bool = False
+    constructs: bool = False
     built: bool = False
     of_built_model: bool = False
     expects_error: bool = False

@@ -1,0 +1,171 @@
+"""Rules about settings that are not written: where a configuration shows all, they have their defaults, as in a run.
+
+Command lines are validated by Megatron-LM, which then makes a TransformerConfig; calls are judged by that class.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.shell.document import ShellDocument
+from cgmigrate.documents.sites import Document
+from cgmigrate.lint.diagnostics import Context
+from cgmigrate.megatron.releases import Release
+from tests.lint import test_companions as companions
+from tests.lint.test_companions import CAPTURED, IMPLEMENTATIONS, OWNERS, RULES, SAID, fetched, shown
+from tests.support.comparisons import Comparison, Judged
+from tests.support.nightly import generated, nightly_only
+from tests.support.plans import examine
+
+GRAPHS = {"cuda_graph_impl", "cuda_graph_modules", "cuda_graph_scope"}
+JUDGE = """
+import contextlib, io, json, logging, sys, warnings
+warnings.simplefilter("ignore")
+logging.disable(logging.CRITICAL)
+from megatron.training import arguments
+arguments.is_te_min_version = lambda *_, **__: True
+model = "--hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 --bf16"
+run = "--micro-batch-size 1 --global-batch-size 8 --tokenizer-type NullTokenizer --vocab-size 9 --lr 1"
+out = sys.stdout
+for line in sys.stdin:
+    sys.argv = ["pretrain_gpt.py", *model.split(), *run.split(), *json.loads(line)]
+    errors, said = io.StringIO(), ""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+        try:
+            args = arguments.parse_args()
+            args.world_size, args.rank = 8, 0
+            arguments.validate_args(args)
+            arguments.core_transformer_config_from_args(args)
+        except SystemExit:
+            said = errors.getvalue()
+        except Exception as error:
+            said = type(error).__name__ + " " + str(error)
+    print(" ".join(said.split()), file=out)
+"""
+NOTHING = ("", "", "")
+EXPERTS = "--num-experts 8 --disable-bias-linear"
+CHOICES = (
+    (
+        *NOTHING,
+        EXPERTS,
+        f"{EXPERTS} --moe-layer-freq 1",
+        f"{EXPERTS} --moe-layer-freq ([0]*2+[1]*2)",
+        f"{EXPERTS} --moe-token-dispatcher-type alltoall",
+        f"{EXPERTS} --moe-token-dispatcher-type alltoall --moe-expert-capacity-factor 1.0",
+        f"{EXPERTS} --moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity",
+    ),
+    (
+        *NOTHING,
+        "--recompute-activations",
+        "--recompute-activations --recompute-modules mlp",
+        "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
+        "--recompute-granularity selective",
+        *(f"--recompute-granularity selective --recompute-modules {name}" for name in ("core_attn", "mlp", "moe")),
+    ),
+    (*NOTHING, "--attention-dropout 0", "--hidden-dropout 0.0", "--attention-dropout 0.0 --hidden-dropout 0.0"),
+    (*NOTHING, *NOTHING, "--fine-grained-activation-offloading --offload-modules core_attn"),
+)
+"""Flags of which each command line has one of each row."""
+
+
+def graphs(flag: str) -> list[str]:
+    """Graphs of layers, as command lines ask for them."""
+    names = ("", "attn", "mlp", "moe", "moe_router", "attn moe_router", "moe_router moe_preprocess")
+    both = [(name, f"{flag} {modules}" if modules else "") for name in IMPLEMENTATIONS[1:3] for modules in names]
+    return [f"--cuda-graph-impl {name} {modules}" for name, modules in both]
+
+
+def neighbours(graphs: list[str], count: int) -> list[list[str]]:
+    """Command lines that differ in few flags, the same in each run."""
+    choose = random.Random(20261124).choice
+    lines = [[choose(graphs), *map(choose, CHOICES), "--num-layers 4 --te-rng-tracker"] for _ in range(count)]
+    return [" ".join(line).split() for line in lines]
+
+
+def judged(lines: list[list[str]], package: str) -> list[str]:
+    """What Megatron-LM says to command lines, empty where it accepts one."""
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    # Transformer Engine is not there; it would ask for this variable.
+    environment = {**os.environ, "PYTHONPATH": path, "NVTE_CPU_OFFLOAD_V1": "1"}
+    command = [sys.executable, "-c", JUDGE]
+    text = "\n".join(map(json.dumps, lines))
+    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
+    return ran.stdout.splitlines()
+
+
+def codes(document: Document, release: Release) -> frozenset[str]:
+    plan = examine(document, Context(release, release, RULES, OWNERS))
+    return frozenset({diagnostic.rule for diagnostic in plan.diagnostics} & SAID.keys())
+
+
+def compared(judge: str, said: list[str], texts: list[str], kind: type[Document], release: Release) -> Comparison:
+    rows = [Judged(text, one, codes(kind(text), release)) for text, one in zip(texts, said, strict=True)]
+    return Comparison(
+        f"{judge} of {release}", rows, {code: SAID[code] for code in SAID if RULES[code].since <= release}
+    )
+
+
+def compared_lines(lines: list[list[str]], package: str, release: Release) -> Comparison:
+    texts = [f"torchrun pretrain_gpt.py {shlex.join(line)}\n" for line in lines]
+    return compared("command lines", judged(lines, package), texts, ShellDocument, release)
+
+
+def compared_calls(configurations: list[dict[str, Any]], package: str, release: Release) -> Comparison:
+    texts = []
+    for settings in configurations:
+        keywords = "".join(f"    {name}={value!r},\n" for name, value in settings.items())
+        model = "    num_layers=4,\n    hidden_size=64,\n    num_attention_heads=4,\n"
+        imported = "from megatron.core.transformer import TransformerConfig\n\n"
+        texts.append(f"{imported}config = TransformerConfig(\n{model}{keywords})\n")
+    return compared("calls", companions.judged(configurations, package), texts, PythonDocument, release)
+
+
+def sparse(configurations: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Configurations of which many settings are not written. The scope of graphs without modules is not either."""
+    chance = random.Random(20261124).random
+    kept = []
+    for settings in configurations[:count]:
+        written = {name: value for name, value in settings.items() if name in GRAPHS or chance() < 0.5}
+        kept.append({name: value for name, value in written.items() if value != [] or chance() < 0.5})
+    return kept
+
+
+def test_command_lines_have_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    if find_spec("megatron") is None or find_spec("megatron.training") is None:
+        pytest.skip("the judge is the installed megatron-core")
+    lines = neighbours(graphs("--cuda-graph-modules"), generated(100, 400))
+
+    shown(compared_lines(lines, "", Release(0, 19)), capsys)
+
+
+@nightly_only
+def test_command_lines_of_0_17_have_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = neighbours(graphs("--cuda-graph-scope"), 300)
+
+    shown(compared_lines(lines, fetched("0.17.1"), Release(0, 17)), capsys)
+
+
+def test_calls_have_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    if find_spec("megatron") is None or find_spec("megatron.core") is None:
+        pytest.skip("the judge is the installed megatron-core")
+    others: list[dict[str, Any]] = [{}, {}, *companions.ONLY_SINCE_0_18]
+    configurations = companions.neighbours("cuda_graph_modules", IMPLEMENTATIONS, CAPTURED, others)
+
+    shown(compared_calls(sparse(configurations, generated(400, 3000)), "", Release(0, 19)), capsys)
+
+
+@nightly_only
+def test_calls_of_0_17_have_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    configurations = companions.neighbours("cuda_graph_scope", IMPLEMENTATIONS[:3], CAPTURED, [{}])
+
+    shown(compared_calls(sparse(configurations, 3000), fetched("0.17.1"), Release(0, 17)), capsys)
