@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -17,12 +18,14 @@ from typing import Any
 import pytest
 import yaml
 
+from cgmigrate.documents.shell.document import ShellDocument
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.layer_classes import GPT, HYBRID
 from cgmigrate.megatron.releases import Release
+from tests.support.comparisons import assert_judged
 from tests.support.nightly import nightly_only
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
@@ -71,10 +74,19 @@ size = {"num_layers": 2, "hidden_size": 16, "num_attention_heads": 2, "add_bias_
 for line in sys.stdin:
     kind, settings = json.loads(line)
     made.clear()
+    graphable = kind == "graphable"
     try:
         config = TransformerConfig(**size, **settings, use_cpu_initialization=True)
     except Exception:
         print("refused")
+        continue
+    if graphable:
+        # Every second layer may be dense: of each kind one is built.
+        layers = [get_gpt_layer_local_spec(num_experts=one) for one in {config.num_moe_experts, None}]
+        if config.moe_layer_freq == 1:
+            layers = [get_gpt_layer_local_spec(num_experts=config.num_moe_experts)]
+        built = [build_module(layer, config=config, layer_number=1) for layer in layers]
+        print("all" if any(cuda_graphs._layer_is_graphable(layer, config) for layer in built) else "nothing")
         continue
     try:
         build(config, kind)
@@ -154,3 +166,19 @@ def test_layers_of_0_17() -> None:
     if not package.is_dir() or find_spec("torch") is None:
         pytest.skip("megatron-core 0.17.1 is not fetched, or torch is not installed")
     assert not differences("cuda_graph_scope", str(package), Release(0, 17))
+
+
+def test_layers_that_transformer_engine_captures() -> None:
+    if find_spec("megatron") is None or find_spec("megatron.core") is None:
+        pytest.skip("the judge is the installed megatron-core")
+    configurations = [one | {"cuda_graph_impl": "transformer_engine"} for one in structures("cuda_graph_modules")]
+    said = judged([("graphable", one) for one in configurations], "")
+    assert set(said) == {"all", "nothing", "refused"}
+    for settings, captured in zip(configurations, said, strict=True):
+        flags = shlex.join(["--cuda-graph-modules", *settings["cuda_graph_modules"]])
+        experts = "--num-experts 4" if "num_moe_experts" in settings else ""
+        line = f"torchrun pretrain_gpt.py --num-layers 2 --cuda-graph-impl transformer_engine {flags} {experts}\n"
+        plan = examine(ShellDocument(line), Context(Release(0, 19), Release(0, 19), RULES, OWNERS))
+        is_reported = "CG308" in {diagnostic.rule for diagnostic in plan.diagnostics}
+        if captured != "refused":
+            assert_judged("CG308", is_reported, captured == "nothing")
