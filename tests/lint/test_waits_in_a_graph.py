@@ -173,6 +173,16 @@ def models(name: str, implementations: list[str]) -> list[dict[str, Any]]:
     ]
 
 
+def command_line(settings: dict[str, Any]) -> str:
+    """The same settings as flags; what has its default is not written."""
+    words = ["torchrun", "pretrain_gpt.py", "--num-layers", "2"]
+    for name, value in settings.items():
+        flag = "--num-experts" if name == "num_moe_experts" else "--" + name.replace("_", "-")
+        if value not in (False, [], "allgather"):
+            words += [flag, *map(str, value if isinstance(value, list) else [] if value is True else [value])]
+    return " ".join(words) + "\n"
+
+
 def compared_experts(package: str, name: str, implementations: list[str], release: Release) -> Comparison:
     configurations = models(name, implementations)
     rows = []
@@ -182,6 +192,8 @@ def compared_experts(package: str, name: str, implementations: list[str], releas
         if said != "refused":
             text = WAITS if said and is_captured else ""
             rows.append(Judged(str(one), text, codes(document, "CG411", release)))
+            line = command_line(one)
+            rows.append(Judged(line, text, codes(ShellDocument(line), "CG411", release)))
     return Comparison(f"token dispatchers of {release}", rows, {"CG411": (WAITS,)})
 
 
