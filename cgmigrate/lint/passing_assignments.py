@@ -89,15 +89,31 @@ def _is_made_in(function: Function, name: str) -> bool:
 
 def _warnings(block: Sequence[ast.stmt], assigned: frozenset[str]) -> Iterator[Finding]:
     """Yield the warnings of a block that a setting has no effect; ``assigned`` are the fields set before the block."""
-    for statement in block:
+    for number, statement in enumerate(block):
         if isinstance(statement, ast.If) and _tests_only_boolean(statement.test):
-            yield from _untrue_warnings(statement.body, assigned)
+            later = _fields_set(block[number + 1 :]) if _goes_on(statement.body) else frozenset()
+            yield from _untrue_warnings(statement.body, assigned | later)
         # The body of a definition runs at another time.
         for inner in () if isinstance(statement, DEFINITIONS) else bodies_of(statement):
             yield from _warnings(inner, assigned)
+        assigned |= _fields_set([statement])
+
+
+def _fields_set(block: Sequence[ast.stmt]) -> frozenset[str]:
+    """Return the fields that statements of one block set, those of blocks inside it aside; a reset sets none."""
+    names = set()
+    for statement in block:
         match statement:
-            case ast.Assign(targets=[ast.Attribute(attr=name)]) if name in (SCOPE, MODULES, INFERENCE):
-                assigned |= {name}
+            case ast.Assign(targets=[ast.Attribute(attr=name)], value=value) if name in (SCOPE, MODULES, INFERENCE):
+                is_reset = isinstance(value, ast.List) and not value.elts
+                if not is_reset and not (isinstance(value, ast.Constant) and value.value is None):
+                    names.add(name)
+    return frozenset(names)
+
+
+def _goes_on(body: Sequence[ast.stmt]) -> bool:
+    """Whether the statements after a block run after it."""
+    return not isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
 
 def _tests_only_boolean(test: ast.expr) -> bool:

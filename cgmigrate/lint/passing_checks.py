@@ -60,23 +60,54 @@ def _refusing(function: Function) -> Iterator[ast.Compare]:
     """Yield the memberships without which a function raises."""
     for node in ast.walk(function):
         match node:
-            case ast.If(test=ast.Compare(ops=[ast.NotIn()]) as test, body=body) if any(
-                isinstance(statement, ast.Raise) for statement in body
-            ):
-                yield test
-            case ast.Assert(test=ast.Compare(ops=[ast.In()]) as test):
-                yield test
+            case ast.If(test=test, body=body) if any(isinstance(statement, ast.Raise) for statement in body):
+                membership = _membership(test, refused=True)
+            case ast.Assert(test=test):
+                membership = _membership(test, refused=False)
+            case _:
+                continue
+        if membership is not None:
+            yield membership
+
+
+def _membership(test: ast.expr, refused: bool) -> ast.Compare | None:
+    """Return the membership on which a test depends: what is no member makes it ``refused``. None for other tests."""
+    match test:
+        case ast.Compare(ops=[ast.NotIn() | ast.In() as operator]) if isinstance(operator, ast.NotIn) is refused:
+            return test
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _membership(inner, not refused)
+        case ast.Call(func=ast.Name(id=name), args=[ast.GeneratorExp(elt=inner, generators=[_])]) if name == (
+            "any" if refused else "all"
+        ):
+            return _membership(inner, refused)
+    return None
 
 
 def _values_read(function: Function) -> dict[str, str]:
-    """Return the variables that hold a setting: parameters of its name, and what is read from a mapping."""
+    """Return the variables that hold a setting or one of its values.
+
+    They are parameters of its name, what is read from a mapping, and items of these.
+    """
     arguments = function.args
     local = {one.arg: one.arg for one in (*arguments.args, *arguments.kwonlyargs) if one.arg in _CHECKED}
     for node in ast.walk(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if (key := key_read(value)) in _CHECKED:
                 local[name] = key
-    return local
+    return local | _items_read(function, local)
+
+
+def _items_read(function: Function, local: dict[str, str]) -> dict[str, str]:
+    """Return the variables of loops over the values of a setting; one that is that of other loops is not known."""
+    loops: dict[str, set[str]] = {}
+    for node in ast.walk(function):
+        match node:
+            case (
+                ast.For(target=ast.Name(id=name), iter=items) | ast.comprehension(target=ast.Name(id=name), iter=items)
+            ):
+                loops.setdefault(name, set()).add(_setting_of(items, local))
+    return {name: next(iter(settings)) for name, settings in loops.items() if len(settings) == 1}
 
 
 def _setting_of(node: ast.expr, local: dict[str, str]) -> str:

@@ -174,3 +174,51 @@ def test_values_are_those_of_the_target(reported: Check) -> None:
     }
     refused = {("check", 2, "CG611")}
     assert diagnostics == {"0.17": set(), "0.18": refused, "0.19": refused}
+
+
+LIST = 'MODULES = ["attn", "mlp", "moe", "moe_router", "moe_preprocess"]\n\n\ndef check(config, modules):\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "is_reported"),
+    [
+        (
+            'for one in config["cuda_graph_modules"]:\n        if one not in MODULES:\n            raise ValueError',
+            True,
+        ),
+        ('for one in config["cuda_graph_modules"]:\n        assert one in MODULES', True),
+        ('names = config["cuda_graph_modules"]\n    if any(one not in MODULES for one in names):\n        raise', True),
+        ('if not all(one in MODULES for one in config["cuda_graph_modules"]):\n        raise ValueError', True),
+        ('assert all(one in MODULES for one in config["cuda_graph_modules"])', True),
+        # Nothing is refused, other values are compared, or what is refused is in the list.
+        ('for one in config["cuda_graph_modules"]:\n        if one not in MODULES:\n            print(one)', False),
+        ("for one in modules:\n        if one not in MODULES:\n            raise ValueError", False),
+        ('assert any(one in MODULES for one in config["cuda_graph_modules"])', False),
+        ('if any(one in MODULES for one in config["cuda_graph_modules"]):\n        raise ValueError', False),
+    ],
+)
+def test_each_name_of_a_list_is_compared(reported: Check, body: str, is_reported: bool) -> None:
+    assert {code for *_, code in reported(check=f"{LIST}    {body}\n")} == ({"CG611"} if is_reported else set())
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "is_reported"),
+    [
+        ("", 'cfg.cuda_graph_modules = config["cuda_graph_modules"]', True),
+        ("; return", 'cfg.cuda_graph_modules = config["cuda_graph_modules"]', False),
+        ("", "cfg.cuda_graph_modules = []", False),
+        ("", 'if config["cuda_graph_impl"] != "none":\n        cfg.cuda_graph_modules = ["attn"]', False),
+    ],
+)
+def test_a_field_may_be_set_after_the_warning(reported: Check, inside: str, after: str, is_reported: bool) -> None:
+    text = f"""import warnings
+
+from megatron.bridge.models import GPTModelProvider
+
+
+def apply(cfg: GPTModelProvider, config: dict) -> None:
+    if not config["enable_cuda_graph"]:
+        warnings.warn("cuda_graph_modules has no effect"){inside}
+    {after}
+"""
+    assert {code for *_, code in reported(setup=text)} == ({"CG612"} if is_reported else set())
