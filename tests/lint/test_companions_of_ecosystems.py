@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cgmigrate.documents.shell.document import ShellDocument
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
@@ -18,7 +19,7 @@ from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.support.bridge_assertions import refuses
 from tests.support.comparisons import assert_judged
-from tests.support.paths import FETCHED, MEGATRON_BRIDGE
+from tests.support.paths import FETCHED, MEGATRON_BRIDGE, MEGATRON_LM
 from tests.support.plans import examine
 
 RULES = load()
@@ -201,6 +202,33 @@ def test_hybrid_context_parallelism(impl: str, former: bool, hybrid: bool) -> No
     refused = hybrid and refuses(path, "not args.enable_cuda_graph", "Hybrid context", {"args": args})
     flags = {"--cuda-graph-impl": impl} | ({"--enable-cuda-graph": True} if former else {})
     assert_judged("CG424", reports("CG424", {"MODEL_ARGS": flags | {"--hybrid-context-parallel": hybrid}}), refused)
+
+
+@pytest.mark.parametrize("flag", ["", "--sft", "--dataloader-inter-document-masking"])
+@pytest.mark.parametrize("modules", MODULES)
+@pytest.mark.parametrize("impl", ["none", "transformer_engine"])
+def test_packing_of_megatron_lm(impl: str, modules: list[str], flag: str) -> None:
+    if not MEGATRON_LM.is_dir():
+        pytest.skip("no clone of Megatron-LM lies beside the checkout")
+    # The program's own statement says whether its batches have the bounds of sequences.
+    tree = ast.parse((MEGATRON_LM / "pretrain_gpt.py").read_text(encoding="utf-8"))
+    (node,) = (one for one in ast.walk(tree) if isinstance(one, ast.Assign) and _sets(one, "has_cu_seqlens"))
+    args = SimpleNamespace(dataloader_inter_document_masking="document" in flag)
+    names: dict[str, Any] = {"args": args, "is_sft": flag == "--sft"}
+    exec(compile(ast.Module([node], []), "pretrain_gpt.py", "exec"), names)
+    gets_them = names["has_cu_seqlens"] and (not modules or "attn" in modules)
+    kwargs = {"packed_seq_params": object()} if gets_them else {}
+    path = core("transformer/transformer_layer.py")
+    refused = impl != "none" and refuses(path, "packed_seq_params", "excluded from input list", {"kwargs": kwargs})
+    # The flag without names means the same as none.
+    named = f"--cuda-graph-modules {' '.join(modules)}" if modules else ""
+    line = f"torchrun pretrain_gpt.py --num-experts 8 {flag} --cuda-graph-impl {impl} {named}\n"
+    plan = examine(ShellDocument(line), Context(RELEASE, RELEASE, RULES, OWNERS))
+    assert_judged("CG409", "CG409" in {diagnostic.rule for diagnostic in plan.diagnostics}, refused)
+
+
+def _sets(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
 
 
 # --- Megatron-FSDP ----------------------------------------------------------------------------------
