@@ -7,6 +7,7 @@ model, the data parallelism and the checks of the loss in mappings of their own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -18,6 +19,9 @@ from cgmigrate.megatron.settings import Missing, Settings, Undecided
 
 if TYPE_CHECKING:
     from cgmigrate.megatron.catalogue import Setting
+
+_IS_PYTHON = re.compile(r".*\.py$|python[0-9.]*$|torchrun$|deepspeed$|accelerate$").match
+"""Whether a program is of Python, or starts a module of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,8 @@ class SiteSurroundings:
             return _together([self._variable(name) for name in setting.variables])
         keys = setting.keys.get(self.ecosystem.id, ())
         if self.site.flags:
-            return self._of_flag(setting)
+            value = self._of_flag(setting)
+            return Missing.UNKNOWN if value is Missing.ABSENT and self._is_passed_on() else value
         if keys:
             return _switched([self._at(path.split(".")) for path in keys], setting.any_key)
         value = self._beside((name,))
@@ -114,6 +119,11 @@ class SiteSurroundings:
             negated = self._beside((setting.no_flag,))
             return not _truth(negated) if isinstance(_truth(negated), bool) else negated
         return _truth(value) if setting.is_flag else value
+
+    def _is_passed_on(self) -> bool:
+        """Return whether no program of Python gets the flags: a script may give more flags to what it starts."""
+        programs = self.site.programs or ()
+        return bool(programs) and not any(map(_IS_PYTHON, programs))
 
     def _is_of_same_class(self, setting: Setting) -> bool:
         owners = {known.owner for name in self.site.own if (known := self.document.catalogue.get(name))}

@@ -225,3 +225,15 @@ def test_a_command_line_that_may_have_more_is_not_known(more: str) -> None:
     assert around(ShellDocument(f"torchrun pretrain_gpt.py --cuda-graph-impl local {more}\n")).get(
         "num_moe_experts"
     ) is (Missing.UNKNOWN)
+
+
+@pytest.mark.parametrize("program", ["./run.sh", "bash scripts/train.sh", "sbatch job.slurm"])
+def test_a_script_may_give_more_to_what_it_starts(program: str) -> None:
+    document = ShellDocument(f"{program} --num-experts 8 --te-rng-tracker --cuda-graph-impl full_iteration\n")
+    assert around(document).get("num_moe_experts") == "8"
+    assert around(document).get("check_for_nan_in_loss") is Missing.UNKNOWN
+
+
+def test_a_program_gets_no_more_than_its_command_line_has() -> None:
+    document = ShellDocument("python train.py --te-rng-tracker --cuda-graph-impl full_iteration\n")
+    assert around(document).get("check_for_nan_in_loss") is Missing.ABSENT
