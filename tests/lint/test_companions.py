@@ -133,7 +133,7 @@ ROUTERS: list[dict[str, Any]] = [
 IMPLEMENTATIONS = ["none", "local", "transformer_engine", "full_iteration"]
 CAPTURED = [
     *([], ["attn"], ["mlp"], ["attn", "mlp"], ["moe"], ["moe_router"], ["attn", "moe_router"]),
-    *(["moe_router", "moe_preprocess"], ["attn", "moe_router", "moe_preprocess"]),
+    *(["moe_router", "moe_preprocess"], ["attn", "moe_router", "moe_preprocess"], ["moe_preprocess"]),
 ]
 OVERLAP = {
     "overlap_moe_expert_parallel_comm": True,
