@@ -1,7 +1,7 @@
 """Why it counts in a script how many words some flags are: a flag that becomes two words would be read differently.
 
 A shell divides the value of a variable into words where it is not in quotes, and gives a command all elements of an
-array only where they are asked for. A function may read its arguments by their numbers.
+array only where an index says so. A function may read its arguments by their numbers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class WordCounts:
         for around in self._expansions(names):
             if _is_in_loop(around):
                 return _LOOP.format(variable=variable)
-            if any(self._is_quoted(node) for node in around) and self._is_given_to_command(around):
+            if any(self._is_quoted(node) for node in around) and self._is_of_command(around):
                 return _ONE_WORD.format(variable=variable)
         return ""
 
@@ -78,7 +78,7 @@ class WordCounts:
         if re.search(of_some, text):
             return _ELEMENT.format(variable=variable)
         # Without an index, it is the first element.
-        if any(self._is_given_to_command(around, or_assigned=True) for around in self._expansions({variable})):
+        if any(self._is_of_command(around, or_assigned=True) for around in self._expansions({variable})):
             return _ELEMENT.format(variable=variable)
         return ""
 
@@ -125,7 +125,7 @@ class WordCounts:
             self._tree.written(node)
         )
 
-    def _is_given_to_command(self, around: Sequence[Node], *, or_assigned: bool = False) -> bool:
+    def _is_of_command(self, around: Sequence[Node], *, or_assigned: bool = False) -> bool:
         """Return whether an expansion is a word of a command or an element of an array."""
         for node in around:
             match node.type:
@@ -160,7 +160,7 @@ class WordCounts:
         node = self._tree.root.descendant_for_byte_range(byte, byte + 1)
         while node is not None and node.type != "variable_assignment":
             node = node.parent
-        # What stands before a command is for that command only, and a variable brings the old value back.
+        # What is written before a command is for that command only, and a variable brings the old value back.
         if node is None or (node.parent is not None and node.parent.type == "command"):
             return False
         value = node.child_by_field_name("value")
