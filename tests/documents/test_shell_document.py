@@ -346,6 +346,32 @@ def test_a_fix_of_a_flag_with_a_variable_is_unsafe(project: Path, cgmigrate: Run
     assert path.read_text() == SHOWN + COMMAND.replace("scope", "modules")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_rewritten"),
+    [
+        ("torchrun $MEGATRON/pretrain_gpt.py FLAG\n", True),
+        ('python -m torch.distributed.run "${MEGATRON}/pretrain_gpt.py" FLAG\n', True),
+        ('CMD="torchrun $MEGATRON/pretrain_gpt.py FLAG"\neval "$CMD"\n', True),
+        ("CMD='torchrun pretrain_gpt.py FLAG'\n$CMD\n", True),
+        ("SCRIPT=$MEGATRON/pretrain_gpt.py\ntorchrun $SCRIPT FLAG\n", True),
+        ("export SCRIPT='pretrain_gpt.py'\ntorchrun --nproc-per-node 8 $SCRIPT FLAG\n", True),
+        ("SCRIPT='pretrain_gpt.py'\ntorchrun -n 8 ${SCRIPT} FLAG\n", True),
+        ("SCRIPT=pretrain_gpt.py\nSCRIPT=serve.py\ntorchrun $SCRIPT FLAG\n", False),
+        ("SCRIPT=serve.py\npython $SCRIPT FLAG\n", False),
+        ("python $VLLM/serve.py FLAG --x $MEGATRON/pretrain_gpt.py\n", False),
+        ("python $SCRIPT FLAG\n", False),
+    ],
+)
+def test_the_script_in_a_computed_folder_shows_whose_the_flags_are(
+    project: Path, cgmigrate: Run, text: str, is_rewritten: bool
+) -> None:
+    path = project / "train.sh"
+    path.write_text(text.replace("FLAG", "--enable-cuda-graph"))
+    cgmigrate("fix", ".")
+    flag = "--cuda-graph-impl local" if is_rewritten else "--enable-cuda-graph"
+    assert path.read_text() == text.replace("FLAG", flag)
+
+
 def test_zsh_does_not_divide_values_into_words(project: Path, cgmigrate: Run) -> None:
     path = project / "train.sh"
     text = "#!/usr/bin/env zsh\nA=--enable-cuda-graph\ntorchrun pretrain_gpt.py $A\n"
