@@ -372,6 +372,27 @@ def test_the_script_in_a_computed_folder_shows_whose_the_flags_are(
     assert path.read_text() == text.replace("FLAG", flag)
 
 
+@pytest.mark.parametrize(
+    ("text", "after", "is_safe"),
+    [
+        ("torchrun pretrain_gpt.py --bf16 --cuda-graph-scope full\n", "torchrun pretrain_gpt.py --bf16\n", True),
+        ("torchrun pretrain_gpt.py --cuda-graph-scope full $ARGS\n", "torchrun pretrain_gpt.py $ARGS\n", False),
+        (
+            f'A=" --bf16"\n[ -n "$X" ] && A+=" --cuda-graph-scope full"\ntorchrun pretrain_gpt.py {LOCAL} $A\n',
+            f'A=" --bf16"\n[ -n "$X" ] && A+=" "\ntorchrun pretrain_gpt.py {LOCAL} $A\n',
+            False,
+        ),
+    ],
+)
+def test_the_scope_full_alone_is_deleted(project: Path, cgmigrate: Run, text: str, after: str, is_safe: bool) -> None:
+    path = project / "train.sh"
+    path.write_text(text)
+    cgmigrate("fix", ".")
+    assert path.read_text() == (after if is_safe else text)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == after
+
+
 def test_zsh_does_not_divide_values_into_words(project: Path, cgmigrate: Run) -> None:
     path = project / "train.sh"
     text = "#!/usr/bin/env zsh\nA=--enable-cuda-graph\ntorchrun pretrain_gpt.py $A\n"

@@ -155,7 +155,7 @@ class ShellDocument(TextDocument):
             flags=True,
             neighbours=line.possible,
             blocked_by=self._blocked_by(line, written),
-            overrides=is_part or not names & _IMPLEMENTATIONS,
+            overrides=is_part or (line.is_open and not names & _IMPLEMENTATIONS),
             linked=tuple(sorted(line.linked)),
             uncertain=is_part,
             programs=line.programs,
