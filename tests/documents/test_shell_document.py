@@ -37,6 +37,20 @@ FORMS = {
         "bash -c 'torchrun pretrain_gpt.py \\\n    --enable-cuda-graph \\\n    --cuda-graph-scope full'\n",
         "bash -c 'torchrun pretrain_gpt.py \\\n    --cuda-graph-impl local'\n",
     ),
+    "the last flag of a text that is run": (
+        'CMD="torchrun pretrain_gpt.py \\\\\n  --enable-cuda-graph \\\\\n  --cuda-graph-scope full"\neval "$CMD"\n',
+        'CMD="torchrun pretrain_gpt.py \\\\\n  --cuda-graph-impl local"\neval "$CMD"\n',
+    ),
+    "a flag amid a text that is run": (
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-scope full \\\\\n  --bf16"\neval "$CMD"\n',
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --bf16"\neval "$CMD"\n',
+    ),
+    "a new flag in a text that is run": (
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-scope attn full_iteration_inference \\\\\n'
+        '  --bf16"\neval "$CMD"\n',
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-modules attn \\\\\n'
+        '  --inference-cuda-graph-scope block \\\\\n  --bf16"\neval "$CMD"\n',
+    ),
     "the last flag in a substitution of several lines": (
         "X=$(python pretrain_gpt.py \\\n    --cuda-graph-impl local      \\\n    --cuda-graph-scope full)\n",
         "X=$(python pretrain_gpt.py \\\n    --cuda-graph-impl local)\n",
