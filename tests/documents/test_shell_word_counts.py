@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 
 import pytest
 from click.testing import Result
 
+from cgmigrate.documents.shell import ShellDocument
 from tests.support.shell_judges import recorded
 
 Run = Callable[..., Result]
@@ -83,3 +85,16 @@ def test_an_array_of_zsh_needs_no_index(project: Path, cgmigrate: Run) -> None:
     path.write_text(f"#!/bin/zsh\n{ARRAY}{RUN} $ARGS\n")
     cgmigrate("fix", ".")
     assert " ".join(NEW) in path.read_text()
+
+
+def test_many_variables_take_time_linear_in_their_number() -> None:
+    def seconds(count: int) -> float:
+        names = "".join(
+            f'A{at}="{FLAG} $A{at - 1}"\nB{at}=({FLAG})\nrun $A{at} "${{B{at}[@]}}"\n' for at in range(count)
+        )
+        start = process_time()
+        ShellDocument(f"run() {{ {RUN} $1; }}\n{names}")
+        return process_time() - start
+
+    seconds(10)
+    assert seconds(400) < 5 * seconds(200) + 0.2

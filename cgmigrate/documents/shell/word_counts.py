@@ -7,7 +7,8 @@ array only where an index says so. A function may read its arguments by their nu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ _NUMBERED = "the function `{function}` reads its arguments by their numbers"
 _ZSH = re.compile(r"#![^\n]*\bzsh\b")
 """The first line of a script whose shell does not divide values into words, and gives all elements of an array."""
 _IFS = re.compile(r"(?<![\w$])IFS=")
+_EXPANSION = re.compile(r"\$\{?(\w+)(?![\w\[])", re.ASCII)
+_SOME_ELEMENTS = re.compile(r"(?<!\w)([A-Za-z_]\w*)\[(?![@*]\])|\$\{(\w+)\[[@*]\]:(?![-+=?])", re.ASCII)
 _NUMBERS = re.compile(r"\$\{?(?P<number>[1-9]\d*)|(?<![\w-])shift(?![\w-])(?:[ \t]+(?P<count>\d+))?")
 _AGAIN = re.compile(r"(?<!\w)(?:while|until|for)(?!\w)")
 _NO_COMMANDS = PRINTERS | SEARCHERS | {"eval"}
@@ -39,83 +42,91 @@ class WordCounts:
 
     def __init__(self, tree: ShellTree, fragments: Sequence[Fragment]) -> None:
         self._tree, self._fragments = tree, fragments
-        self._known: dict[tuple[str, Form], str] = {}
 
     def reason(self, line: CommandLine) -> str:
         """Return why the number of words of an object counts, empty if it does not."""
-        reasons = (self._of_variable(one) for one in line.fragments if one.variable)
-        return next(filter(None, reasons), "") or self._of_function(line)
+        return next(filter(None, map(self._of_fragment, line.fragments)), "")
 
-    def _of_variable(self, fragment: Fragment) -> str:
-        is_word = fragment.form is Form.STRING and len(fragment.words) == 1
-        if not is_word and fragment.form is not Form.ARRAY:
+    def _of_fragment(self, fragment: Fragment) -> str:
+        variable = fragment.variable
+        if not variable:
+            return self._of_arguments(fragment)
+        if fragment.form is Form.ARRAY:
+            why = _ELEMENT if not self._is_zsh and variable in self._of_elements else ""
+        else:
+            why = self._of_word(variable) if len(fragment.words) == 1 else ""
+        return (why or self._numbered.get(variable, "")).format(variable=variable)
+
+    def _of_arguments(self, command: Fragment) -> str:
+        """Return which function of the script counts the arguments of a command."""
+        name = (command.words[0].text or "") if command.words else ""
+        if (reach := self._reach.get(name)) is None:
             return ""
-        key = (fragment.variable, fragment.form)
-        if key not in self._known:
-            self._known[key] = self._of_word(fragment.variable) if is_word else self._of_array(fragment.variable)
-        return self._known[key]
+        return _NUMBERED.format(function=name) if any(flag.first <= reach for flag in command.flags) else ""
 
     def _of_word(self, variable: str) -> str:
         """Return why a variable with one word has to remain one word."""
-        names = self._carriers({variable})
-        if self._is_zsh or not self._quoted.isdisjoint(names):
-            return _ONE_WORD.format(variable=variable)
-        if self._sets_separator:
-            return _SEPARATOR.format(variable=variable)
-        for around in self._expansions(names):
+        if self._is_zsh:
+            return _ONE_WORD
+        return self._single.get(variable, "") or (_SEPARATOR if self._sets_separator else "")
+
+    @cached_property
+    def _single(self) -> dict[str, str]:
+        """Variable → why its value has to remain one word."""
+        direct = dict.fromkeys(self._quoted, _ONE_WORD)
+        for name, around in self._expansions:
             if _is_in_loop(around):
-                return _LOOP.format(variable=variable)
-            if any(self._is_quoted(node) for node in around) and self._is_of_command(around):
-                return _ONE_WORD.format(variable=variable)
-        return ""
+                direct[name] = _LOOP
+            elif any(map(self._is_quoted, around)) and self._is_of_command(around):
+                direct[name] = _ONE_WORD
+        return self._with_contained(direct)
 
-    def _of_array(self, variable: str) -> str:
-        """Return why the number of elements of an array counts."""
-        text = self._tree.text
-        if self._is_zsh or variable not in text:
-            return ""
-        of_some = rf"(?<!\w){variable}\[(?![@*]\])|\$\{{{variable}\[[@*]\]:(?![-+=?])"
-        if re.search(of_some, text):
-            return _ELEMENT.format(variable=variable)
-        # Without an index, it is the first element.
-        if any(self._is_of_command(around, or_assigned=True) for around in self._expansions({variable})):
-            return _ELEMENT.format(variable=variable)
-        return ""
+    @cached_property
+    def _numbered(self) -> dict[str, str]:
+        """Variable → which function counts the arguments that it has."""
+        direct: dict[str, str] = {}
+        for command in self._fragments if self._reach else ():
+            name = (command.words[0].text or "") if command.words and not command.variable else ""
+            for word in command.words[: self._reach.get(name, 0) + 1] if name else ():
+                direct |= {word.variable: _NUMBERED.format(function=name)} if word.variable else {}
+        return self._with_contained(direct)
 
-    def _of_function(self, line: CommandLine) -> str:
-        """Return which function of the script gets the flags at a place where it counts arguments."""
-        variables = self._carriers({one.variable for one in line.fragments if one.variable})
-        for command in line.commands:
-            reach = self._reach.get((command.words[0].text or "") if command.words else "", 0)
-            flags = {flag.first for flag in command.flags} if command in line.fragments else set()
-            flags |= {at for at, word in enumerate(command.words) if word.variable in variables}
-            if reach and any(at <= reach for at in flags):
-                return _NUMBERED.format(function=command.words[0].text)
-        return ""
-
-    def _carriers(self, names: Iterable[str]) -> set[str]:
-        """Return variables with those that are set to their values."""
-        result = set(names)
-        strings = [one for one in self._fragments if one.variable and one.form is Form.STRING]
-        while new := {
-            one.variable
-            for one in strings
-            if one.variable not in result and any(word.variable in result for word in one.words)
-        }:
-            result |= new
+    def _with_contained(self, reasons: Mapping[str, str]) -> dict[str, str]:
+        """Return the reasons of variables, also for those whose values are in them."""
+        contained: defaultdict[str, set[str]] = defaultdict(set)
+        for fragment in self._fragments if reasons else ():
+            contained[fragment.variable] |= {word.variable for word in fragment.words if word.variable}
+        result, pending = dict(reasons), list(reasons)
+        while pending:
+            name = pending.pop()
+            new = contained[name] - result.keys() if name else set()
+            result |= dict.fromkeys(new, result[name])
+            pending += new
         return result
 
-    def _expansions(self, names: Iterable[str]) -> Iterator[list[Node]]:
-        """Yield the nodes around each expansion of variables without an index, from the innermost one."""
-        pattern = re.compile(rf"\$\{{?(?:{'|'.join(sorted(names))})(?![\w\[])")
-        for match in pattern.finditer(self._tree.text):
+    @cached_property
+    def _of_elements(self) -> frozenset[str]:
+        """The arrays of which the script uses single elements; without an index, that is the first one."""
+        of_some = (match[1] or match[2] for match in _SOME_ELEMENTS.finditer(self._tree.text))
+        of_first = (name for name, around in self._expansions if self._is_of_command(around, or_assigned=True))
+        return frozenset((*of_some, *of_first))
+
+    @cached_property
+    def _expansions(self) -> list[tuple[str, list[Node]]]:
+        """The expansions of variables without an index, each with the nodes around it from the innermost one."""
+        names = {one.variable for one in self._fragments if one.variable}
+        result = []
+        for match in _EXPANSION.finditer(self._tree.text) if names else ():
+            if match[1] not in names:
+                continue
             byte = self._tree.byte(match.start())
             node = self._tree.root.descendant_for_byte_range(byte, byte + 1)
             around = []
             while node is not None:
                 around.append(node)
                 node = node.parent
-            yield around
+            result.append((match[1], around))
+        return result
 
     def _is_quoted(self, node: Node) -> bool:
         """Return whether a node is a string with nothing but an expansion in it."""
