@@ -195,6 +195,8 @@ class Output:
         if discovery.submodules:
             names = ", ".join(discovery.submodules)
             self.message(f"Skipped git submodules: {names}; give the path of one to check it.")
+        for kind, path in self.run.untouched:
+            self.message(f"Never touched ({kind}): {path}")
         if not self.for_people:
             self._print_releases()
 

@@ -43,6 +43,8 @@ class Run:
     to_examine: int = 0
     """Files with a seed word, known once discovery is complete; ``examined`` of them are done."""
     examined: int = 0
+    untouched: Sequence[tuple[str, str]] = ()
+    """Files that are never touched and name deprecated settings, each with its kind before it."""
     _listed: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -64,6 +66,7 @@ class Run:
         self._load_rules(sources)
         self.notes += self._unread()
         self.to_examine, self.examined = len(inputs), 0
+        self.untouched = self._untouched(inputs)
         if not inputs:
             # A clean tree needs no checker, whose modules take time to import.
             return
@@ -103,13 +106,32 @@ class Run:
         """Yield notes on files of other kinds that name deprecated settings which no other system has."""
         if not self.discovery.unread_names:
             return
-        from cgmigrate.megatron.settings import ENABLE
         from cgmigrate.project.unread_files import notes_on
 
-        def names(path: str) -> Collection[str]:
-            return self.contexts.catalogue_of(path).deprecated - {ENABLE}
+        yield from notes_on(self.discovery.unread_names, self._names_of_megatron)
 
-        yield from notes_on(self.discovery.unread_names, names)
+    def _names_of_megatron(self, path: str) -> Collection[str]:
+        """Return the deprecated names for a file that no other system has."""
+        from cgmigrate.megatron.settings import ENABLE
+
+        return self._deprecated_names(path) - {ENABLE}
+
+    def _deprecated_names(self, path: str) -> frozenset[str]:
+        return frozenset(self.contexts.catalogue_of(path).deprecated)
+
+    def _untouched(self, inputs: Sequence[Input]) -> list[tuple[str, str]]:
+        """Return the files that are never touched, and note how many these are of each kind."""
+        skipped = self.discovery.untouched
+        # On a clean tree, logs are not searched: they may be many.
+        if not (skipped or (inputs and self.discovery.quoting_names)):
+            return []
+        from cgmigrate.project.unread_files import names_setting
+        from cgmigrate.project.untouched import note_on, quoting
+
+        named = [one for one in skipped if names_setting(one[1], self._deprecated_names)]
+        named += quoting(self.discovery.quoting_names, self._names_of_megatron)
+        self.notes += filter(None, [note_on(named)])
+        return named
 
     def _load_rules(self, sources: Sequence[Source]) -> None:
         """Load the rules for all files, so that an error in one configuration ends the run before a file is written.

@@ -30,6 +30,8 @@ from cgmigrate.megatron.settings import (
 )
 from cgmigrate.megatron.types import Reader, Rejected
 
+_OTHER_SCOPE = "a scope elsewhere on the command line, which this one overrides, would count"
+
 
 def case_of(site: Site, owner: Owner, before: Settings, document: Document, context: Context) -> SiteCase:
     """Return a site of a known owner with its matching rules, its final settings, and what makes these unsafe.
@@ -104,6 +106,9 @@ def _keep_overriding(case: SiteCase, context: Context) -> SiteCase:
         if own[SCOPE] is None and MODULES in case.before:
             case = case.risk("it resets the deprecated setting of an object on which it may be set", of_object=True)
             return replace(case, final=final)
+        if case.reader is Reader.COMMAND_LINE and names_in(own[SCOPE]) == ["full"] and MODULES not in final:
+            # A command line cannot say an empty list.
+            return replace(case.risk(_OTHER_SCOPE, of_object=True), final=final)
         final.setdefault(MODULES, [])
         if IMPL not in final and not names_in(final[MODULES]):
             case = case.risk(

@@ -16,6 +16,7 @@ from cgmigrate.project.listing import ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
 from cgmigrate.project.seeds import SUPPRESSION_MARK, Seeds, SeedsOf, seeds_of
 from cgmigrate.project.unread_files import is_report
+from cgmigrate.project.untouched import GENERATED, RESULT, below_named, is_generated, is_result
 from cgmigrate.text.files import READ
 
 _PIECE = 1024 * 1024
@@ -37,6 +38,10 @@ class Counters:
     """Git submodules that were skipped."""
     unread_names: list[str] = field(default_factory=list, init=False)
     """Files of kinds that are not read, but that may hold settings."""
+    quoting_names: list[str] = field(default_factory=list, init=False)
+    """Logs, patches and lock files."""
+    untouched: list[tuple[str, str]] = field(default_factory=list, init=False)
+    """Files that are never touched, each with its kind before it."""
 
 
 @dataclass(slots=True)
@@ -60,6 +65,7 @@ class Discovery(Counters):
 
     def __iter__(self) -> Iterator[Input]:
         self.files_listed = self.files_seen = 0
+        self.untouched = []
         self.seed_counts = dict.fromkeys(SYNTAXES, 0)
         entries = self._entries()
         self.names_listed = [entry.path for entry in entries if isinstance(entry, ListedFile)]
@@ -79,6 +85,7 @@ class Discovery(Counters):
             listing.add_named(path)
         self.submodules = sorted(listing.submodules)
         self.unread_names = sorted(listing.unread)
+        self.quoting_names = sorted(listing.quoting)
         return listing.in_order()
 
     def _read(self, file: ListedFile) -> Input | None:
@@ -111,12 +118,20 @@ class Discovery(Counters):
                 return None
             self.seed_counts[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not is_examined(data, seeds) or self._is_own(syntax, data):
+        if not is_examined(data, seeds) or self._is_own(syntax, data) or self._is_untouched(path, syntax, data):
             return None
         self.seed_counts[syntax] += 1
         if syntax.is_partial:
             self.unread_names.append(path)
         return Source(path, syntax, data)
+
+    def _is_untouched(self, path: str, syntax: Syntax, data: bytes) -> bool:
+        """Return whether a file is never touched, and keep its name: it is generated, or a result of a run."""
+        # A package may have any name.
+        is_of_run = syntax is not Syntax.PYTHON and is_result(below_named(path, self.paths))
+        kind = GENERATED if is_generated(data) else RESULT if is_of_run else ""
+        self.untouched += [(kind, path)] if kind else []
+        return bool(kind)
 
     def _is_own(self, syntax: Syntax, data: bytes) -> bool:
         """Return whether a file is a baseline or a report of cgmigrate, which is no file of the project."""

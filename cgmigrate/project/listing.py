@@ -19,6 +19,7 @@ from cgmigrate.project.ignore_files import IgnoreFile, Patterns, is_ignored, rea
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.paths import openable_path, prefix_of, why_unreachable, why_unreadable
 from cgmigrate.project.unread_files import may_hold_settings
+from cgmigrate.project.untouched import only_quotes
 from cgmigrate.text.files import READ, read_bytes
 
 SKIPPED = (
@@ -87,6 +88,8 @@ class Listing:
         """Git submodules that were skipped."""
         self.unread: set[str] = set()
         """Files of kinds that are not read, but that may hold settings."""
+        self.quoting: set[str] = set()
+        """Logs, patches and lock files."""
 
     def in_order(self) -> list[ListedFile | InputError]:
         """Return each file once, and each input error, sorted by path."""
@@ -181,10 +184,11 @@ class Listing:
         """Add a file of a syntax that is read, if it is not excluded."""
         syntax = syntax_of(path)
         is_read = syntax is not None or may_be_script(path)
-        if not (is_read or may_hold_settings(path)) or self._is_excluded(path):
+        if not (is_read or may_hold_settings(path) or only_quotes(path)) or self._is_excluded(path):
             return
         if not is_read:
-            self.unread.update([path] if stat.S_ISREG(status.st_mode) else [])
+            others = self.quoting if only_quotes(path) else self.unread
+            others.update([path] if stat.S_ISREG(status.st_mode) else [])
             return
         names = self._files
         if stat.S_ISLNK(status.st_mode):
@@ -230,8 +234,8 @@ class Listing:
 
 
 def _may_count(name: str) -> bool:
-    """Return whether a file of some name is read, or may hold settings that are not."""
-    return syntax_of(name) is not None or may_be_script(name) or may_hold_settings(name)
+    """Return whether a file of some name is read, or named or counted in a note."""
+    return syntax_of(name) is not None or may_be_script(name) or may_hold_settings(name) or only_quotes(name)
 
 
 def _is_of_submodule(git: os.DirEntry[str]) -> bool:

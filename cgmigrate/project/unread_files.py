@@ -42,18 +42,30 @@ def notes_on(paths: Iterable[str], names: Callable[[str], Collection[str]]) -> I
 
     ``names`` is called for files with a seed word of the settings that ship only.
     """
-    words = seeds_of().plain
     for path in sorted(paths):
-        data = _start_of(path)
-        if len(data) > _MOST_BYTES or not words.are_in(data) or is_report(data):
+        is_partial = os.path.splitext(path)[1].lower() in _PARTIAL
+        if (first := _first_name(path, names, is_partial=is_partial)) is None:
             continue
-        pattern = _pattern(names(path), os.path.splitext(path)[1].lower() in _PARTIAL)
-        if not (match := pattern.search(data)):
-            continue
-        line = data.count(b"\n", 0, match.start()) + 1
+        match, line = first
         kind = os.path.splitext(path)[1].lower()
         what = f"reads only command lines in {kind} files" if kind in _PARTIAL else f"does not read {kind} files"
         yield f"cgmigrate {what}, and one names `{match.group().decode()}`: {path}:{line}"
+
+
+def names_setting(path: str, names: Callable[[str], Collection[str]]) -> bool:
+    """Return whether a file that is not large contains one of the names for it."""
+    return _first_name(path, names, is_partial=False) is not None
+
+
+def _first_name(
+    path: str, names: Callable[[str], Collection[str]], *, is_partial: bool
+) -> tuple[re.Match[bytes], int] | None:
+    """Return where a file has one of the names for it first, with the line; None if it has none or is large."""
+    data = _start_of(path)
+    if len(data) > _MOST_BYTES or not seeds_of().plain.are_in(data) or is_report(data):
+        return None
+    match = _pattern(names(path), is_partial).search(data)
+    return (match, data.count(b"\n", 0, match.start()) + 1) if match else None
 
 
 def _start_of(path: str) -> bytes:

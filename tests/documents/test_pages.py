@@ -103,6 +103,12 @@ def test_other_text_is_no_block_with_settings(page: str) -> None:
     assert not document.sites and document.problems
 
 
+@pytest.mark.parametrize("above", ["<Tab>", '  <Tab title="x">', "Text:", "- item", "<Tab>\n\n    Text:"])
+def test_a_fence_of_mdx_may_be_indented_far(above: str) -> None:
+    page = f"{above}\n    ```yaml\n    a: 1\n      b\n    ```\n</Tab>\n\n```sh\nls\n```\n"
+    assert codes(page, mdx_blocks) == [("yaml", "a: 1\n  b\n"), ("shell", "ls\n")]
+
+
 def test_mdx_has_blocks_below_tags_and_no_indented_ones() -> None:
     page = f"<Tab>\n{fence(YAML)}</Tab>\n\n    cuda_graph_scope: attn\n\n{{/*\n{fence(YAML)}*/}}\n"
     assert codes(page, mdx_blocks) == [("yaml", YAML)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +35,9 @@ SCOPES = (
     "full", "full_iteration", "full_iteration_inference", "attn", "mlp", "attn mlp", "moe_router moe_preprocess",
     "attn full_iteration_inference", "mamba attn", "unknown",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Some flags, and where the script has them."""
-
-    form: str
-    flags: tuple[str, ...]
+EXPANSIONS = ("$NAME", "${NAME}", '"$NAME"', "${NAME:-}", '"${NAME:-}"', '${NAME:+"$NAME"}', "${NAME:+$NAME}")
+"""How a command may expand a variable with one flag."""
+ARRAYS = (*['"${ARGS[@]}"'] * 4, "${ARGS[@]}", "${ARGS[*]}", "$ARGS", '"${ARGS[@]:1}"', '"${ARGS[@]:-}"')
 
 
 @st.composite
@@ -62,10 +56,10 @@ def flags_of_settings(draw: st.DrawFn) -> list[str]:
 
 @st.composite
 def scripts(draw: st.DrawFn) -> str:
-    """A launch script: each flag is in the command, in an array, in a string, or in a block that may run."""
+    """A launch script: each flag is in the command, in an array, in a string, in a block that may run, or alone."""
     flags = [*draw(flags_of_settings()), *draw(st.lists(st.sampled_from(OTHERS), max_size=5, unique=True))]
     flags = draw(st.permutations(flags))
-    forms = ("command", "array", "append", "string", "block")
+    forms = ("command", "array", "append", "string", "block", "alone")
     chosen = [(draw(st.sampled_from(forms)), flag) for flag in flags]
     if draw(st.booleans()):
         chosen = [(chosen[0][0] if chosen else "array", flag) for _, flag in chosen]
@@ -77,9 +71,14 @@ def scripts(draw: st.DrawFn) -> str:
     if by_form["append"]:
         lines.append(f"ARGS+=({' '.join(by_form['append'])})")
     lines.append(f'OPTIONS="{gap.join(by_form["string"])}"')
+    alone = [flag for flag in by_form["alone"] if " " not in flag and "'" not in flag]
+    by_form["command"] = [*by_form["command"], *(flag for flag in by_form["alone"] if flag not in alone)]
+    lines += [f'ALONE{number}="{flag}"' for number, flag in enumerate(alone)]
     if by_form["block"]:
         lines += ['if [ -n "$BLOCK" ]; then', f"  ARGS+=({' '.join(by_form['block'])})", "fi"]
-    command = ["torchrun --nproc-per-node 1 pretrain_gpt.py", *by_form["command"], "$OPTIONS", '"${ARGS[@]}"']
+    expanded = [draw(st.sampled_from(EXPANSIONS)).replace("NAME", f"ALONE{number}") for number in range(len(alone))]
+    array = draw(st.sampled_from(ARRAYS))
+    command = ["torchrun --nproc-per-node 1 pretrain_gpt.py", *by_form["command"], "$OPTIONS", array, *expanded]
     command = [command[0], *draw(st.permutations(command[1:]))]
     if draw(st.sampled_from([True, False, False])):
         lines[1:1] = ["run() {", f"  {gap.join(command)}", "}"]

@@ -37,6 +37,20 @@ FORMS = {
         "bash -c 'torchrun pretrain_gpt.py \\\n    --enable-cuda-graph \\\n    --cuda-graph-scope full'\n",
         "bash -c 'torchrun pretrain_gpt.py \\\n    --cuda-graph-impl local'\n",
     ),
+    "the last flag of a text that is run": (
+        'CMD="torchrun pretrain_gpt.py \\\\\n  --enable-cuda-graph \\\\\n  --cuda-graph-scope full"\neval "$CMD"\n',
+        'CMD="torchrun pretrain_gpt.py \\\\\n  --cuda-graph-impl local"\neval "$CMD"\n',
+    ),
+    "a flag amid a text that is run": (
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-scope full \\\\\n  --bf16"\neval "$CMD"\n',
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --bf16"\neval "$CMD"\n',
+    ),
+    "a new flag in a text that is run": (
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-scope attn full_iteration_inference \\\\\n'
+        '  --bf16"\neval "$CMD"\n',
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-modules attn \\\\\n'
+        '  --inference-cuda-graph-scope block \\\\\n  --bf16"\neval "$CMD"\n',
+    ),
     "the last flag in a substitution of several lines": (
         "X=$(python pretrain_gpt.py \\\n    --cuda-graph-impl local      \\\n    --cuda-graph-scope full)\n",
         "X=$(python pretrain_gpt.py \\\n    --cuda-graph-impl local)\n",
@@ -344,6 +358,53 @@ def test_a_fix_of_a_flag_with_a_variable_is_unsafe(project: Path, cgmigrate: Run
     assert "`$S` has the value" in cgmigrate("check", ".").output
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert path.read_text() == SHOWN + COMMAND.replace("scope", "modules")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_rewritten"),
+    [
+        ("torchrun $MEGATRON/pretrain_gpt.py FLAG\n", True),
+        ('python -m torch.distributed.run "${MEGATRON}/pretrain_gpt.py" FLAG\n', True),
+        ('CMD="torchrun $MEGATRON/pretrain_gpt.py FLAG"\neval "$CMD"\n', True),
+        ("CMD='torchrun pretrain_gpt.py FLAG'\n$CMD\n", True),
+        ("SCRIPT=$MEGATRON/pretrain_gpt.py\ntorchrun $SCRIPT FLAG\n", True),
+        ("export SCRIPT='pretrain_gpt.py'\ntorchrun --nproc-per-node 8 $SCRIPT FLAG\n", True),
+        ("SCRIPT='pretrain_gpt.py'\ntorchrun -n 8 ${SCRIPT} FLAG\n", True),
+        ("SCRIPT=pretrain_gpt.py\nSCRIPT=serve.py\ntorchrun $SCRIPT FLAG\n", False),
+        ("SCRIPT=serve.py\npython $SCRIPT FLAG\n", False),
+        ("python $VLLM/serve.py FLAG --x $MEGATRON/pretrain_gpt.py\n", False),
+        ("python $SCRIPT FLAG\n", False),
+    ],
+)
+def test_the_script_in_a_computed_folder_shows_whose_the_flags_are(
+    project: Path, cgmigrate: Run, text: str, is_rewritten: bool
+) -> None:
+    path = project / "train.sh"
+    path.write_text(text.replace("FLAG", "--enable-cuda-graph"))
+    cgmigrate("fix", ".")
+    flag = "--cuda-graph-impl local" if is_rewritten else "--enable-cuda-graph"
+    assert path.read_text() == text.replace("FLAG", flag)
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "is_safe"),
+    [
+        ("torchrun pretrain_gpt.py --bf16 --cuda-graph-scope full\n", "torchrun pretrain_gpt.py --bf16\n", True),
+        ("torchrun pretrain_gpt.py --cuda-graph-scope full $ARGS\n", "torchrun pretrain_gpt.py $ARGS\n", False),
+        (
+            f'A=" --bf16"\n[ -n "$X" ] && A+=" --cuda-graph-scope full"\ntorchrun pretrain_gpt.py {LOCAL} $A\n',
+            f'A=" --bf16"\n[ -n "$X" ] && A+=" "\ntorchrun pretrain_gpt.py {LOCAL} $A\n',
+            False,
+        ),
+    ],
+)
+def test_the_scope_full_alone_is_deleted(project: Path, cgmigrate: Run, text: str, after: str, is_safe: bool) -> None:
+    path = project / "train.sh"
+    path.write_text(text)
+    cgmigrate("fix", ".")
+    assert path.read_text() == (after if is_safe else text)
+    cgmigrate("fix", "--unsafe-fixes", ".")
+    assert path.read_text() == after
 
 
 def test_zsh_does_not_divide_values_into_words(project: Path, cgmigrate: Run) -> None:

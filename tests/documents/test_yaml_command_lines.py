@@ -259,7 +259,10 @@ def other_values(value: Any) -> Any:
         if any(isinstance(one, str) and one.startswith("--") for one in value):
             return _other_words(" ".join(map(str, value)))
         return [other_values(one) for one in value]
-    return _other_words(value.replace("\\\n", " ")) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    # What follows a flag on the next line is no value of it.
+    return [word for line in value.replace("\\\n", " ").splitlines() for word in _other_words(line)]
 
 
 def _other_words(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.command_line_values import value_of_words
 from cgmigrate.documents.overrides import override_pattern, override_value
+from cgmigrate.documents.python.programs import PROGRAM, names_program
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.catalogue import Catalogue
@@ -91,7 +92,10 @@ def _override(word: _Word, match: re.Match[str], source: Source) -> Item:
 def _flags(words: Sequence[_Word], source: Source) -> Place:
     """Return the place of the flags in a list; each flag takes the words up to the next one."""
     place = Place(Form.FLAGS, [], [word.span for word in words], owner="this list of arguments")
-    place.scripts = tuple(word.text.rpartition("/")[2] for word in words if word.text and word.text.endswith(".py"))
+    texts = [word.text for word in words if word.text]
+    place.scripts = tuple(text.rpartition("/")[2] for text in texts if text.endswith(".py"))
+    is_named = any(map(PROGRAM.fullmatch, texts))
+    place.starts_megatron = is_named or (not place.scripts and names_program(source))
     for at, word in enumerate(words):
         if not word.field:
             continue

@@ -26,6 +26,7 @@ from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
 from cgmigrate.documents.python.linked_keys import LinkedKeys
 from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, Names, names_of, package_of
+from cgmigrate.documents.python.programs import names_program
 from cgmigrate.documents.python.qualified_names import QualifiedNames
 from cgmigrate.documents.python.reads_after_writes import withhold_reads_after
 from cgmigrate.documents.python.setters import (
@@ -166,7 +167,7 @@ class PythonDocument(TextDocument):
 
     def _read_problems(self, nodes_of_sites: set[int]) -> None:
         megatron = any(module.partition(".")[0] in MEGATRON for module in self.top_level)
-        owners = UseOwners(self._source, self._names, megatron)
+        owners = UseOwners(self._source, self._names, megatron, names_program(self._source))
         report = report_problems(self._source, owners, nodes_of_sites, len(self._places))
         for at, place in enumerate(self._places):
             if why := withhold_reads_after(place, self._source, report):

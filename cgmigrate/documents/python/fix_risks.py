@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left
 from collections.abc import Collection
 
@@ -14,6 +13,7 @@ from cgmigrate.documents.python.flag_uses import search_for_flag
 from cgmigrate.documents.python.later_uses import LaterUses
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
+from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.python.scopes import function_around
 from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.source import Source, dotted
@@ -21,8 +21,6 @@ from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
-PROGRAM = re.compile(r"(?:.*/)?(?:pretrain_\w+|train_rl)\.py|megatron(?:\.\w+)*")
-"""Programs that parse their arguments with Megatron-LM's parser; a module follows ``-m``."""
 PROGRAM_UNKNOWN = "the program that gets these arguments is not known as Megatron's"
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
 

@@ -47,7 +47,8 @@ def _is_searched(above: ast.AST | None) -> bool:
     return False
 
 
-def _is_defined(above: ast.AST | None) -> bool:
+def is_defined(above: ast.AST | None) -> bool:
+    """Return whether what is around a string defines an option of a parser."""
     match above:
         case ast.Call(func=ast.Attribute(attr="add_argument" | "add_option")):
             return True
@@ -75,7 +76,7 @@ def _flags_in(source: Source) -> Iterator[tuple[str, ast.Constant, bool]]:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or "--" not in node.value:
             continue
         above = _above(node, source)
-        is_option = _is_defined(above)
+        is_option = is_defined(above)
         if is_option or _is_searched(above):
             flags = dict.fromkeys(_FLAG.findall(node.value))
             yield from ((name, node, is_option) for flag in flags if (name := source.catalogue.by_key.get(flag, "")))

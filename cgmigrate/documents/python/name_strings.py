@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from cgmigrate.documents.python.flag_uses import is_defined
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.read_messages import (
     THREE,
@@ -57,8 +58,11 @@ class NameStrings:
         flag = catalogue.by_key.get(f"--{text.removeprefix('--')}", "") if "-" in text else ""
         if flag in catalogue.deprecated:
             has_dashes = text.startswith("-")
-            what = self._meaning(flag, Kind.ARGS) if has_dashes else "with dashes, it is a deprecated flag"
-            reads = self._is_key(node) or not has_dashes
+            is_key = self._is_key(node)
+            what = "it is a deprecated flag" if has_dashes else "with dashes, it is a deprecated flag"
+            what = self._meaning(flag, Kind.ARGS) if has_dashes and is_key else what
+            # A flag with hyphens is Megatron-LM's, whatever else the file shows.
+            reads = is_key or not (has_dashes and self._is_said(node))
             self._report(node, flag, f"`{text}` is written as text; {what}", reads=reads)
             return
         name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
@@ -132,12 +136,17 @@ class NameStrings:
     def _report(self, node: ast.Constant, name: str, text: str, help_: str = "", *, reads: bool = False) -> None:
         """Report a string; in a file without Megatron only one by which code ``reads`` a setting that may be its."""
         owners = self.report.owners
-        if not owners.megatron and (not reads or name == ENABLE or owners.is_another_system()):
+        is_of_others = name == ENABLE and not owners.starts_megatron
+        if not owners.megatron and (not reads or is_of_others or owners.is_another_system()):
             self.report.skip(node, name, owners.of_unrelated_name())
             return
         other = self.source.catalogue[name] if self._is_other_setting(name) else None
         help_ = help_ or (replacement_of(other) if other else advice(name))
         self.report.add(node, Message(ProblemKind.NAME_IN_TEXT, text, self._modules(node), help_), anywhere=True)
+
+    def _is_said(self, node: ast.Constant) -> bool:
+        """Whether a string defines an option of a parser of the file, or is for people."""
+        return is_defined(self.source.parent(node)) or is_for_people(self.source.ancestors(node))
 
     def _is_key(self, node: ast.Constant) -> bool:
         """Whether a string is a key that code looks up: ``in``, a subscript, ``.get``."""

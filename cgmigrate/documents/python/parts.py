@@ -11,8 +11,9 @@ from cgmigrate.documents.nesting import Part
 from cgmigrate.documents.python.command_strings import CommandString, Division, command_strings
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.document import PythonDocument
-from cgmigrate.documents.python.fix_risks import PROGRAM, PROGRAM_UNKNOWN
+from cgmigrate.documents.python.fix_risks import PROGRAM_UNKNOWN
 from cgmigrate.documents.python.flag_uses import own_option
+from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.string_code import Literal, literals, script_code, string_code, words_of, written_in

@@ -29,6 +29,8 @@ def sites_of(places: Sequence[Place], modules: tuple[str, ...], catalogue: Catal
 def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int], catalogue: Catalogue) -> Site:
     # A callee that another file defines counts as a module that is imported.
     imports = (*modules, place.callee) if place.callee else modules
+    # Who starts a program of Megatron works with Megatron as much as who imports it.
+    imports = (*imports, "megatron") if place.starts_megatron else imports
     return Site(
         at,
         tuple(filter(None, (place.object or place.callee or place.owner).split("."))),

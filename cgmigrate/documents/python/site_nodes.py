@@ -75,6 +75,8 @@ class Place:
     """The other words of a list of arguments with overrides."""
     scripts: tuple[str, ...] = ()
     """The programs in a list of arguments."""
+    starts_megatron: bool = False
+    """Whether a list of arguments names a program of Megatron, or no program in a file that names one."""
 
     def item(self, name: str) -> Item:
         """Return the item of a setting; the last one counts."""

@@ -62,6 +62,8 @@ class Source:
         """What ``calls`` has read from the tree, by name; None before it does."""
         self.flags: list[tuple[str, ast.Constant, bool]] | None = None
         """What ``flag_uses`` has read from the tree; None before it does."""
+        self.names_program: bool | None = None
+        """What ``programs`` has read from the tree; None before it does."""
 
     def matches(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield the matches of a pattern for names of settings in the text."""

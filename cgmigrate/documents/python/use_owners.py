@@ -20,11 +20,15 @@ _OTHER_SYSTEMS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UseOwners:
-    """Decides the owners of names in one file; ``megatron`` says that the file works with Megatron."""
+    """Decides the owners of names in one file; ``megatron`` says that the file works with Megatron.
+
+    ``starts_megatron`` says that it names a program of Megatron, whose flags its texts may have.
+    """
 
     source: Source
     names: Names
     megatron: bool
+    starts_megatron: bool = False
 
     def of_unrelated_name(self) -> str:
         """Return the owner of a name in a file that does not show that the name is Megatron's."""

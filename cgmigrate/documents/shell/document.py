@@ -20,7 +20,7 @@ from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.overrides import ELSEWHERE, value_beside
 from cgmigrate.documents.shell.environment import command_at, variable_of
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
-from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Form, Fragment, FragmentReader
+from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Fragment, FragmentReader
 from cgmigrate.documents.shell.harness import harness_problems
 from cgmigrate.documents.shell.heredocs import Heredoc, heredocs
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
@@ -31,6 +31,7 @@ from cgmigrate.documents.shell.printed_text import is_output_used
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.started_commands import commands_of
 from cgmigrate.documents.shell.tree import ShellTree, parse
+from cgmigrate.documents.shell.word_counts import WordCounts
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import Catalogue
@@ -56,9 +57,6 @@ _UNPARSED = "the grammar of the shell does not cover line {line}, so the words a
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
 _OF_VARIABLE = "`${variable}` has the value, and whoever changes the variable would have to know the new flag"
-_ONE_WORD = "a command expands `{variable}` as one word"
-_ZSH = re.compile(r"#![^\n]*\bzsh\b")
-"""The first line of a script whose shell does not divide the values of variables into words."""
 _WHERE_SET = "an expansion of a variable, which counts only where the variable is set"
 _ALTERNATIVE = re.compile(r"\$\{\w+(?:\[[@*]\])?:?\+")
 _PLACES = {
@@ -157,7 +155,7 @@ class ShellDocument(TextDocument):
             flags=True,
             neighbours=line.possible,
             blocked_by=self._blocked_by(line, written),
-            overrides=is_part or not names & _IMPLEMENTATIONS,
+            overrides=is_part or (line.is_open and not names & _IMPLEMENTATIONS),
             linked=tuple(sorted(line.linked)),
             uncertain=is_part,
             programs=line.programs,
@@ -183,8 +181,8 @@ class ShellDocument(TextDocument):
     def _blocked_by(self, line: CommandLine, written: Sequence[Use]) -> str:
         if self.is_broken and not self._is_arguments:
             return self._unparsed
-        if variable := next((one.variable for one in line.fragments if self._is_one_word(one)), ""):
-            return _ONE_WORD.format(variable=variable)
+        if reason := self._word_counts.reason(line):
+            return reason
         if self._may_join_words and any(
             _JOINED_WORDS.search(self.text, one.span.start, one.span.end) for one in line.fragments
         ):
@@ -200,16 +198,9 @@ class ShellDocument(TextDocument):
         """Whether the text has a backslash in front of a blank: a search for a word is fast, a pattern not."""
         return "\\ " in self.text or "\\\t" in self.text
 
-    def _is_one_word(self, fragment: Fragment) -> bool:
-        """Whether a string is one word and stays one: a command expands its variable in quotes."""
-        is_word = fragment.form is Form.STRING and len(fragment.words) == 1
-        return is_word and (fragment.variable in self._quoted or _ZSH.match(self.text) is not None)
-
     @cached_property
-    def _quoted(self) -> frozenset[str]:
-        """The variables that a command expands in quotes."""
-        words = (word for one in self._fragments for word in one.words if word.variable)
-        return frozenset(word.variable for word in words if self.text[word.start] == '"')
+    def _word_counts(self) -> WordCounts:
+        return WordCounts(self._tree, self._fragments)
 
     def _read_other(self, appearance: Appearance) -> None:
         """Note an appearance that is no flag of a site: a problem, or a name that belongs to something else."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _START = attrgetter("start")
 _BLANKS = re.compile(r"(?:\\\r?\n|\s)+")
+_BLANKS_OF_STRING = re.compile(r"(?:\\{1,2}(?:\r?\n|\Z)|\s)+")
+"""The same in a line of a string: of two backslashes, the shell that runs its text gets one."""
 _CONTINUED = re.compile(r"\\\r?\n")
 _EMPTY = re.compile(r"[ \t]*[\r\n]\s*")
 _SPACES = re.compile(r"[ \t]+")
@@ -65,7 +67,8 @@ def _leaves(node: Node, tree: ShellTree, flags: Sequence[Span]) -> Iterator[tupl
         if node.type == "comment" or _is_inside(span, flags):
             continue
         if node.type in ("raw_string", "string_content") or not node.child_count:
-            if text := _BLANKS.sub(" ", _without(tree.text, span, flags)).strip():
+            blanks = _BLANKS_OF_STRING if node.type == "string_content" else _BLANKS
+            if text := blanks.sub(" ", _without(tree.text, span, flags)).strip():
                 yield node.type, text
         else:
             stack += reversed(node.children)

@@ -34,6 +34,7 @@ SEARCHERS = frozenset(["grep", "egrep", "fgrep", "rg", "sed", "awk", "perl", "te
 """Commands that search text for some of their words."""
 _READERS_OF_TEXT = PRINTERS | SEARCHERS
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
+_SCRIPT = re.compile(r"[=/\"']([\w.-]+\.py)[\"']?\Z", re.ASCII)
 _SEPARATORS = ("&&", "||", "|", ";", "&")
 _BRANCHES = ("elif_clause", "else_clause")
 SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
@@ -72,11 +73,15 @@ class Fragment:
 
     @property
     def program(self) -> str:
-        """The script that a command starts, or else the command itself; empty if neither is known."""
+        """The script that a command or the text of a variable starts, or else the command itself.
+
+        Empty if neither is known.
+        """
+        names = (word.text or word.script for word in self.words)
+        scripts = (name for name in names if name.endswith(".py"))
         if self.variable:
-            return ""
+            return next(scripts, "").rpartition("/")[2]
         texts = [word.text for word in self.words if word.text]
-        scripts = (text for text in texts if text.endswith(".py"))
         first = texts[0] if texts and self.words[0].text and not texts[0].startswith("-") else ""
         return next(scripts, first).rpartition("/")[2]
 
@@ -156,6 +161,7 @@ class FragmentReader:
         if name is not None and name.rpartition("/")[2] in _READERS_OF_TEXT:
             return
         path, span = path_of(node), self.tree.span(node)
+        self._name_script(words)
         starts_with_flag = name is not None and name.startswith(("-", "+"))
         blocked_by = _NO_COMMAND if starts_with_flag else ""
         yield self._made(Form.COMMAND, words, span, path, blocked_by)
@@ -164,6 +170,16 @@ class FragmentReader:
                 continue
             if (inner := words_in_string(child, self.tree))[1:]:
                 yield from self._of_string(inner, path)
+
+    def _name_script(self, words: Sequence[Word]) -> None:
+        """Name the script of a command that a variable has: ``torchrun $SCRIPT``."""
+        if any((word.text or word.script).endswith(".py") for word in words):
+            return
+        for word in words:
+            assignments = self._code.assignments(word.variable) if word.variable.isidentifier() else ()
+            if len(assignments) == 1 and (script := _SCRIPT.search(self.tree.written(assignments[0]))):
+                word.script = script[1]
+                return
 
     def _of_string(self, words: Sequence[Word], path: Path) -> Iterator[Fragment]:
         """Yield the commands in a string that is an argument, such as that of ``bash -c``."""

@@ -15,7 +15,10 @@ from cgmigrate.text.edits import Edit
 
 _REST = re.compile(r"[ \t]*(?P<backslash>\\?)(?=\r?\n|\Z)")
 """What may follow the last flag of a line."""
-_CONTINUED = re.compile(r"[ \t]*\\\r?\n[ \t]*\Z")
+_REST_OF_STRING = re.compile(r"[ \t]*(?P<backslash>\\{0,2})(?=\r?\n|\Z)")
+"""The same in a string: of two backslashes, the shell that runs its text gets one."""
+_CONTINUED = re.compile(r"[ \t]*(?P<backslash>\\)\r?\n[ \t]*\Z")
+_CONTINUED_STRING = re.compile(r"[ \t]*(?P<backslash>(?<!\\)\\{1,2})\r?\n[ \t]*\Z")
 _ALIGNED = re.compile(r"[ \t]{2,}(?=\S)")
 _BEFORE_END = ")\"'`"
 _QUOTES = "\"'"
@@ -123,10 +126,10 @@ class SiteRewriter:
         """Return the deletion of adjacent flags, from one to another."""
         start, end = one.span.start, other.span.end
         first = self._line_start(start)
-        rest = _REST.match(self.text, end)
+        rest = self._rest(fragment, end)
         is_first, is_last = not self.text[first:start].strip(), rest is not None
         if is_first and rest is not None:
-            continued = _CONTINUED.search(self.text, 0, start) if not rest["backslash"] else None
+            continued = self._continued(fragment, start) if not rest["backslash"] else None
             if continued and fragment.form is not Form.ARRAY:
                 # The line before was continued by this one only.
                 return Edit(continued.start(), rest.end(), "")
@@ -138,7 +141,7 @@ class SiteRewriter:
         is_closed = other.last == len(fragment.words) - 1 and self.text[blanks : blanks + 1] in _BEFORE_END
         if is_first and is_closed and fragment.form is not Form.ARRAY:
             # What closes the words comes behind those of the line before.
-            continued = _CONTINUED.search(self.text, 0, start)
+            continued = self._continued(fragment, start)
             return Edit(continued.start() if continued else start, end, "")
         if is_first or is_opened:
             return Edit(start, end if is_closed else blanks, "")
@@ -150,15 +153,24 @@ class SiteRewriter:
         end = flag.span.end
         first = self._line_start(flag.span.start)
         indent = self.text[first : flag.span.start]
-        rest = _REST.match(self.text, end)
+        rest = self._rest(fragment, end)
         if indent.strip() or rest is None or not first or "\n" in self.text[flag.span.start : end]:
             return Edit(end, end, f" {new}")
         line_break = "\r\n" if "\r\n" in self.text else "\n"
-        if rest["backslash"]:
-            width = max(1, rest.end() - 1 - first - len(indent) - len(new)) if rest.end() - 1 - end > 1 else 1
-            return Edit(rest.end(), rest.end(), f"{line_break}{indent}{new}{' ' * width}\\")
-        joined = "" if fragment.form is Form.ARRAY or not _CONTINUED.search(self.text, 0, flag.span.start) else " \\"
+        if backslash := rest["backslash"]:
+            column = rest.start("backslash")
+            width = max(1, column - first - len(indent) - len(new)) if column - end > 1 else 1
+            return Edit(rest.end(), rest.end(), f"{line_break}{indent}{new}{' ' * width}{backslash}")
+        continued = None if fragment.form is Form.ARRAY else self._continued(fragment, flag.span.start)
+        joined = f" {continued['backslash']}" if continued else ""
         return Edit(end, end, f"{joined}{line_break}{indent}{new}")
+
+    def _rest(self, fragment: Fragment, end: int) -> re.Match[str] | None:
+        return (_REST_OF_STRING if fragment.form is Form.STRING else _REST).match(self.text, end)
+
+    def _continued(self, fragment: Fragment, start: int) -> re.Match[str] | None:
+        """Return the end of the line before a place, if a backslash joins the two."""
+        return (_CONTINUED_STRING if fragment.form is Form.STRING else _CONTINUED).search(self.text, 0, start)
 
     def _line_start(self, offset: int) -> int:
         return self.text.rfind("\n", 0, offset) + 1

@@ -25,6 +25,7 @@ _BLANKS = re.compile(r"(?:\\\r?\n|[ \t\r\n])+")
 _EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
 _EXPANSION = re.compile(r"\"?\$(?:\{(\w+)(?:\[[@*]\])?\}|(\w+|[@*]))\"?", re.ASCII)
 """A word that is nothing but the value of a variable."""
+_SCRIPT = re.compile(r"/([\w.-]+\.py)[\"']?\Z", re.ASCII)
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +40,8 @@ class Word:
     end: int
     text: str | None
     variable: str = ""
+    script: str = ""
+    """The name of the script in a folder that the shell computes: ``$MEGATRON/pretrain_gpt.py``."""
 
     @property
     def span(self) -> Span:
@@ -70,8 +73,13 @@ _NO_WORDS = ("comment", "variable_assignment", "file_redirect", "heredoc_redirec
 def _word(node: Node, start: int, end: int, tree: ShellTree) -> Word:
     written = tree.text[start:end]
     text = _literal(node, tree, written)
-    match = _EXPANSION.fullmatch(written) if text is None else None
-    return Word(start, end, text, (match[1] or match[2]) if match else "")
+    return Word(start, end, text) if text is not None else _computed(start, end, written)
+
+
+def _computed(start: int, end: int, written: str) -> Word:
+    """Return a word that the shell computes."""
+    match, script = _EXPANSION.fullmatch(written), _SCRIPT.search(written)
+    return Word(start, end, None, (match[1] or match[2]) if match else "", script[1] if script else "")
 
 
 def _literal(node: Node, tree: ShellTree, written: str) -> str | None:
@@ -134,5 +142,4 @@ def _word_in_text(text: str, start: int, end: int) -> Word:
     written = text[start:end]
     if _PLAIN.fullmatch(written):
         return Word(start, end, written)
-    match = _EXPANSION.fullmatch(written)
-    return Word(start, end, None, (match[1] or match[2]) if match else "")
+    return _computed(start, end, written)
