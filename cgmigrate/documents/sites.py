@@ -138,9 +138,9 @@ class Site:
     ``index`` is the position in ``Document.sites`` and identifies the site in rewrites. ``path`` names what encloses
     the settings: keys of mappings, or a prefix of dotted keys. ``written`` are the site's own settings in the order
     of the text, and ``span`` covers them. ``flags`` says that they are command-line flags. ``inherits`` are the
-    indices of sites merged into this one, nearest first. ``alias_paths`` are further paths at which an alias uses the
-    same text. ``neighbours`` are the other plain values beside the settings. ``blocked_by`` says why the document
-    cannot edit the site, empty when it can.
+    indices of sites merged into this one, nearest first; of the first ``unordered`` of them it is not known which is
+    the nearest. ``alias_paths`` are further paths at which an alias uses the same text. ``neighbours`` are the other
+    plain values beside the settings. ``blocked_by`` says why the document cannot edit the site, empty when it can.
 
     Only code sets the rest. ``origin`` shows the owner. ``overrides`` says that the settings change an object that has
     settings already, so one that is absent does not have its default. ``constructs`` says that they are arguments of
@@ -155,6 +155,7 @@ class Site:
     written: tuple[Use, ...]
     flags: bool = False
     inherits: tuple[int, ...] = ()
+    unordered: int = 0
     alias_paths: tuple[tuple[str, ...], ...] = ()
     neighbours: Mapping[str, object] = field(default_factory=dict)
     blocked_by: str = ""

@@ -1,7 +1,8 @@
 """Effective settings: what a site has together with the sites it is merged from.
 
 In one file, YAML's anchors and merge keys: a site's own settings win over what it merges, the nearest
-source over farther ones. Across files, a stack: the sites that are merged before a site, and those after it.
+source over farther ones; where sources without an order differ, a setting is undecided. Across files, a stack: the
+sites that are merged before a site, and those after it.
 Rewriting has to go the other way: what must a site write itself, so that together with what its sources will say it
 has the settings that it should have?
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.changes import same
+from cgmigrate.documents.merging import together
 from cgmigrate.documents.sites import Site
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings
@@ -137,10 +139,8 @@ def wrote(site: Site, name: str, catalogue: Catalogue) -> bool:
 
 
 def _inherited(site: Site, done: Mapping[int, Settings]) -> Settings:
-    settings: dict[str, object] = {}
-    for source in reversed(site.inherits):
-        settings.update(done[source])
-    return settings
+    nearest, others = site.inherits[: site.unordered], site.inherits[site.unordered :]
+    return {**merged(reversed(others), done), **together([done[source] for source in nearest])}
 
 
 def _sources_first(sites: Sequence[Site], stacks: Stacks = NO_STACKS) -> Iterable[int]:

@@ -11,14 +11,13 @@ from cgmigrate.linking.surroundings import SiteSurroundings
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.rule_application import with_rules_applied
 from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
-from cgmigrate.lint.soundness import refused_before
+from cgmigrate.lint.soundness import refused_before, undecided_setting
 from cgmigrate.lint.unknown_values import unknown_value_diagnostics
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import (
     ENABLE,
     EXTERNAL,
-    FIELDS,
     IMPL,
     INFERENCE,
     MODULES,
@@ -47,8 +46,7 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     for reason in filter(None, (owner.conflict, site.blocked_by)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))
-    if any(isinstance(before.get(name), Undecided) for name in FIELDS):
-        reason = "another setting of the same configuration is computed when the file is used"
+    if reason := undecided_setting(before):
         return _without_captures(case, Reason(reason), context) or replace(
             case.block(reason), matches=_matches_of_names(case, context)
         )

@@ -21,6 +21,7 @@ from cgmigrate.megatron.settings import (
     INFERENCE,
     SCOPE,
     Choice,
+    MergedValue,
     Settings,
     Undecided,
     names_in,
@@ -108,6 +109,15 @@ def order_dependence(cases: Sequence[SiteCase]) -> str:
     return "" if all({IMPL, SCOPE} <= set(case.site.own) for case in uncertain) else reason
 
 
+def undecided_setting(settings: Settings) -> str:
+    """Return why it is not known what settings capture, empty if it is."""
+    undecided = {name: value for name in FIELDS if isinstance(value := settings.get(name), Undecided)}
+    for name, value in undecided.items():
+        if isinstance(value, MergedValue):
+            return f"`{name}` of a mapping with `<<` has {value.reason}"
+    return "another setting of the same configuration is computed when the file is used" if undecided else ""
+
+
 def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
     """Compare the captures before and after; return the site with the reason if they differ."""
     if case.keeps_captures:
@@ -115,6 +125,9 @@ def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
         return checked_others(case, after, context)
     if case.is_part:
         return case
+    if undecided := undecided_setting(after):
+        # What it merges was the same in any order, and would no longer be.
+        return case.block(undecided)
     was = capture_of(case.before, case.source, case.reader)
     will = capture_of(after, context.target, case.reader)
     if isinstance(was, Rejected):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cgmigrate.documents.sites import Use
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.rules import Rule
-from cgmigrate.megatron.settings import DEPRECATED, Undecided
+from cgmigrate.megatron.settings import DEPRECATED, MergedValue, Undecided
+from cgmigrate.text.spans import Span
 
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
@@ -26,7 +27,21 @@ def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnost
     rule = enabled_rule_for(CheckKind.UNKNOWN_VALUE, context.rules)
     if copied := _copied_from(undecided):
         return [_copy_diagnostic(rule, copied, undecided)]
-    return [_diagnostic(rule, written, case) for written in undecided]
+    return [*(_diagnostic(rule, written, case) for written in undecided), *_merged_diagnostics(rule, case)]
+
+
+def _merged_diagnostics(rule: Rule, case: SiteCase) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each setting that the mappings which a site merges have differently, at its first line."""
+    site, text = case.site, case.document.text
+    if not site.unordered:
+        return
+    end = text.find("\n", site.span.start, site.span.end)
+    span = Span(site.span.start, site.span.end if end < 0 else end)
+    for name, value in case.before.items():
+        if isinstance(value, MergedValue) and name in case.document.catalogue.captures:
+            message = f"`{name}` has {value.reason}, so what is captured is not known"
+            help = f"write `{name}` in this mapping, or merge one mapping that has it"
+            yield Diagnostic(rule.id, rule.severity, span, message, help=help, reports=rule.reports)
 
 
 def _diagnostic(rule: Rule, written: Use, case: SiteCase) -> Diagnostic:

@@ -72,6 +72,11 @@ class Interpolation(Undecided):
         return tuple(self.text[2:-1].lstrip(".").split("."))
 
 
+@dataclass(frozen=True, slots=True)
+class MergedValue(Undecided):
+    """A value that several merged mappings have differently, where it is not known which of them counts."""
+
+
 class Missing(Enum):
     """Why a setting has no value."""
 

@@ -156,8 +156,15 @@ CHECKS = st.one_of(
 )
 
 
+def differ(one: str, inner: str, lines: str) -> bool:
+    """Whether versions of PyYAML give a configuration other values: the two that it merges have different ones."""
+    return one != inner and "[" in lines.split("\n")[0] and "checks:" not in lines
+
+
 @settings(max_examples=examples(200), deadline=None)
 @given(SCALARS, SCALARS, st.lists(CHECKS, min_size=1, max_size=3))
+@example("true", "false", ["<<: [*one, *two]"])
+@example("true", "true", ["<<: [*two, *one]"])
 def test_a_value_is_what_pyyaml_loads(one: str, inner: str, configurations: list[str]) -> None:
     text = f"one: &one {{checks: {{loss: {one}}}}}\ntwo: &two {{a: 1, checks: &inner {{loss: {inner}}}}}\nall:\n"
     for number, lines in enumerate(configurations):
@@ -169,6 +176,8 @@ def test_a_value_is_what_pyyaml_loads(one: str, inner: str, configurations: list
             continue
         configuration = next(one for one in loaded if one["model"]["cuda_graph_impl"] == site.own["cuda_graph_impl"])
         section = configuration.get("checks") or {}
-        expected = section.get("loss", Missing.ABSENT)
+        number = int(str(site.own["cuda_graph_impl"]).split()[1])
+        is_known = not differ(one, inner, configurations[number])
+        expected = section.get("loss", Missing.ABSENT) if is_known else Missing.UNKNOWN
         value = document.value_beside(site.index, ("model",), LOSS)
         assert value == expected and type(value) is type(expected), text

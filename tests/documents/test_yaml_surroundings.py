@@ -132,3 +132,24 @@ def test_mappings_that_merge_one_another_end() -> None:
 def test_a_text_with_too_many_configurations_is_not_known() -> None:
     uses = "".join(f"u{at}: {{model: *m}}\n" for at in range(200))
     assert beside("shared: &m {cuda_graph_impl: local}\n" + uses) is Missing.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "value"),
+    [
+        ("{check: 1}", "{check: 1}", 1),
+        ("{check: 1}", "{check: 2}", Missing.UNKNOWN),
+        ("{check: 1}", "{check: true}", Missing.UNKNOWN),
+        ("{other: 1}", "{check: 2}", 2),
+        ("{ddp: {}}", "{ddp: {check: 2}}", Missing.UNKNOWN),
+        ("{ddp: {}}", "{ddp: {}}", Missing.ABSENT),
+    ],
+)
+def test_of_several_merged_mappings_none_has_precedence(first: str, second: str, value: object) -> None:
+    """PyYAML 6.0.4 prefers the last of a list, older ones the first."""
+    keys = ("ddp", "check") if "ddp" in first else ("check",)
+    for order in ("<<: [*a, *b]", "<<: [*b, *a]", "<<: *a\n  <<: *b"):
+        text = f"a: &a {first}\nb: &b {second}\nc:\n  {order}\n  model: {{cuda_graph_impl: local}}\n"
+        document = YamlDocument(text)
+        (index,) = (site.index for site in document.sites if site.own)
+        assert document.value_beside(index, ("model",), keys) == value

@@ -171,3 +171,81 @@ def test_a_mapping_that_a_loader_may_replace_is_proved_alone(
     context = Context(Release(0, 17), Release(0, 19), RULES, OWNERS)
     risk = replaced_risk(case, implementation | own, implementation | after, context)
     assert (bool(risk), reason in risk) == (bool(reason), True), risk
+
+
+ORDERS = ["<<: [*a, *b]", "<<: [*b, *a]", "<<: *a\n    <<: *b"]
+
+
+def merging(first: dict[str, object], second: dict[str, object], order: str, own: dict[str, object]) -> str:
+    """A configuration that merges two others."""
+    shared = "    num_layers: 12\n    hidden_size: 64\n"
+    return (
+        f"transformer_config:\n  one: &a\n{shared}{written(first)}  two: &b\n{shared}{written(second)}"
+        f"  both:\n    {order}\n    num_layers: 24\n{written(own)}"
+    )
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("deprecated", [True, False])
+def test_what_versions_of_pyyaml_merge_differently_is_reported_and_not_rewritten(order: str, deprecated: bool) -> None:
+    name = "cuda_graph_scope" if deprecated else "cuda_graph_modules"
+    text = merging({**LOCAL, name: ["attn"]}, {**LOCAL, name: ["mlp"]}, order, {})
+    release = Release(0, 17 if deprecated else 19)
+    examined = examine(YamlDocument(text), Context(release, Release(0, 19), RULES, OWNERS))
+    assert not examined.safe and not examined.unsafe
+    (reported,) = (one for one in examined.diagnostics if one.rule == "CG003")
+    assert reported.message.startswith(f"`{name}` has different values in the mappings that `<<` merges")
+    assert text.count("\n", 0, reported.span.start) == text[: text.index("<<")].count("\n")
+    old = [one for one in examined.diagnostics if one.rule == "CG106"]
+    assert len(old) == (2 if deprecated else 0)
+    line = text[: text.index("<<")].count("\n") + 1
+    assert all(f"the mapping on line {line}, which cannot be rewritten" in one.blocked_by for one in old)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("first", "second", "own"),
+    [
+        ({**LOCAL, **ATTN}, {**LOCAL, **ATTN}, {}),
+        ({**LOCAL, **ATTN}, {**LOCAL, "cuda_graph_scope": "mlp"}, {"cuda_graph_scope": "mlp"}),
+        (LOCAL, ATTN, {}),
+    ],
+)
+def test_what_all_versions_of_pyyaml_merge_alike_is_rewritten(
+    order: str, first: dict[str, object], second: dict[str, object], own: dict[str, object]
+) -> None:
+    text = merging(first, second, order, own)
+    assert "cuda_graph_scope" not in fixed(text, 17, 19)
+
+
+def orders_of(text: str) -> list[str]:
+    """The text as one version of PyYAML reads it, and in the other order, which is that of the other versions."""
+    return [text, text.replace("[*a, *b]", "[*b, *a]")]
+
+
+def test_no_fix_depends_on_the_order_of_merged_mappings() -> None:
+    impls = [None, "none", "local", "transformer_engine"]
+    scopes = [None, "full", "attn", "full_iteration", ["attn", "full_iteration_inference"]]
+    rows = [
+        {name: value for name, value in zip(FIELDS_OF_OLD, (None, None, *row), strict=True) if value is not None}
+        for row in itertools.product(impls, scopes)
+    ]
+    changed = 0
+    for first, second, own in random.Random(5).sample(list(itertools.product(rows, rows, rows)), 500):
+        text = merging(first, second, "<<: [*a, *b]", own)
+        after = fixed(text, 17, 19)
+        changed += after != text
+        for was, will in zip(orders_of(text), orders_of(after), strict=True) if after != text else ():
+            for key in ("one", "two", "both"):
+                old, new = (
+                    {
+                        name: value
+                        for name, value in yaml.safe_load(one)["transformer_config"][key].items()
+                        if name in FIELDS
+                    }
+                    for one in (was, will)
+                )
+                before = capture_of(old, Release(0, 17), Reader.CONFIG)
+                assert isinstance(before, Capture), text
+                assert before == capture_of(new, Release(0, 19), Reader.CONFIG), (text, after)
+    assert changed > 20

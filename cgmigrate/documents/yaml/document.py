@@ -99,7 +99,8 @@ class YamlDocument(TextDocument):
             nodes = merged.get(id(place.mapping), ())
             sources = [indices[key] for node in nodes if (key := (id(node), place.prefix)) in indices]
             if sources:
-                self.sites[index] = replace(self.sites[index], inherits=tuple(sources))
+                unordered = len(sources) if len(sources) > 1 else 0
+                self.sites[index] = replace(self.sites[index], inherits=tuple(sources), unordered=unordered)
 
     def _site(
         self, index: int, place: Place, pairs: Sequence[tuple[str, Node, Node]], paths: AliasPaths, blocked_by: str

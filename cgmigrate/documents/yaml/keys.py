@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from cgmigrate.documents.merging import together
 from cgmigrate.documents.yaml.merges import is_merge
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.documents.yaml.values import scalar_value
@@ -87,10 +88,8 @@ def neighbours_of(
         sources = merged.get(id(mapping), ())
         inherited = [prefix for source in sources for prefix in prefixes.get(id(source), ())]
         for prefix in dict.fromkeys((*prefixes.get(id(mapping), ()), "", *own, *inherited)):
-            together: dict[str, object] = {}
-            for source in reversed(sources):
-                together.update(values.get((id(source), prefix), {}))
-            values[id(mapping), prefix] = together | own.get(prefix, {})
+            merged_values = together([values.get((id(source), prefix), {}) for source in sources])
+            values[id(mapping), prefix] = merged_values | own.get(prefix, {})
     return values
 
 

@@ -15,7 +15,10 @@ def is_merge(key: Node) -> bool:
 
 
 def merge_sources(mapping: Node) -> list[Node]:
-    """Return what ``<<`` names, nearest first: in one list the first takes precedence, of several ``<<`` the last."""
+    """Return what ``<<`` names, nearest first for PyYAML up to 6.0.3; see ``documents.merging`` for newer ones.
+
+    In one list the first takes precedence, of several ``<<`` the last.
+    """
     result: list[Node] = []
     for key, value in mapping.pairs():
         if is_merge(key):

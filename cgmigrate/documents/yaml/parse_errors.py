@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 from cgmigrate.documents.sites import Problem, ProblemKind
-from cgmigrate.documents.yaml.tree import bom_length
+from cgmigrate.documents.yaml.tree import MAX_DEPTH, DepthError, bom_length
 from cgmigrate.text.spans import Span
 
+_TOO_DEEP = f"the nesting depth of this YAML is more than {MAX_DEPTH} levels, so it is not examined"
+_LIBYAML_LIMIT = "exceeded maximum nesting depth"
+"""What libyaml says since 0.2.6; it may say so before the tree has reached its own limit, since it reads ahead."""
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\{#")
 
 
@@ -27,11 +30,10 @@ def parse_error(text: str, error: Exception) -> Problem:
             f"the file holds template markup (`{sign}`) and is not YAML until it is rendered: {reason}",
         )
     end = text.find("\n", at)
-    return Problem(
-        ProblemKind.INVALID_YAML,
-        Span(at, max(at + 1, len(text) if end < 0 else end)),
-        f"this is not valid YAML: {reason}",
-    )
+    span = Span(at, max(at + 1, len(text) if end < 0 else end))
+    if isinstance(error, DepthError) or _LIBYAML_LIMIT in reason:
+        return Problem(ProblemKind.TOO_COMPLEX, span, _TOO_DEEP)
+    return Problem(ProblemKind.INVALID_YAML, span, f"this is not valid YAML: {reason}")
 
 
 def _position_of(text: str, error: Exception) -> int:

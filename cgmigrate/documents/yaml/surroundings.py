@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cgmigrate.documents.changes import same
 from cgmigrate.documents.yaml.merges import is_merge, merge_sources
 from cgmigrate.documents.yaml.tree import Node, closing_order, contains
 from cgmigrate.documents.yaml.values import plain_value, scalar_value
@@ -12,6 +13,10 @@ from cgmigrate.megatron.settings import Missing, Undecided
 
 _MAX_POSITIONS = 100
 """Configurations that share one text through aliases and merge keys; beyond this number, values are not known."""
+
+
+_HIDDEN = object()
+"""In place of a value that is absent and cannot come from another merged mapping: its section is there without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +142,11 @@ class _Values:
             if not unread:
                 self._known[id(current), path] = self._read(current, path)
                 waiting.pop()
-        return self._known[id(mapping), path]
+        value = self._known[id(mapping), path]
+        return Missing.ABSENT if value is _HIDDEN else value
 
     def _read(self, mapping: Node, path: tuple[str, ...]) -> object:
-        """Return a value in a mapping or in those that it merges, for which it is known."""
+        """Return a value in a mapping or in those that it merges, for which it is known, or ``_HIDDEN``."""
         shadows = False
         for parts, value in self._pairs_of(mapping):
             if parts != path[: len(parts)]:
@@ -149,15 +155,21 @@ class _Values:
             if read is not Missing.ABSENT:
                 return read
             shadows = True
-        if shadows:
-            return Missing.ABSENT
+        return _HIDDEN if shadows else self._read_merged(mapping, path)
+
+    def _read_merged(self, mapping: Node, path: tuple[str, ...]) -> object:
+        """Return a value in the mappings that one merges: versions of PyYAML disagree on which of them counts."""
+        result: object = Missing.ABSENT
         for source in merge_sources(mapping):
             if source.target.kind != "map" or contains(source.target, mapping):
                 return Missing.UNKNOWN
             read = self._known[id(source.target), path]
-            if read is not Missing.ABSENT:
-                return read
-        return Missing.ABSENT
+            if read is Missing.ABSENT:
+                continue
+            if result is not Missing.ABSENT and not same(result, read):
+                return Missing.UNKNOWN
+            result = read
+        return result
 
     def _merged_by(self, mapping: Node) -> Iterator[Node]:
         """Yield the mappings that one merges, up to one that cannot be merged."""

@@ -27,8 +27,15 @@ GAP = re.compile(r"(?:[ \t\n\r\x85\u2028\u2029]+|#[^\n\r\x85\u2028\u2029]*)*")
 _PROPERTY = re.compile(r"!<[^>]*>|[&!][^ \t\n\r\x85\u2028\u2029,\[\]{}]*")
 
 
-_MAX_DEPTH = 5_000
-"""libyaml takes time quadratic in the depth of flow collections; no loader reads a tenth of this."""
+MAX_DEPTH = 900
+"""Below the 1,000 levels of libyaml 0.2.6 (PyYAML 6.0.4), so that a file is read alike with older ones.
+
+Those have no limit, and take time quadratic in the depth of flow collections.
+"""
+
+
+class DepthError(yaml.MarkedYAMLError):
+    """The file is nested too deeply."""
 
 
 class Node:
@@ -121,8 +128,8 @@ class _Tree:
             self.roots.append(node)
         if node.kind in ("map", "seq"):
             self.open_nodes.append(node)
-            if len(self.open_nodes) > _MAX_DEPTH:
-                raise ComposerError(None, None, f"more than {_MAX_DEPTH:,} levels of nesting", event.start_mark)
+            if len(self.open_nodes) > MAX_DEPTH:
+                raise DepthError(problem_mark=event.start_mark)
 
 
 def bom_length(text: str) -> int:
