@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.nesting import outer_of
@@ -99,7 +100,8 @@ def proved_sites(
         return document.tree if isinstance(document, PythonDocument) and document.text == text else None
 
     texts = {path: file.document.text for path, file in files.items()}
-    modules = Modules(texts, tree_of)
+    listed = lru_cache(maxsize=1)(lambda: tuple(list_files()))
+    modules = Modules(texts, tree_of, listed)
 
     for path, file in candidates.items():
         if (module := modules.read(path)) is not None and is_shim(module):
@@ -116,9 +118,7 @@ def proved_sites(
         last[0] = modules.with_texts(_edited(candidates, names), last[0])
         return last[0]
 
-    proofs = Proofs(
-        modules, seeds, changes, Releases(context.source, context.target), edited, Words(list_files).files_with
-    )
+    proofs = Proofs(modules, seeds, changes, Releases(context.source, context.target), edited, Words(listed).files_with)
     return _by_file(candidates, proofs, setters)
 
 

@@ -12,6 +12,7 @@ from cgmigrate.linking.python.computed_names import computes_names
 from cgmigrate.linking.python.evaluation import (
     MOST_CALLS,
     Frame,
+    NotFollowedError,
     RaisedError,
     Returned,
     Run,
@@ -123,6 +124,8 @@ def _function(callee: Function, arguments: Arguments, place: Place) -> object:
     _, frame, run = place
     if _is_patched(arguments, run) and is_test(callee.module.path):
         return _patched([arguments, _texts_in(callee.node)], place)
+    if run.relevance.is_relevant(callee.node) and not _has_object(arguments) and not _gets_code(arguments, run):
+        return _followed_or_any(callee, arguments, place)
     if run.relevance.is_relevant(callee.node) or (_has_object(arguments) and _returns(callee.node)):
         return call(callee, arguments, run, frame.depth + 1)
     if _has_object(arguments) and computes_names(callee, run):
@@ -152,6 +155,23 @@ def _computed(callee: Function, arguments: Arguments, place: Place) -> object:
             raise
         del run.path.events[events:]
         return _skipped(callee, arguments, place)
+
+
+def _followed_or_any(callee: Function, arguments: Arguments, place: Place) -> object:
+    """Return the result of a function that gets no object: any object that other code has left if it is not followed.
+
+    It is evaluated by itself then, and what it leaves is known from that.
+    """
+    _, frame, run = place
+    if callee.node in run.touched.not_followed:
+        return _skipped(callee, arguments, place)
+    effects = run.effects()
+    try:
+        return call(callee, arguments, run, frame.depth + 1)
+    except CannotFollowError as error:
+        if run.effects() != effects:
+            raise
+        raise NotFollowedError(callee.node) from error
 
 
 def _has_object(arguments: Arguments) -> bool:

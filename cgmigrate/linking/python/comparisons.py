@@ -87,7 +87,11 @@ class Comparer:
                 continue
             # Without an edited unit, all of its statements are deleted.
             decided = dict(before.choices)
-            for one in self._paths(edited, new, decided, touched) if edited else (Path(),):
+            if edited is unit and self._is_same_after(before, after, touched):
+                others: Iterable[Path] = (before,)
+            else:
+                others = self._paths(edited, new, decided, touched) if edited else (Path(),)
+            for one in others:
                 left = tuple(left_by(before, one, states.pairs))
                 yield Comparison(
                     frozenset(before.uses),
@@ -98,6 +102,12 @@ class Comparer:
                     self._difference(unit, before, one, left),
                     max(len(before.opened), len(one.opened)),
                 )
+
+    def _is_same_after(self, before: Path, after: Modules, touched: Touched) -> bool:
+        """Return whether a path uses neither a setting, nor a file that is edited, nor what depends on the release."""
+        if before.uses or before.opened or before.opened_records or touched.asks_release:
+            return False
+        return all(after.read(path) is self.modules.read(path) for path in touched.paths)
 
     def _edited(self, unit: Unit, after: Modules) -> Unit | None:
         module = after.read(unit.module.path)
@@ -149,12 +159,15 @@ def _unused(path: Path) -> Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a unit does that gets nothing from other code: the same while the files stay that it uses."""
+    """What a unit does with the states that it was given: the same while the files stay that it uses."""
 
     modules: Mapping[str, Module | None]
     comparisons: tuple[Comparison, ...]
     error: CannotFollowError | None
     """Why it is not followed, None if it is."""
+    gets_objects: bool
+    gets_records: bool
+    """Whether it gets objects or records from other code."""
 
     def holds_in(self, after: Modules) -> bool:
         """Return whether the files are the same in edited modules."""

@@ -21,6 +21,8 @@ _MOST_STEPS_OF_STATE = 600
 """Statements of all paths of one function, and of those of each state of an object that it gets."""
 MOST_PATHS = 64
 """Paths of one function; a function with more is not followed."""
+_MOST_BRANCHES = 256
+"""Branches of the conditions of one function, and states of the objects that it gets."""
 MOST_CALLS = 12
 """Functions that call each other."""
 _CONDITION = 2
@@ -39,6 +41,14 @@ class RaisedError(Exception):
     def __init__(self, kind: str, *, is_stated: bool = False) -> None:
         super().__init__(kind)
         self.kind, self.is_stated = kind, is_stated
+
+
+class NotFollowedError(Exception):
+    """A function that gets no object is not followed: the evaluation begins again, with any object as its result."""
+
+    def __init__(self, node: ast.FunctionDef | ast.Lambda) -> None:
+        super().__init__(getattr(node, "name", ""))
+        self.node = node
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +141,11 @@ class Touched:
 
     paths: set[str] = field(default_factory=set)
     is_open: bool = False
+    has_records: bool = False
+    asks_release: bool = False
+    """Whether something depends on the release, beside the settings that are used."""
+    not_followed: set[ast.FunctionDef | ast.Lambda] = field(default_factory=set)
+    """Functions whose results are not known since they are not followed."""
 
 
 @dataclass(slots=True)
@@ -170,6 +185,11 @@ class Run:
         self.counts.append(count)
         return choice
 
+    def effects(self) -> tuple[int, ...]:
+        """Return how often a setting was set, and how many objects and records the path made or got."""
+        path = self.path
+        return self.writes, len(path.opened), len(path.records), len(path.opened_records)
+
     def numbered(self, key: str) -> str:
         """Return a key with how often it was used in this path."""
         number = self._numbers.get(key, 0)
@@ -188,8 +208,15 @@ def cannot_follow(what: str, node: ast.AST, frame: Frame) -> CannotFollowError:
     return CannotFollowError(f"{what} ({frame.module.path}:{getattr(node, 'lineno', 0)})")
 
 
+class TooManyPathsError(CannotFollowError):
+    """Code with more paths than are evaluated; each branch of each condition was in one that was."""
+
+
 def paths_of(name: str, evaluate: Callable[[Run], object], run_of: Callable[[Sequence[int]], Run]) -> Iterator[Path]:
-    """Yield each path through some code, by the name of its function. Raises CannotFollowError."""
+    """Yield each path through some code, by the name of its function.
+
+    Raises CannotFollowError; TooManyPathsError after at least one path through each branch.
+    """
     planned: list[int] = []
     decided = steps = 0
     while decided < MOST_PATHS:
@@ -206,7 +233,30 @@ def paths_of(name: str, evaluate: Callable[[Run], object], run_of: Callable[[Seq
         planned[-1] += 1
         # Each state of an object has paths of its own.
         decided = 0 if run.counts[len(planned) - 1] > _CONDITION else decided + 1
-    raise CannotFollowError(f"`{name}` has more than {MOST_PATHS} paths")
+    yield from _path_of_each_branch(name, evaluate, run_of)
+    raise TooManyPathsError(f"`{name}` has more than {MOST_PATHS} paths")
+
+
+def _path_of_each_branch(
+    name: str, evaluate: Callable[[Run], object], run_of: Callable[[Sequence[int]], Run]
+) -> Iterator[Path]:
+    """Yield a path through each branch of each condition, as far as these paths show them."""
+    plans: list[list[int]] = [[]]
+    known = set[tuple[str, int]]()
+    run = run_of(())
+    for _ in range(_MOST_BRANCHES + len(run.unknowns.states)):
+        if not plans:
+            return
+        run = run_of(plans.pop())
+        yield _path(name, evaluate, run)
+        choices = [choice for _, choice in run.path.choices]
+        known.update(run.path.choices)
+        for at, (key, _) in enumerate(run.path.choices):
+            for other in range(run.counts[at]):
+                if (key, other) not in known:
+                    known.add((key, other))
+                    plans.append([*choices[:at], other])
+    raise CannotFollowError(f"`{name}` has too many branches")
 
 
 def _path(name: str, evaluate: Callable[[Run], object], run: Run) -> Path:

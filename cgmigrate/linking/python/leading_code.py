@@ -174,6 +174,7 @@ def _takes_or_returns(node: AnyFunction) -> bool:
     return takes or returns_value(node)
 
 
+@lru_cache(maxsize=65536)
 def returns_value(node: AnyFunction) -> bool:
     """Return whether a function returns something."""
     return any(isinstance(part, (ast.Return, ast.Yield)) and part.value is not None for part in ast.walk(node))

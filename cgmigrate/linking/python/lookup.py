@@ -87,8 +87,10 @@ def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
 
 def _of_import(imported: Import, module: Module, run: Run, depth: int) -> object:
     full = f"{imported.module}.{imported.name}" if imported.name else imported.module
-    if imported.otherwise is not None and not run.world.has_class(full):
-        return _constant(imported.otherwise)
+    if imported.otherwise is not None:
+        run.touched.asks_release = True
+        if not run.world.has_class(full):
+            return _constant(imported.otherwise)
     if is_enumeration(full):
         return Outside(full)
     inner = run.modules.imported(imported.module, module)

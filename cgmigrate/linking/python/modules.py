@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -73,13 +74,17 @@ def is_test(path: str) -> bool:
 class Modules:
     """The modules of a checkout; ``texts`` are those that differ from the files, by real path.
 
-    ``tree_of`` returns the tree of a file that was parsed already, None for others.
+    ``tree_of`` returns the tree of a file that was parsed already, None for others. ``list_files`` returns the files of
+    code of the checkout, by their real paths.
     """
 
     def __init__(
-        self, texts: Mapping[str, str], tree_of: Callable[[str, str], ast.Module | None] = lambda _path, _text: None
+        self,
+        texts: Mapping[str, str],
+        tree_of: Callable[[str, str], ast.Module | None] = lambda _path, _text: None,
+        list_files: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        self._texts, self._tree_of = texts, tree_of
+        self._texts, self._tree_of, self._list_files = texts, tree_of, list_files
         self._modules: dict[str, Module | None] = {}
         self._imported: dict[tuple[str, str], Module | None] = {}
 
@@ -107,7 +112,7 @@ class Modules:
 
         Nor are those that have the same text in ``like``.
         """
-        result = Modules({**self._texts, **texts}, self._tree_of)
+        result = Modules({**self._texts, **texts}, self._tree_of, self._list_files)
         result._modules = {path: module for path, module in self._modules.items() if path not in texts}
         for path, module in like._modules.items() if like is not None else ():
             if module is not None and texts.get(path) == module.text:
@@ -118,9 +123,19 @@ class Modules:
         """Return the module of the checkout with a full name (``.common`` is relative), None if there is none."""
         folder = os.path.dirname(importer.path)
         if (name, folder) not in self._imported:
-            path = _file_of(name, folder)
+            path = _file_of(name, folder) or self._on_search_path(name, importer)
             self._imported[name, folder] = self.read(os.path.realpath(path)) if path else None
         return self._imported[name, folder]
+
+    def _on_search_path(self, name: str, importer: Module) -> str:
+        """Return the file of a module in a folder that a module adds to ``sys.path``: the only one with that name.
+
+        Empty if there is none, or if there are several.
+        """
+        if "sys.path" not in importer.text or not name.isidentifier() or name in sys.stdlib_module_names:
+            return ""
+        paths = [path for path in self._list_files() if path.endswith(f"/{name}.py")]
+        return paths[0] if len(paths) == 1 else ""
 
     def all_imported(self, module: Module) -> Iterator[str]:
         """Yield the files of the checkout that code of a module imports, wherever it does."""

@@ -125,7 +125,7 @@ def _picked(key: str, numbers: range, run: Run, *, is_record: bool = False) -> i
 
 
 def _open_record(value: Object, run: Run) -> None:
-    value.is_instance = True
+    value.is_instance = run.touched.has_records = True
     number = _picked(f"the fields of {value.key}", range(len(run.unknowns.records)), run, is_record=True)
     value.attributes |= {name: thawed(one) for name, one in run.unknowns.records[number]}
     run.path.opened_records.append((value, number))
@@ -155,6 +155,7 @@ def has_attribute(value: object, name: str, place: _Place) -> bool | None:
         if value.is_bare and name in SETTINGS:
             return False
         is_known = (value.by_megatron or value.is_open) and name in SETTINGS
+        place[2].touched.asks_release = place[2].touched.asks_release or is_known
         return name in place[2].world.defaults if is_known else None
     if isinstance(value, Member):
         return name in ("name", "value")

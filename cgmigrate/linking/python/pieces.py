@@ -24,6 +24,7 @@ AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 Uses = Callable[[ast.AST], bool]
 """Whether code uses a setting."""
 _TOP = "(top)"
+_EXTENDED = "+"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -64,8 +65,7 @@ class Unit:
         if isinstance(self.nodes[0], ast.expr):
             return evaluate(self.nodes[0], frame, run)
         result = executed_in(execute(self.nodes, frame, run))
-        bound = {node.id for one in self.nodes for node in ast.walk(one) if _is_stored(node)}
-        run.path.bound = {name: frame.names[name] for name in sorted(bound & frame.names.keys())}
+        run.path.bound = {name: frame.names[name] for name in sorted(_bound_for_others(self) & frame.names.keys())}
         return result
 
     def _frame(self, run: Run) -> Frame:
@@ -81,6 +81,21 @@ class Unit:
             for one in _imports_in(self.scope):
                 bound |= imported_in_function(one, frame, run)
         return frame
+
+
+@lru_cache(maxsize=65536)
+def _bound_for_others(unit: Unit) -> frozenset[str]:
+    """Return the names that a part binds, and that code of the function outside of it may use."""
+    inside = [node for one in unit.nodes for node in ast.walk(one)]
+    bound = frozenset(node.id for node in inside if _is_stored(node))
+    if unit.scope is None:
+        return bound
+    of_part = set(map(id, inside))
+    return bound & {
+        node.id
+        for node in ast.walk(unit.scope)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store) and id(node) not in of_part
+    }
 
 
 @lru_cache(maxsize=65536)
@@ -200,53 +215,117 @@ def unit_of(module: Module, name: str) -> Unit | None:
 
 def parts_of_function(unit: Unit, uses: Uses) -> list[Unit]:
     """Return the parts of a function that use settings."""
-    assert unit.scope is not None
-    return [Unit(name, unit.module, unit.scope, nodes) for name, nodes in _parts(unit.scope.body, unit.name, uses)]
+    return _parts_of(_Code(unit.name, unit.module, unit.scope), uses, is_extended=True)
 
 
 def parts_of_top(module: Module, uses: Uses) -> list[Unit]:
     """Return the statements at the top of a module that use settings, without functions and classes."""
-    return [Unit(name, module, None, nodes) for name, nodes in _parts(module.tree.body, _TOP, uses)]
+    return _parts_of(_Code(_TOP, module, None), uses, is_extended=True)
+
+
+def smaller_parts(part: Unit, uses: Uses) -> list[Unit]:
+    """Return the parts that a part consists of: those with settings, without what uses the names that they bind.
+
+    Empty if it consists of one.
+    """
+    if not part.name.endswith(_EXTENDED):
+        return []
+    inside = {id(node) for one in part.nodes for node in ast.walk(one)}
+    code = _Code(part.name.partition("/")[0], part.module, part.scope)
+    return [one for one in _parts_of(code, uses, is_extended=False) if id(one.nodes[0]) in inside]
 
 
 def part_of(module: Module, name: str, uses: Uses) -> Unit | None:
     """Return the part with a name, None if the module has none: all of its statements are deleted."""
     function = name.partition("/")[0]
-    if function == _TOP:
-        parts = parts_of_top(module, uses)
-    else:
-        unit = unit_of(module, function)
-        parts = parts_of_function(unit, uses) if unit else []
-    return next((one for one in parts if one.name == name), None)
+    unit = None if function == _TOP else unit_of(module, function)
+    if unit is None and function != _TOP:
+        return None
+    code = _Code(function, module, unit.scope if unit else None)
+    for is_extended in (True, False):
+        for one in _parts_of(code, uses, is_extended=is_extended):
+            if one.name == name or (is_extended and one.name + _EXTENDED == name):
+                return one
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The code of a function, or of the top of a module."""
+
+    name: str
+    module: Module
+    scope: AnyFunction | None
+
+
+def _parts_of(code: _Code, uses: Uses, *, is_extended: bool) -> list[Unit]:
+    body = code.scope.body if code.scope else code.module.tree.body
+    parts = _parts(body, code.name, uses, is_extended)
+    return [Unit(name, code.module, code.scope, nodes) for name, nodes in parts]
 
 
 def _parts(
-    body: Sequence[ast.stmt], name: str, uses: Uses
+    body: Sequence[ast.stmt], name: str, uses: Uses, is_extended: bool
 ) -> Iterator[tuple[str, tuple[ast.stmt, ...] | tuple[ast.expr, ...]]]:
-    """Yield the parts of a block: runs of simple statements with settings, and expressions that begin statements."""
-    others = 0
-    pending: list[ast.stmt] = []
-    for statement in body:
-        blocks = list(_blocks(statement))
-        is_definition = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        if not blocks and not is_definition and uses(statement):
-            pending.append(statement)
+    """Yield the parts of a block: runs of simple statements with settings, and expressions that begin statements.
+
+    An extended part also has the statements that use what it binds. Then its name ends with a sign of its own.
+    """
+    others = at = 0
+    while at < len(body):
+        statement = body[at]
+        if _is_simple(statement) and uses(statement):
+            run, end = _ends_of_run(body, at, uses)
+            end = end if is_extended else run
+            yield f"{name}/{others}" + _EXTENDED * (end > run), tuple(body[at:end])
+            others += sum(not (_is_simple(one) and uses(one)) for one in body[at:end] if not isinstance(one, ast.Pass))
+            at = end
             continue
+        at += 1
         if isinstance(statement, ast.Pass):
             continue
-        if pending:
-            yield f"{name}/{others}", tuple(pending)
-            pending = []
         others += 1
-        if is_definition:
+        if _is_definition(statement):
             if name != _TOP and uses(statement):
                 yield f"{name}/{others}", (statement,)
             continue
-        yield from ((f"{name}/{others}.{at}", (head,)) for at, head in enumerate(_heads(statement)) if uses(head))
-        for field, block in blocks:
-            yield from _parts(block, f"{name}/{others}{field}", uses)
-    if pending:
-        yield f"{name}/{others}", tuple(pending)
+        yield from (
+            (f"{name}/{others}.{number}", (head,)) for number, head in enumerate(_heads(statement)) if uses(head)
+        )
+        for field, block in _blocks(statement):
+            yield from _parts(block, f"{name}/{others}{field}", uses, is_extended)
+
+
+def _is_definition(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+
+
+def _ends_of_run(body: Sequence[ast.stmt], first: int, uses: Uses) -> tuple[int, int]:
+    """Return where a part ends that begins with a statement of a block, and where an extended one does.
+
+    It has the simple statements with settings that follow each other. An extended one has those behind them, too, that
+    use what they bind, as far as these are simple, or conditions.
+    """
+    end = first
+    while end < len(body) and ((_is_simple(body[end]) and uses(body[end])) or isinstance(body[end], ast.Pass)):
+        end += 1
+    bound = _stored_in(body[first:end])
+    last = end
+    for at in range(end, len(body)):
+        if not (_is_simple(body[at]) or isinstance(body[at], ast.If)):
+            break
+        if any(isinstance(node, ast.Name) and node.id in bound for node in ast.walk(body[at])):
+            bound |= _stored_in(body[last : at + 1])
+            last = at + 1
+    return end, last
+
+
+def _stored_in(body: Sequence[ast.stmt]) -> set[str]:
+    return {node.id for one in body for node in ast.walk(one) if _is_stored(node)}
+
+
+def _is_simple(statement: ast.stmt) -> bool:
+    return not _is_definition(statement) and not any(_blocks(statement))
 
 
 def _blocks(statement: ast.stmt) -> Iterator[tuple[str, Sequence[ast.stmt]]]:

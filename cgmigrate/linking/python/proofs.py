@@ -13,27 +13,29 @@ import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from cgmigrate.linking.python.callers import Callers, FilesWith, takes_objects
-from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatesOfUnit
-from cgmigrate.linking.python.evaluation import Path, Touched, Unknowns
+from cgmigrate.linking.python.calls import parameters
+from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
+from cgmigrate.linking.python.evaluation import NotFollowedError, Path, TooManyPathsError, Touched, Unknowns
 from cgmigrate.linking.python.layers import copies_built, is_layer
 from cgmigrate.linking.python.leading_code import (
     FunctionFacts,
     closed,
     facts_of,
     relevance_of,
-    returns_value,
     words_of,
 )
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules, is_test
 from cgmigrate.linking.python.path_pairs import is_new, shortened
 from cgmigrate.linking.python.pieces import (
+    AnyFunction,
     Unit,
     functions_of,
     parts_of_function,
     parts_of_top,
+    smaller_parts,
 )
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance
@@ -49,6 +51,10 @@ from cgmigrate.megatron.types import Reader
 _MOST_ROUNDS = 24
 """How often edits fail, and the rest is proved again."""
 _MOST_STATES = 1024
+
+
+_Key = tuple[Unit, StatePair, bool]
+"""A unit, the state of the object that it gets, and whether a test needs it."""
 
 
 @dataclass
@@ -85,6 +91,8 @@ class Proofs:
     """The changes that tests may see, by the place of the test."""
     _known: dict[Unit, Known] = field(default_factory=dict)
     """What units do that depend on no state."""
+    _by_state: dict[_Key, Known] = field(default_factory=dict)
+    """What units do that get one object, by its state."""
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
@@ -198,28 +206,33 @@ class Proofs:
                 # Most code that is not followed shows that with one state.
                 opens = self._compare(unit, range(1), current)
                 first = int(opens == 1)
-            if opens and first < count:
+            if opens == 1:
+                # Each state alone: what a unit does with one is kept for later rounds.
+                alone = (self._compare(unit, range(at, at + 1), current) for at in range(first, count))
+                opens = max(alone, default=1)
+            elif opens and first < count:
                 opens = self._compare(unit, range(first, count), current)
             if opens > 1 and first:
                 opens = self._compare(unit, range(count), current)
         except CannotFollowError as error:
-            self._not_followed(unit, str(error), current)
+            self._not_followed(unit, error, current)
             return
         progress.states, progress.opens = count, max(opens, progress.opens)
 
-    def _not_followed(self, unit: Unit, reason: str, current: Round) -> None:
+    def _not_followed(self, unit: Unit, error: CannotFollowError, current: Round) -> None:
         """Evaluate the parts of a function that is not followed; code that is no function is not proved."""
+        reason = str(error)
         if not unit.nodes:
             assert unit.scope is not None
-            if returns_value(unit.scope) and not is_test(unit.module.path):
+            is_evaluated = isinstance(error, TooManyPathsError) or not _returns_others(unit.scope)
+            if not is_evaluated and not is_test(unit.module.path):
                 # Code that is not known may get an object that it returns.
                 for name in self._reached(unit) & current.kept:
                     current.failed.setdefault(name, f"`{unit.scope.name}` is not followed: {reason}")
-            parts = parts_of_function(unit, self.relevance.is_relevant)
-            at = self._units.index(unit)
-            self._units[at : at + 1] = parts
-            for part in parts:
-                self._prove_unit(part, current)
+            self._replace(unit, parts_of_function(unit, self.relevance.is_relevant), current)
+            return
+        if parts := smaller_parts(unit, self.relevance.is_relevant):
+            self._replace(unit, parts, current)
             return
         current.progress[unit] = Progress(len(current.states.pairs))
         own = frozenset(self._own(unit) & current.kept)
@@ -235,14 +248,19 @@ class Proofs:
         for name in own:
             current.failed.setdefault(name, reason)
 
+    def _replace(self, unit: Unit, parts: Sequence[Unit], current: Round) -> None:
+        at = self._units.index(unit)
+        self._units[at : at + 1] = parts
+        for part in parts:
+            self._prove_unit(part, current)
+
     def _open(self, unit: Unit) -> None:
         """Evaluate the functions alone that code calls which is not followed."""
         words = {word for node in unit.nodes for word in words_of(node)}
-        called = [
-            one
-            for one in self._closed
-            if one.scope is not None and one.scope.name in words and not is_test(one.module.path)
-        ]
+        self._open_closed(lambda scope: scope.name in words)
+
+    def _open_closed(self, is_opened: Callable[[AnyFunction], bool]) -> None:
+        called = [one for one in self._closed if one.scope and is_opened(one.scope) and not is_test(one.module.path)]
         self._closed = [one for one in self._closed if one not in called]
         self._units += called
 
@@ -251,7 +269,7 @@ class Proofs:
         key = (unit.module.path, unit.scope.lineno if unit.scope else 0)
         if key not in self._tests:
             reach = self._reach.of(unit.scope, unit.module)
-            every = self._in_code(reach.code) if reach.is_known else {one.name for one in self.changes}
+            every = reach.changes if reach.is_known else {one.name for one in self.changes}
             own = _lines(unit.scope) if unit.scope else unit.lines
             self._tests[key] = frozenset(every | self._in_lines(unit.module.path, *own))
         return self._tests[key]
@@ -262,7 +280,7 @@ class Proofs:
 
     @cached_property
     def _reach(self) -> ReachSearch:
-        return ReachSearch(self._references, self._named)
+        return ReachSearch(self._references, self._named, lambda lines: self._in_lines(*lines))
 
     def _is_read(self, node: ast.AST, path: str) -> bool:
         """Return whether code of a test reads a deprecated setting, and does not change."""
@@ -276,11 +294,11 @@ class Proofs:
                 return any(f"{name}=" in text for name in DEPRECATED)
         return False
 
-    def _reached(self, unit: Unit) -> set[Name]:
+    def _reached(self, unit: Unit) -> frozenset[Name]:
         """Return the changes in the code that a function uses."""
         assert unit.scope is not None
         reach = self._reach.of_function(unit.scope, unit.module)
-        return self._in_code(reach.code) if reach.is_known else {one.name for one in self.changes}
+        return reach.changes if reach.is_known else frozenset(one.name for one in self.changes)
 
     def _named(self, name: str) -> Sequence[FunctionFacts]:
         """Return the functions with a name; that of a method begins with a dot."""
@@ -290,9 +308,6 @@ class Proofs:
                     for name in (one.name, *([one.as_property] if one.is_property else [])):
                         self._users.setdefault(name, []).append(one)
         return self._users.get(name, ())
-
-    def _in_code(self, code: Iterable[tuple[str, int, int]]) -> set[Name]:
-        return {name for one in code for name in self._in_lines(*one)}
 
     def _may_see_changes(self, module: Module) -> bool:
         """Return whether a test may get an object of code that changes: it imports it, or by names that it computes."""
@@ -368,9 +383,14 @@ class Proofs:
 
     def _compare(self, unit: Unit, numbers: range, current: Round) -> int:
         """Compare a unit with its edited text for some states; return how many objects it gets from other code."""
-        known = self._known.get(unit)
+        key = self._key(unit, numbers, current)
+        known = self._known.get(unit) or self._by_state.get(key)
         if known is None or not known.holds_in(current.after):
             known = self._compared(unit, numbers, current)
+            if not known.gets_objects:
+                self._known[unit] = known
+            elif len(numbers) == 1 and not known.gets_records:
+                self._by_state[key] = known
         opens = 0
         for one in known.comparisons:
             opens = max(opens, one.opens)
@@ -380,7 +400,7 @@ class Proofs:
         return opens
 
     def _compared(self, unit: Unit, numbers: range, current: Round) -> Known:
-        """Return the comparisons of a unit. They are kept for later rounds if they depend on no state."""
+        """Return the comparisons of a unit, and what they depend on."""
         touched, comparisons = Touched(), list[Comparison]()
         failure: CannotFollowError | None = None
         states = _states_of(unit, numbers, current)
@@ -390,14 +410,27 @@ class Proofs:
             is_got = not (is_test(unit.module.path) and before.opened)
             return is_got or bool(self._origins(unit, _opened(before), numbers, current))
 
-        try:
-            comparisons += self._comparer.compare(unit, current.after, states, needs, touched)
-        except CannotFollowError as error:
-            failure = error.with_traceback(None)
-        known = Known({path: current.after.read(path) for path in touched.paths}, tuple(comparisons), failure)
-        if not touched.is_open:
-            self._known[unit] = known
-        return known
+        while failure is None:
+            comparisons.clear()
+            try:
+                comparisons += self._comparer.compare(unit, current.after, states, needs, touched)
+                break
+            except NotFollowedError as error:
+                touched.not_followed.add(error.node)
+            except CannotFollowError as error:
+                failure = error.with_traceback(None)
+        if touched.not_followed:
+            self._open_closed(lambda scope: scope in touched.not_followed)
+        modules = {path: current.after.read(path) for path in touched.paths}
+        return Known(modules, tuple(comparisons), failure, touched.is_open, touched.has_records)
+
+    def _key(self, unit: Unit, numbers: range, current: Round) -> _Key:
+        """Return what the comparisons of a unit depend on that gets one object, for one of its states."""
+        pair = current.states.pairs[numbers.start]
+        is_needed = not is_test(unit.module.path) or not self._of_test(unit).isdisjoint(
+            current.states.origins[numbers.start] & current.kept
+        )
+        return unit, pair, is_needed
 
     def _origins(
         self, unit: Unit, opened: tuple[Collection[int], Collection[int]], numbers: range, current: Round
@@ -440,6 +473,17 @@ class Proofs:
 
 def _opened(path: Path) -> tuple[list[int], list[int]]:
     return [number for _, number in path.opened], [number for _, number in path.opened_records]
+
+
+@lru_cache(maxsize=4096)
+def _returns_others(node: AnyFunction) -> bool:
+    """Return whether a function may return something else than one of its parameters, which its callers have."""
+    bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    own = set(parameters(node)) - bound
+    returned = [
+        part.value for part in ast.walk(node) if isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom)) and part.value
+    ]
+    return not all(isinstance(one, ast.Name) and one.id in own for one in returned)
 
 
 def _states_of(unit: Unit, numbers: range, current: Round) -> StatesOfUnit:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.setters import Setters
 from cgmigrate.linking.python.calls import value_of_call
-from cgmigrate.linking.python.evaluation import Handlers, Path, Run, Unknowns, paths_of
+from cgmigrate.linking.python.evaluation import Handlers, NotFollowedError, Path, Run, Unknowns, paths_of
 from cgmigrate.linking.python.leading_code import relevance_of
 from cgmigrate.linking.python.modules import Import, Modules, is_test
 from cgmigrate.linking.python.objects import frozen_settings
@@ -88,7 +88,7 @@ def _gives(candidate: _Candidate, arguments: list[list[str]], modules: Modules, 
         return False
     try:
         paths = list(_paths(candidate, arguments, modules, release))
-    except CannotFollowError:
+    except (CannotFollowError, NotFollowedError):
         return False
     expected = arguments[0] if arguments else []
     return bool(paths) and all(_is_set(one, expected) for one in paths)

@@ -11,10 +11,12 @@ from cgmigrate.linking.python.modules import is_test
 from cgmigrate.linking.python.objects import (
     changed_in_place,
     check_members,
+    has_settings,
+    may_change,
     set_attribute,
     set_item,
 )
-from cgmigrate.linking.python.values import Function, Object, key_of
+from cgmigrate.linking.python.values import Function, Object, key_of, may_be_part_of
 
 _MOST_ROUNDS = 256
 
@@ -158,7 +160,7 @@ def _for(node: ast.For, frame: Frame, run: Run) -> Signal:
     if isinstance(values, dict):
         values = list(values)
     if not isinstance(values, (list, tuple, str, range)) or len(values) > _MOST_ROUNDS:
-        raise cannot_follow("what a loop iterates over is not known", node, frame)
+        return _for_unknown(node, values, frame, run)
     for value in list(values):
         store(node.target, value, frame, run)
         signal = execute(node.body, frame, run)
@@ -167,6 +169,35 @@ def _for(node: ast.For, frame: Frame, run: Run) -> Signal:
         if isinstance(signal, Left) and signal.is_break:
             return None
     return execute(node.orelse, frame, run)
+
+
+def _for_unknown(node: ast.For, values: object, frame: Frame, run: Run) -> Signal:
+    """Execute a loop over values that are not known with one that stands for all of them.
+
+    What the loop binds or changes is not known behind it, but shows in its key what one round does. Raises
+    CannotFollowError if the loop sets a setting.
+    """
+    place = (node, frame, run)
+    if not isinstance(values, Object):
+        raise cannot_follow("what a loop iterates over is not known", *place[:2])
+    key, writes = run.numbered(f"loop over {key_of(values)}"), run.writes
+    may_be_other = may_be_part_of([values])
+    store(node.target, Object(f"member of {key}", values.by_megatron, may_be_other=may_be_other), frame, run)
+    signal = execute(node.body, frame, run)
+    if isinstance(signal, Returned):
+        return signal
+    facts = [run.relevance.facts(one) for one in (node.target, *node.body)]
+    bound = frozenset().union(*(one.stores for one in facts)) & frame.names.keys()
+    used = frozenset().union(*(one.loads for one in facts)) & frame.names.keys() | bound
+    if run.writes != writes or any(has_settings(frame.names[name]) for name in bound):
+        raise cannot_follow("a loop over values that are not known sets a setting", *place[:2])
+    for name in sorted(used):
+        may_change(frame.names[name], key, place)
+    for name in sorted(bound):
+        value = frame.names[name]
+        may_be_other = may_be_part_of([value, values])
+        frame.names[name] = Object(f"{name} after {key}, {key_of(value)}", may_be_other=may_be_other)
+    return None if isinstance(signal, Left) and signal.is_break else execute(node.orelse, frame, run)
 
 
 def _while(node: ast.While, frame: Frame, run: Run) -> Signal:

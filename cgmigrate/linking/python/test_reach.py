@@ -1,37 +1,53 @@
-"""What a test of the project may use: functions, as far as names, imports, fixtures and texts lead to them."""
+"""What code of the project may use: the changes that names, imports, fixtures and texts lead to."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.leading_code import FunctionFacts, returns_value
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.references import References
+from cgmigrate.linking.python.rounds import Name
 
 _FAKES = ("monkeypatch", "mock", "Mock", "patch", "Fake", "fake", "Dummy", "Stub")
-_Code = tuple[ast.AST, Module, bool]
-"""Code, its module, and whether it is surely executed."""
+_Piece = tuple[ast.AST, Module] | str
+"""Code and its module, or a name that any code may have."""
 Lines = tuple[str, int, int]
 """A file, and the first and last line of code in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The code that a test may use; ``is_known`` is false if it uses some by names that it computes."""
+    """The changes in code that a test may use; ``is_known`` is false if it uses code by names that it computes."""
 
-    code: frozenset[Lines]
+    changes: frozenset[Name]
     is_known: bool
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a piece of code leads to: changes as the bits of a number, and whether it uses code by computed names."""
+
+    changes: int = 0
+    computes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReachSearch:
-    """Finds what tests use. ``named`` returns the functions of the project with a name, those of classes with a dot."""
+    """Finds the changes that code leads to. What each piece of code leads to is computed once.
+
+    ``named`` returns the functions of the project with a name, those of classes with a dot. ``changes_in`` returns the
+    changes in some lines.
+    """
 
     references: References
     named: Callable[[str], Iterable[FunctionFacts]]
+    changes_in: Callable[[Lines], Iterable[Name]]
+    _found: dict[object, _Found] = field(default_factory=dict)
+    _numbers: dict[Name, int] = field(default_factory=dict)
 
     def of(self, scope: AnyFunction | None, module: Module) -> Reach:
         """Return what a test may use; None is code at the top of its module.
@@ -39,43 +55,102 @@ class ReachSearch:
         A helper gets what all tests of its module may use, and one of another module what any test may use.
         """
         if scope is not None and scope.name.startswith("test"):
-            return self._from([(scope, module, True), *((one, module, False) for one in _around(scope, module))])
-        reach = self._from([(module.tree, module, False)])
-        return replace(reach, is_known=reach.is_known and module.path.rpartition("/")[2].startswith("test_"))
+            return self._from(scope, [(scope, module), *((one, module) for one in _around(scope, module))])
+        reach = self._from(None, [(module.tree, module)])
+        is_known = reach.is_known and module.path.rpartition("/")[2].startswith("test_")
+        return Reach(reach.changes, is_known)
 
     def of_function(self, scope: AnyFunction, module: Module) -> Reach:
         """Return what a function may use that is no test."""
-        return self._from([(scope, module, True)])
+        return self._from(scope, [(scope, module)])
 
-    def _from(self, waiting: list[_Code]) -> Reach:
-        is_known, code, seen = True, set[Lines](), set[object]()
-        while waiting and is_known:
-            one = waiting.pop()
-            if one[0] in seen:
-                continue
-            seen.add(one[0])
-            if isinstance(one[0], (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                code.add((one[1].path, one[0].lineno, one[0].end_lineno or one[0].lineno))
-            uses = self.references.of(one[0], one[1])
-            is_known = not (uses.computes and _is_executed(*one))
-            waiting += ((node, module, False) for node, module in uses.code)
-            for name in uses.names:
-                if name not in seen:
-                    seen.add(name)
-                    waiting += self._named(name)
-        return Reach(frozenset(code), is_known)
+    def _from(self, called: AnyFunction | None, pieces: Sequence[_Piece]) -> Reach:
+        changes, is_known = 0, True
+        for piece in pieces:
+            found = self._of_piece(piece)
+            changes |= found.changes
+            is_known = is_known and not found.computes
+            if not isinstance(piece, str) and piece[0] is called and is_test(piece[1].path):
+                is_known = is_known and not self.references.of(*piece).computes
+        return Reach(frozenset(name for name, number in self._numbers.items() if changes >> number & 1), is_known)
 
-    def _named(self, name: str) -> Iterator[_Code]:
-        for one in self.named(name.removeprefix("=")):
-            if (module := self.references.modules.read(one.path)) is not None:
-                yield one.node, module, False
+    def _of_piece(self, first: _Piece) -> _Found:
+        """Return what a piece leads to. Pieces that lead to each other lead to the same (Tarjan's algorithm)."""
+        if (known := self._found.get(_key(first))) is not None:
+            return known
+        order: dict[object, int] = {}
+        low: dict[object, int] = {}
+        waiting: list[object] = []
+        open_pieces: list[tuple[object, Iterator[_Piece], _Found]] = []
+
+        def enter(piece: _Piece) -> None:
+            key = _key(piece)
+            order[key] = low[key] = len(order)
+            waiting.append(key)
+            open_pieces.append((key, iter(self._used(piece)), self._own(piece)))
+
+        enter(first)
+        while open_pieces:
+            key, used, found = open_pieces[-1]
+            for piece in used:
+                other = _key(piece)
+                if (known := self._found.get(other)) is not None:
+                    _add(found, known)
+                elif other in order:
+                    low[key] = min(low[key], order[other])
+                else:
+                    enter(piece)
+                    break
+            else:
+                open_pieces.pop()
+                if low[key] == order[key]:
+                    while (member := waiting.pop()) is not key:
+                        self._found[member] = found
+                    self._found[key] = found
+                if open_pieces:
+                    above, _, of_above = open_pieces[-1]
+                    low[above] = min(low[above], low[key])
+                    _add(of_above, found)
+        return self._found[_key(first)]
+
+    def _own(self, piece: _Piece) -> _Found:
+        """Return what a piece shows itself."""
+        found = _Found()
+        if isinstance(piece, str):
+            return found
+        node, module = piece
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for name in self.changes_in((module.path, node.lineno, node.end_lineno or node.lineno)):
+                found.changes |= 1 << self._numbers.setdefault(name, len(self._numbers))
+        found.computes = self.references.of(node, module).computes and _is_executed(node, module)
+        return found
+
+    def _used(self, piece: _Piece) -> Iterator[_Piece]:
+        """Yield what a piece uses."""
+        if isinstance(piece, str):
+            for one in self.named(piece.removeprefix("=")):
+                if (module := self.references.modules.read(one.path)) is not None:
+                    yield one.node, module
+            return
+        uses = self.references.of(*piece)
+        yield from uses.code
+        yield from uses.names
 
 
-def _is_executed(node: ast.AST, module: Module, is_called: bool) -> bool:
+def _key(piece: _Piece) -> object:
+    return piece if isinstance(piece, str) else piece[0]
+
+
+def _add(found: _Found, more: _Found) -> None:
+    found.changes |= more.changes
+    found.computes = found.computes or more.computes
+
+
+def _is_executed(node: ast.AST, module: Module) -> bool:
     """Return whether names that code of tests computes count: it is no helper that only does something."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        is_called = is_called or returns_value(node)
-    return is_test(module.path) and (is_called or isinstance(node, ast.expr))
+        return is_test(module.path) and returns_value(node)
+    return is_test(module.path) and isinstance(node, ast.expr)
 
 
 def _around(scope: AnyFunction, module: Module) -> Iterator[ast.stmt]:
