@@ -28,7 +28,7 @@ class Reach:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Reached:
     """What a piece of code leads to: changes as the bits of a number, and whether it uses code by computed names."""
 
     changes: int = 0
@@ -46,7 +46,7 @@ class ReachSearch:
     references: References
     named: Callable[[str], Iterable[FunctionFacts]]
     changes_in: Callable[[Lines], Iterable[Name]]
-    _found: dict[object, _Found] = field(default_factory=dict)
+    _reached: dict[object, _Reached] = field(default_factory=dict)
     _numbers: dict[Name, int] = field(default_factory=dict)
 
     def of(self, scope: AnyFunction | None, module: Module) -> Reach:
@@ -67,21 +67,21 @@ class ReachSearch:
     def _from(self, called: AnyFunction | None, pieces: Sequence[_Piece]) -> Reach:
         changes, is_known = 0, True
         for piece in pieces:
-            found = self._of_piece(piece)
-            changes |= found.changes
-            is_known = is_known and not found.computes
+            reached = self._of_piece(piece)
+            changes |= reached.changes
+            is_known = is_known and not reached.computes
             if not isinstance(piece, str) and piece[0] is called and is_test(piece[1].path):
                 is_known = is_known and not self.references.of(*piece).computes
         return Reach(frozenset(name for name, number in self._numbers.items() if changes >> number & 1), is_known)
 
-    def _of_piece(self, first: _Piece) -> _Found:
+    def _of_piece(self, first: _Piece) -> _Reached:
         """Return what a piece leads to. Pieces that lead to each other lead to the same (Tarjan's algorithm)."""
-        if (known := self._found.get(_key(first))) is not None:
+        if (known := self._reached.get(_key(first))) is not None:
             return known
         order: dict[object, int] = {}
         low: dict[object, int] = {}
         waiting: list[object] = []
-        open_pieces: list[tuple[object, Iterator[_Piece], _Found]] = []
+        open_pieces: list[tuple[object, Iterator[_Piece], _Reached]] = []
 
         def enter(piece: _Piece) -> None:
             key = _key(piece)
@@ -91,11 +91,11 @@ class ReachSearch:
 
         enter(first)
         while open_pieces:
-            key, used, found = open_pieces[-1]
+            key, used, reached = open_pieces[-1]
             for piece in used:
                 other = _key(piece)
-                if (known := self._found.get(other)) is not None:
-                    _add(found, known)
+                if (known := self._reached.get(other)) is not None:
+                    _add(reached, known)
                 elif other in order:
                     low[key] = min(low[key], order[other])
                 else:
@@ -105,25 +105,25 @@ class ReachSearch:
                 open_pieces.pop()
                 if low[key] == order[key]:
                     while (member := waiting.pop()) is not key:
-                        self._found[member] = found
-                    self._found[key] = found
+                        self._reached[member] = reached
+                    self._reached[key] = reached
                 if open_pieces:
                     above, _, of_above = open_pieces[-1]
                     low[above] = min(low[above], low[key])
-                    _add(of_above, found)
-        return self._found[_key(first)]
+                    _add(of_above, reached)
+        return self._reached[_key(first)]
 
-    def _own(self, piece: _Piece) -> _Found:
+    def _own(self, piece: _Piece) -> _Reached:
         """Return what a piece shows itself."""
-        found = _Found()
+        reached = _Reached()
         if isinstance(piece, str):
-            return found
+            return reached
         node, module = piece
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             for name in self.changes_in((module.path, node.lineno, node.end_lineno or node.lineno)):
-                found.changes |= 1 << self._numbers.setdefault(name, len(self._numbers))
-        found.computes = self.references.of(node, module).computes and _is_executed(node, module)
-        return found
+                reached.changes |= 1 << self._numbers.setdefault(name, len(self._numbers))
+        reached.computes = self.references.of(node, module).computes and _is_executed(node, module)
+        return reached
 
     def _used(self, piece: _Piece) -> Iterator[_Piece]:
         """Yield what a piece uses."""
@@ -141,9 +141,9 @@ def _key(piece: _Piece) -> object:
     return piece if isinstance(piece, str) else piece[0]
 
 
-def _add(found: _Found, more: _Found) -> None:
-    found.changes |= more.changes
-    found.computes = found.computes or more.computes
+def _add(reached: _Reached, more: _Reached) -> None:
+    reached.changes |= more.changes
+    reached.computes = reached.computes or more.computes
 
 
 def _is_executed(node: ast.AST, module: Module) -> bool:
