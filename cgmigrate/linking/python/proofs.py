@@ -44,6 +44,7 @@ from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
 from cgmigrate.linking.python.values import CannotFollowError
+from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
 from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
 from cgmigrate.megatron.settings import DEPRECATED, IMPL
 from cgmigrate.megatron.types import Reader
@@ -91,6 +92,10 @@ class Proofs:
     """The changes that tests may see, by the place of the test."""
     _known: dict[Unit, Known] = field(default_factory=dict)
     """What units do that depend on no state."""
+    _ways: Ways = field(default_factory=Ways)
+    """The ways to the states of the current round."""
+    _differing_paths: list[tuple[Unit, Way, tuple[State, ...], str]] = field(default_factory=list)
+    """The paths that are different after the edits, with their changes and the states of the objects that they get."""
     _by_state: dict[_Key, Known] = field(default_factory=dict)
     """What units do that get one object, by its state."""
 
@@ -126,7 +131,7 @@ class Proofs:
             if current.failed:
                 continue
             if again is not None or not self._differing:
-                return _joined(current.needs)
+                return current.groups
             again = self._differing
             for name in again:
                 self._reasons[name] = self.failed.pop(name)
@@ -183,13 +188,20 @@ class Proofs:
 
     def _prove(self, current: Round) -> None:
         """Evaluate all units until no code leaves a new state."""
+        ways = self._ways = Ways()
+        self._differing_paths = []
         known = (0, 0, 0)
         while known != (known := (len(current.states.pairs), len(current.records.pairs), len(self._units))):
             if max(known[:2]) > _MOST_STATES:
                 current.failed.update(dict.fromkeys(current.kept, "the settings of the project have too many values"))
                 return
-            for unit in list(self._units):
+            for unit in [one for one in self._units if not is_test(one.module.path)]:
                 self._prove_unit(unit, current)
+        # Tests leave no states that other code gets.
+        ways.close()
+        for unit in [one for one in self._units if is_test(one.module.path)]:
+            self._prove_unit(unit, current)
+        self._add_differences(ways, current)
 
     def _prove_unit(self, unit: Unit, current: Round) -> None:
         progress = current.progress.setdefault(unit, Progress())
@@ -407,8 +419,11 @@ class Proofs:
 
         def needs(before: Path) -> bool:
             # A test that gets no object of code that changes is the same.
-            is_got = not (is_test(unit.module.path) and before.opened)
-            return is_got or bool(self._origins(unit, _opened(before), numbers, current))
+            opened = [(OBJECT, numbers[at]) for _, at in before.opened]
+            if not opened or not is_test(unit.module.path):
+                return True
+            opened += [(RECORD, number) for _, number in before.opened_records]
+            return self._ways.within(opened, self._of_test(unit))
 
         while failure is None:
             comparisons.clear()
@@ -427,52 +442,49 @@ class Proofs:
     def _key(self, unit: Unit, numbers: range, current: Round) -> _Key:
         """Return what the comparisons of a unit depend on that gets one object, for one of its states."""
         pair = current.states.pairs[numbers.start]
-        is_needed = not is_test(unit.module.path) or not self._of_test(unit).isdisjoint(
-            current.states.origins[numbers.start] & current.kept
-        )
+        is_needed = not is_test(unit.module.path) or self._ways.within([(OBJECT, numbers.start)], self._of_test(unit))
         return unit, pair, is_needed
-
-    def _origins(
-        self, unit: Unit, opened: tuple[Collection[int], Collection[int]], numbers: range, current: Round
-    ) -> frozenset[Name]:
-        """Return the changes that lead to the objects and records that a path gets, by the numbers of their states."""
-        origins = {name for at in opened[0] for name in current.states.origins[numbers[at]]}
-        origins |= {name for at in opened[1] for name in current.records.origins[at]}
-        if is_test(unit.module.path):
-            origins &= self._of_test(unit)
-        return frozenset(origins & current.kept)
 
     def _note(self, unit: Unit, numbers: range, one: Comparison, current: Round) -> None:
         """Note the states that two paths leave, or how they differ."""
         if one.opened_records:
             current.progress[unit].records = len(current.records.pairs)
         uses = frozenset(name for place in one.uses for name in self._at.get(place, ())) & current.kept
-        both = uses | self._origins(unit, (one.opened, one.opened_records), numbers, current)
+        sources = [(OBJECT, numbers[at]) for at in one.opened] + [(RECORD, number) for number in one.opened_records]
         if one.difference:
-            opened = [current.states.pairs[numbers[at]][0] for at in one.opened]
-            opened += [current.records.pairs[number][0] for number in one.opened_records]
-            if any(map(is_new, opened)):
-                # The old release does not have all its settings: no program of it has this object.
+            pairs = [current.states.pairs[numbers[at]] for at in one.opened]
+            pairs += [current.records.pairs[number] for number in one.opened_records]
+            # The old release does not have all settings of some: no program of it has this object.
+            if any(is_new(before) for before, _ in pairs):
                 return
-            if both:
-                current.differences.setdefault(both, one.difference)
+            if uses or any(number for _, number in sources):
+                self._differing_paths.append((unit, uses, tuple(sources), one.difference))
                 return
         if not is_test(unit.module.path):
-            self._add_states(one, both, numbers, current)
+            self._add_states(one, uses, sources, current)
         if uses:
-            current.needs.append(both if self._own(unit) & uses else uses)
+            current.needs.append((uses, tuple(sources) if self._own(unit) & uses else ()))
 
-    def _add_states(self, one: Comparison, origins: frozenset[Name], numbers: range, current: Round) -> None:
+    def _add_states(self, one: Comparison, uses: Way, sources: Sequence[State], current: Round) -> None:
+        objects = [number for kind, number in sources if kind == OBJECT]
         for record in one.records:
-            number = current.records.add(record, origins)
-            current.sources.setdefault(number, set()).update(numbers[at] for at in one.opened)
+            number = current.records.add(record)
+            current.sources.setdefault(number, set()).update(objects)
+            self._ways.lead(uses, sources, (RECORD, number))
         for state in one.left:
             if not is_new(state[0]):
-                current.states.add(shortened(state), origins)
+                self._ways.lead(uses, sources, (OBJECT, current.states.add(shortened(state))))
 
-
-def _opened(path: Path) -> tuple[list[int], list[int]]:
-    return [number for _, number in path.opened], [number for _, number in path.opened_records]
+    def _add_differences(self, ways: Ways, current: Round) -> None:
+        """Note which changes are not proved together: those of each way to objects with which code differs."""
+        for unit, uses, sources, difference in self._differing_paths:
+            seen = self._of_test(unit) if is_test(unit.module.path) else current.kept
+            for way in ways.through(uses, sources):
+                if way and way - uses <= seen:
+                    current.differences.setdefault(way, difference)
+        current.groups = _joined(
+            way for uses, sources in dict.fromkeys(current.needs) for way in ways.through(uses, sources)
+        )
 
 
 @lru_cache(maxsize=4096)

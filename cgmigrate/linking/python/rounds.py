@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Modules
@@ -40,19 +40,16 @@ class Releases:
 
 @dataclass(slots=True)
 class States:
-    """The states that code leaves: pairs of settings, before and after, and the changes that lead to each."""
+    """The states that code leaves: pairs of settings, before and after."""
 
     pairs: list[tuple[FrozenSettings, FrozenSettings]] = field(default_factory=lambda: [((), ())])
-    origins: list[set[Name]] = field(default_factory=lambda: [set()])
     _numbers: dict[tuple[FrozenSettings, FrozenSettings], int] = field(default_factory=lambda: {((), ()): 0})
 
-    def add(self, pair: tuple[FrozenSettings, FrozenSettings], origins: Iterable[Name]) -> int:
-        """Add a state, or the changes that lead to a known one; return its number."""
+    def add(self, pair: tuple[FrozenSettings, FrozenSettings]) -> int:
+        """Add a state, unless it is known; return its number."""
         number = self._numbers.setdefault(pair, len(self.pairs))
         if number == len(self.pairs):
             self.pairs.append(pair)
-            self.origins.append(set())
-        self.origins[number].update(origins)
         return number
 
 
@@ -66,7 +63,7 @@ class Progress:
     """The number of states of records that it was given, if it gets a record."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Round:
     """One attempt to prove some changes."""
 
@@ -83,7 +80,12 @@ class Round:
     """The states of the objects from which records are made, by the number of the record's state."""
     progress: dict[Unit, Progress] = field(default_factory=dict)
     failed: dict[Name, str] = field(default_factory=dict)
-    needs: list[frozenset[Name]] = field(default_factory=list)
+    needs: list[tuple[frozenset[Name], tuple[tuple[str, int], ...]]] = field(default_factory=list)
+    """The changes that a path needs, and the states of the objects that it gets if it changes itself."""
+    groups: list[frozenset[Name]] = field(default_factory=list)
+    """The changes that are only right together."""
+    counts: Counter[Name] = field(default_factory=Counter)
+    """To how many states each change leads."""
     differences: dict[frozenset[Name], str] = field(default_factory=dict)
     """Why some changes are not proved together."""
 
@@ -92,10 +94,9 @@ class Round:
 
         One that can be written in another form is tried in that before.
         """
-        counts = Counter(name for states in (self.states, self.records) for names in states.origins for name in names)
         for names, reason in sorted(self.differences.items(), key=lambda one: (len(one[0]), sorted(one[0]))):
             if self.failed.keys().isdisjoint(names):
                 possible = [name for name in names if name in self.again]
                 possible = possible or [name for name in names if name in self.open_forms] or list(names)
-                fewest = min(counts[name] for name in possible)
-                self.failed.update({name: reason for name in possible if counts[name] == fewest})
+                fewest = min(self.counts[name] for name in possible)
+                self.failed.update({name: reason for name in possible if self.counts[name] == fewest})
