@@ -50,8 +50,9 @@ def migrating_matches(case: SiteCase, changes: Sequence[Change]) -> list[Match]:
         for rule, match in case.matches
         if (written := place_of(rule.fields, case)) is not None
     ]
-    if not matches and changes:
-        # The site only inherits what the rule is about, and changes together with its source.
+    if not matches and changes and site.written:
+        # The site only inherits what the rule is about, and changes together with its source. One that writes nothing
+        # has no place of its own: it is reported where its source is.
         return [Match(rule, match, _changed(site, changes)) for rule, match in case.matches[:1]]
     return matches
 

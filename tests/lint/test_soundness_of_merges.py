@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -249,3 +252,21 @@ def test_no_fix_depends_on_the_order_of_merged_mappings() -> None:
                 assert isinstance(before, Capture), text
                 assert before == capture_of(new, Release(0, 19), Reader.CONFIG), (text, after)
     assert changed > 20
+
+
+def test_a_mapping_that_only_merges_is_reported_where_its_sources_are(
+    tmp_path: Path, cgmigrate: Callable[..., Any]
+) -> None:
+    """A fix that would write to it has no setting of it to point at: this ended with a traceback."""
+    text = (
+        "first: {megatron_cfg: &first {cuda_graph_impl: none, enable_cuda_graph: FALSE, cuda_graph_modules: mlp}}\n"
+        "second: {megatron_cfg: &second {external_cuda_graph: ~, cuda_graph_impl: none, cuda_graph_scope: [attn]}}\n"
+        "child: {megatron_cfg: {<<: [*first, *second], other: 2}}\n"
+    )
+    (tmp_path / "model.yaml").write_text(text)
+
+    result = cgmigrate("check", str(tmp_path))
+
+    assert result.exit_code == 1, result.output
+    assert "internal error" not in result.output
+    assert "the mapping only merges others" in result.output
