@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from cgmigrate.project.paths import prefix_of
 from cgmigrate.project.unread_files import names_setting
 
 GENERATED, RESULT = "generated files", "files in folders of results"
@@ -30,7 +31,6 @@ _RESULTS = frozenset(
 _LINES = 5
 """How many lines at the top may say that a file is generated."""
 _COMMENT = re.compile(rb"[ \t]*(?:#+|//|/\*|\*|<!--|\{/\*|\.\.|\"\"\"|'''|;)[ \t]*(?P<text>.*)")
-_AUTO = rb"(?:auto(?:matically)?[- ]?)?"
 _MARK = re.compile(rb"@generated\b|\bDO NOT (?:EDIT|MODIFY)\b")
 """A mark in a comment, wherever it is."""
 _BEGINS = re.compile(
@@ -61,15 +61,12 @@ def only_quotes(path: str) -> bool:
 
 def below_named(path: str, named: Sequence[str]) -> str:
     """Return the path of a file below the folder that the user named, or as it is named itself."""
-    rests = [path.removeprefix(prefix) for folder in named if path.startswith(prefix := _prefix(folder))]
+    rests = [
+        path.removeprefix(prefix) for folder in named if path.startswith(prefix := prefix_of(os.path.normpath(folder)))
+    ]
     if rests:
         return min(rests, key=len)
     return os.path.basename(path) if os.path.isabs(path) or path.startswith("..") else path
-
-
-def _prefix(folder: str) -> str:
-    folder = os.path.normpath(folder)
-    return "" if folder == "." else folder + "/"
 
 
 def quoting(paths: Iterable[str], names: Callable[[str], Collection[str]]) -> Iterator[tuple[str, str]]:

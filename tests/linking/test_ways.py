@@ -16,7 +16,7 @@ def test_the_first_state_needs_no_change() -> None:
     ways.close()
 
     assert ways.through(way(), [(OBJECT, 0)]) == [way()]
-    assert not ways.within([(OBJECT, 0)], [BASE])
+    assert not ways.within([(OBJECT, 0)], way(BASE))
 
 
 def test_two_recipes_that_leave_one_state_are_two_ways() -> None:
@@ -53,9 +53,9 @@ def test_a_state_is_within_the_changes_of_one_way_to_it() -> None:
     ways.lead(way(BASE, RECIPE), [(OBJECT, 0)], (OBJECT, 1))
     ways.close()
 
-    assert ways.within([(OBJECT, 1)], [BASE, RECIPE, OTHER])
-    assert not ways.within([(OBJECT, 1)], [BASE, OTHER])
-    assert not ways.within([(OBJECT, 1), (OBJECT, 2)], [BASE])
+    assert ways.within([(OBJECT, 1)], way(BASE, RECIPE, OTHER))
+    assert not ways.within([(OBJECT, 1)], way(BASE, OTHER))
+    assert not ways.within([(OBJECT, 1), (OBJECT, 2)], way(BASE))
 
 
 def test_ways_that_lead_in_a_circle_end() -> None:

@@ -85,12 +85,13 @@ class Comparer:
             if not needs(before):
                 yield _unused(before)
                 continue
-            # Without an edited unit, all of its statements are deleted.
-            decided = dict(before.choices)
-            if edited is unit and self._is_same_after(before, after, touched):
-                others: Iterable[Path] = (before,)
+            if edited is None:
+                # All of its statements are deleted.
+                others: Iterable[Path] = (Path(),)
+            elif edited is unit and self._is_same_after(before, after, touched):
+                others = (before,)
             else:
-                others = self._paths(edited, new, decided, touched) if edited else (Path(),)
+                others = self._paths(edited, new, dict(before.choices), touched)
             for one in others:
                 left = tuple(left_by(before, one, states.pairs))
                 yield Comparison(

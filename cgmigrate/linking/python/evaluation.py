@@ -243,11 +243,12 @@ def _path_of_each_branch(
     """Yield a path through each branch of each condition, as far as these paths show them."""
     plans: list[list[int]] = [[]]
     known = set[tuple[str, int]]()
-    run = run_of(())
-    for _ in range(_MOST_BRANCHES + len(run.unknowns.states)):
-        if not plans:
-            return
+    count = 0
+    while plans:
         run = run_of(plans.pop())
+        if count == _MOST_BRANCHES + len(run.unknowns.states):
+            raise CannotFollowError(f"`{name}` has too many branches")
+        count += 1
         yield _path(name, evaluate, run)
         choices = [choice for _, choice in run.path.choices]
         known.update(run.path.choices)
@@ -256,7 +257,6 @@ def _path_of_each_branch(
                 if (key, other) not in known:
                     known.add((key, other))
                     plans.append([*choices[:at], other])
-    raise CannotFollowError(f"`{name}` has too many branches")
 
 
 def _path(name: str, evaluate: Callable[[Run], object], run: Run) -> Path:

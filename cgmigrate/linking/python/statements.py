@@ -172,7 +172,7 @@ def _for(node: ast.For, frame: Frame, run: Run) -> Signal:
 
 
 def _for_unknown(node: ast.For, values: object, frame: Frame, run: Run) -> Signal:
-    """Execute a loop over values that are not known with one that stands for all of them.
+    """Execute a loop over values that are not known: one round, with an object that can be any of them.
 
     What the loop binds or changes is not known behind it, but shows in its key what one round does. Raises
     CannotFollowError if the loop sets a setting.

@@ -7,7 +7,7 @@ use all code of one of these ways, and changes that are not proved together are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 
@@ -55,9 +55,9 @@ class Ways:
         every = [self._known.get(one, _NONE) for one in sources]
         return list(dict.fromkeys(uses.union(*one) for one in islice(product(*every), _MOST_WAYS * _MOST_WAYS)))
 
-    def within(self, sources: Sequence[State], changes: Collection[Name]) -> bool:
+    def within(self, sources: Sequence[State], changes: Way) -> bool:
         """Return whether changes lead to objects of some states, and a way to each has only some changes."""
-        every = [[way for way in self._known.get(one, _NONE) if way <= set(changes)] for one in sources]
+        every = [[way for way in self._known.get(one, _NONE) if way <= changes] for one in sources]
         return all(every) and any(way for ways in every for way in ways)
 
 
