@@ -23,35 +23,13 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.megatron.releases import Release
 from tests.lint import test_companions as companions
 from tests.lint.test_companions import CAPTURED, IMPLEMENTATIONS, OWNERS, RULES, SAID, fetched, shown
+from tests.support.argument_judge import argument_judge
 from tests.support.comparisons import Comparison, Judged
 from tests.support.nightly import generated, nightly_only
 from tests.support.plans import examine
 
 GRAPHS = {"cuda_graph_impl", "cuda_graph_modules", "cuda_graph_scope"}
-JUDGE = """
-import contextlib, io, json, logging, sys, warnings
-warnings.simplefilter("ignore")
-logging.disable(logging.CRITICAL)
-from megatron.training import arguments
-arguments.is_te_min_version = lambda *_, **__: True
-model = "--hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 --bf16"
-run = "--micro-batch-size 1 --global-batch-size 8 --tokenizer-type NullTokenizer --vocab-size 9 --lr 1"
-out = sys.stdout
-for line in sys.stdin:
-    sys.argv = ["pretrain_gpt.py", *model.split(), *run.split(), *json.loads(line)]
-    errors, said = io.StringIO(), ""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
-        try:
-            args = arguments.parse_args()
-            args.world_size, args.rank = 8, 0
-            arguments.validate_args(args)
-            arguments.core_transformer_config_from_args(args)
-        except SystemExit:
-            said = errors.getvalue()
-        except Exception as error:
-            said = type(error).__name__ + " " + str(error)
-    print(" ".join(said.split()), file=out)
-"""
+JUDGE = argument_judge("arguments.core_transformer_config_from_args(args)")
 NOTHING = ("", "", "")
 EXPERTS = "--num-experts 8 --disable-bias-linear"
 CHOICES = (

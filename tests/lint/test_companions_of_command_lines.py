@@ -17,6 +17,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.lint.test_companions import fetched, shown
+from tests.support.argument_judge import argument_judge
 from tests.support.comparisons import Comparison, Judged
 from tests.support.nightly import generated, nightly_only
 from tests.support.plans import examine
@@ -45,31 +46,11 @@ SAID = {
 }
 """What the arguments' validation says to what a rule reports."""
 ONLY_IN_0_17 = {"--moe-pad-experts-for-cuda-graph-inference must be set"}
-JUDGE = f"""
-import contextlib, io, json, logging, sys, warnings
-warnings.simplefilter("ignore")
-logging.disable(logging.CRITICAL)
-from megatron.training import arguments
-arguments.is_te_min_version = lambda *_, **__: True
-model = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32"
-run = "--micro-batch-size 1 --global-batch-size 8 --tokenizer-type NullTokenizer --vocab-size 9 --lr 1 --bf16"
-out = sys.stdout
-for line in sys.stdin:
-    sys.argv = ["pretrain_gpt.py", *model.split(), *run.split(), *json.loads(line)]
-    errors, said = io.StringIO(), ""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
-        try:
-            args = arguments.parse_args()
-            args.world_size, args.rank = 8, 0
-            arguments.validate_args(args)
-            if args.cuda_graph_impl == "local" and not args.te_rng_tracker and not args.inference_rng_tracker:
-                said = {NO_TRACKER!r}
-        except SystemExit:
-            said = errors.getvalue()
-        except Exception as error:
-            said = type(error).__name__ + " " + str(error)
-    print(" ".join(said.split()), file=out)
-"""
+JUDGE = argument_judge(
+    f"""if args.cuda_graph_impl == "local" and not args.te_rng_tracker and not args.inference_rng_tracker:
+    said = {NO_TRACKER!r}""",
+    "--num-layers 4",
+)
 
 RL = "--perform-rl-step --grpo-prompts-per-step 1 --grpo-group-size 8"
 WGRAD = "--overlap-moe-expert-parallel-comm --delay-wgrad-compute --num-experts 8"
