@@ -64,10 +64,24 @@ class _File:
     sets: dict[Name, EditSet]
     forms: dict[Name, tuple[EditSet, ...]] = field(default_factory=dict)
     """The forms in which a fix can be written, if there are several."""
+    texts: dict[tuple[tuple[Name, int], ...], str] = field(default_factory=dict)
+    """The texts with some fixes applied."""
 
     def form(self, name: Name, number: int) -> EditSet:
         """Return a fix in one of its forms."""
         return self.forms[name][number] if name in self.forms else self.sets[name]
+
+    def edited(self, fixes: Iterable[tuple[Name, int]]) -> str:
+        """Return the text with some fixes applied, each in one of its forms."""
+        rewrites: dict[int, Settings] = {}
+        for name, number in fixes:
+            rewrites |= self.form(name, number).in_file(0)
+        document = self.examined.document
+        try:
+            return apply(document.text, document.edits(rewrites))
+        except (CannotEditError, OverlapError):
+            # An empty module has no function: nothing is proved that needs it.
+            return ""
 
 
 def proved_sites(
@@ -174,7 +188,8 @@ def _is_writable(file: ExaminedFile, one: EditSet) -> bool:
 def _add_forms(file: _File, setters: Setters) -> None:
     """Add the forms of fixes in which functions of the project set the modules and clear the old scope.
 
-    Code that is no test uses them wherever it sets modules. A scope that is deleted is cleared where that is needed.
+    Code that is no test uses them wherever it sets modules. A scope that is deleted is set to no modules where code
+    reads these, and cleared where that is needed.
     """
     ProvedSites(setters=setters).use_setters(file.examined.document)
     for name, one in file.sets.items():
@@ -182,7 +197,16 @@ def _add_forms(file: _File, setters: Setters) -> None:
         if cleared is None or not _is_writable(file.examined, cleared):
             continue
         has_modules = any(MODULES in settings for settings in one.rewrites.values())
-        file.forms[name] = (cleared, one) if has_modules and not is_test(name[0]) else (one, cleared)
+        if has_modules:
+            file.forms[name] = (one, cleared) if is_test(name[0]) else (cleared, one)
+        else:
+            file.forms[name] = (one, *_with_modules(file.examined, one), cleared)
+
+
+def _with_modules(file: ExaminedFile, one: EditSet) -> tuple[EditSet, ...]:
+    """Return a fix that says that no modules are captured, which is the default. Empty if it cannot be written."""
+    explicit = replace(one, rewrites={place: {**settings, MODULES: []} for place, settings in one.rewrites.items()})
+    return (explicit,) if _is_writable(file, explicit) else ()
 
 
 def _cleared(file: ExaminedFile, one: EditSet) -> EditSet | None:
@@ -216,17 +240,10 @@ def _edited(candidates: Mapping[str, _File], names: Mapping[Name, int]) -> dict[
     """Return the texts of files with some fixes applied, each in one of its forms, by real path."""
     texts = {}
     for path, file in candidates.items():
-        rewrites: dict[int, Settings] = {}
-        for name in file.sets:
-            if name in names:
-                rewrites |= file.form(name, names[name]).in_file(0)
-        if rewrites:
-            document = file.examined.document
-            try:
-                texts[path] = apply(document.text, document.edits(rewrites))
-            except (CannotEditError, OverlapError):
-                # An empty module has no function: nothing is proved that needs it.
-                texts[path] = ""
+        if forms := tuple((name, names[name]) for name in file.sets if name in names):
+            if forms not in file.texts:
+                file.texts[forms] = file.edited(forms)
+            texts[path] = file.texts[forms]
     return texts
 
 

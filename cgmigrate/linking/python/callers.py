@@ -54,6 +54,11 @@ class Callers:
         uses = self._uses.get(name)
         return uses is not None and uses.only_called and uses.count > 0
 
+    def is_unused(self, name: str) -> bool:
+        """Return whether no code of the project names a function but its own definition."""
+        uses = self._uses.get(name)
+        return uses is not None and uses.count == 0
+
     def only_in_layers(self, name: str) -> bool:
         """Return whether only layers use a function. Their configurations were validated."""
         uses = self._uses.get(name)
@@ -81,6 +86,11 @@ def _uses_in(module: Module, modules: Modules, names: Collection[str]) -> Iterat
 def _is_export(node: ast.Constant, module: Module) -> bool:
     exports = module.bindings.get("__all__")
     return isinstance(exports, (ast.List, ast.Tuple)) and any(one is node for one in exports.elts)
+
+
+def is_private(name: str) -> bool:
+    """Return whether only the project itself should use a name. Python uses those with two underscores."""
+    return name.startswith("_") and not name.startswith("__")
 
 
 def takes_objects(node: AnyFunction) -> bool:

@@ -20,6 +20,7 @@ from cgmigrate.linking.python.evaluation import (
     cannot_follow,
 )
 from cgmigrate.linking.python.expressions import derived, evaluate
+from cgmigrate.linking.python.layers import copies_built
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.objects import (
     attribute,
@@ -37,6 +38,7 @@ from cgmigrate.linking.python.objects import (
 )
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.own_objects import fields_of, is_record, own_parameters
+from cgmigrate.linking.python.parametrised import parametrised
 from cgmigrate.linking.python.values import (
     MOST_COMPUTED,
     CannotFollowError,
@@ -47,6 +49,7 @@ from cgmigrate.linking.python.values import (
     Namespace,
     Object,
     Outside,
+    Partial,
     SharedList,
     is_plain,
     is_small,
@@ -121,6 +124,12 @@ def _arguments(node: ast.Call, frame: Frame, run: Run) -> Arguments:
 
 
 def _function(callee: Function, arguments: Arguments, place: Place) -> object:
+    if _copies_built(callee, place[2]):
+        return Object(_skipped(callee, arguments, place).key)
+    return _of_checkout(callee, arguments, place)
+
+
+def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object:
     _, frame, run = place
     if _is_patched(arguments, run) and is_test(callee.module.path):
         return _patched([arguments, _texts_in(callee.node)], place)
@@ -136,6 +145,11 @@ def _function(callee: Function, arguments: Arguments, place: Place) -> object:
         # It may call this code.
         return call(callee, arguments, run, frame.depth + 1)
     return _skipped(callee, arguments, place)
+
+
+def _copies_built(callee: Function, run: Run) -> bool:
+    """Return whether a function gets what was validated, and makes the configuration of a part of the model."""
+    return isinstance(callee.node, ast.FunctionDef) and copies_built(callee.node, callee.module, run.modules)
 
 
 def _gets_code(arguments: Arguments, run: Run) -> bool:
@@ -187,7 +201,7 @@ def _returns(node: ast.FunctionDef | ast.Lambda) -> bool:
     return any(value is not None and not isinstance(value, ast.Constant) for value in returns)
 
 
-def _skipped(callee: Function, arguments: Arguments, place: Place) -> object:
+def _skipped(callee: Function, arguments: Arguments, place: Place) -> Object:
     """Return the result of a function that names no setting; it may change the other attributes of objects."""
     node, frame, run = place
     values = [*arguments[0], *arguments[1].values()]
@@ -202,7 +216,7 @@ def _skipped(callee: Function, arguments: Arguments, place: Place) -> object:
 
 
 def _is_object(value: object) -> bool:
-    if isinstance(value, (Function, Class, Namespace)):
+    if isinstance(value, (Function, Class, Namespace, Partial)):
         return True
     return any(one.is_instance or one.attributes or one.by_megatron for one in parts_of(value))
 
@@ -219,11 +233,13 @@ def values_of_parameters(
 ) -> dict[str, object]:
     """Return the parameters of a function by name: objects that are not known, and samples of settings."""
     records, options = own_parameters(node, module, run.modules)
-    return {
+    by_decorator = {} if isinstance(node, ast.Lambda) else parametrised(node, module, run)
+    return by_decorator | {
         name: sample(name, f"parameter {name}", run)
         if name in SETTINGS and run.unknowns.states
         else Object(f"parameter {name}", is_record=name in records, is_options=name in options)
         for name in parameters(node)
+        if name not in by_decorator
     }
 
 
@@ -497,7 +513,7 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
     """Return the result of code that is not followed; Megatron's reads settings by the rules of its release."""
     run = place[2]
     name, values = callee.name, [*arguments[0], *arguments[1].values()]
-    if name != "typing.cast":
+    if name not in ("typing.cast", "functools.partial"):
         _check_outside(callee, arguments, place)
     if is_enumeration(name) and len(values) == 1 and isinstance(values[0], str):
         return Member(name.rpartition(".")[2], values[0])
@@ -505,6 +521,8 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
         return values[1]
     if name == "copy.deepcopy" and len(values) == 1:
         return copied(values[0])
+    if name == "functools.partial":
+        return _partial(callee, arguments, place)
     last = name.rpartition(".")[2]
     if name.startswith("megatron.") and last[:1].isupper() and not arguments[0]:
         return _made(name, arguments, place, by_megatron=True)
@@ -514,6 +532,19 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
         may_change(value, key, place)
     others = may_be_part_of(values)
     return Object(key, _makes_models(name), is_instance=last[:1].isupper(), may_be_other=others)
+
+
+def _partial(callee: Outside, arguments: Arguments, place: Place) -> object:
+    values, named = arguments
+    if values and isinstance(values[0], Function):
+        return Partial(values[0], tuple(values[1:]), named)
+    if not (values and isinstance(values[0], Object) and all(map(_is_unset, values[1:]))):
+        _check_outside(callee, arguments, place)
+    return derived("partial", [*values, *named.values(), sorted(named)], place[2])
+
+
+def _called_partial(callee: Partial, arguments: Arguments, place: Place) -> object:
+    return _function(callee.function, ([*callee.values, *arguments[0]], {**callee.named, **arguments[1]}), place)
 
 
 def _makes_models(name: str) -> bool:
@@ -560,16 +591,27 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
         raise cannot_follow(f"{shown} may change settings", node, frame)
     is_megatron = isinstance(owner, Object) and owner.by_megatron
     is_read = isinstance(owner, Object) and owner.of_checkout
-    if (is_read or not is_megatron) and any(map(_is_object, values)):
+    is_made_of = is_read and all(map(_is_unset, values))
+    if (is_read or not is_megatron) and any(map(_is_object, values)) and not is_made_of:
         raise cannot_follow(f"{shown} gets an object and is not followed", node, frame)
-    if any(True for value in values for _ in functions_in(value)):
+    if _gets_code(arguments, run):
         raise cannot_follow(f"{shown} gets a function", node, frame)
     _note(callee.key, arguments, run)
     others = may_be_part_of(values)
     key = run.numbered(f"{callee.key}({key_of(arguments[0])}, {key_of(arguments[1])})")
     for value in values:
         may_change(value, key, place)
-    return Object(key, is_megatron, may_be_other=others)
+        if is_made_of and isinstance(value, Object):
+            # The result may be this object, or a part of it: its settings are not known.
+            value.may_be_other = True
+    return Object(key, is_megatron, may_be_other=others and not is_made_of)
+
+
+def _is_unset(value: object) -> bool:
+    """Return whether a value is plain, or one of Megatron's objects of which nothing was set or read."""
+    if isinstance(value, Object):
+        return value.by_megatron and not value.attributes and not value.first
+    return is_plain(value)
 
 
 # --- builtins and methods of plain values ---------------------------------------------------------
@@ -720,4 +762,5 @@ _CALLED: dict[type, Callable[..., object]] = {
     Class: _instance,
     Method: _method,
     Outside: _called_outside,
+    Partial: _called_partial,
 }

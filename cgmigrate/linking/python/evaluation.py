@@ -134,6 +134,11 @@ class Unknowns:
     has_fakes: bool = False
     """Whether an object may only have the attributes that code sets: tests make such objects."""
 
+    @property
+    def count(self) -> int:
+        """How many states of objects and of records there are, both together."""
+        return len(self.states) + len(self.records)
+
 
 @dataclass(slots=True)
 class Touched:
@@ -223,7 +228,7 @@ def paths_of(name: str, evaluate: Callable[[Run], object], run_of: Callable[[Seq
         run = run_of(planned)
         yield _path(name, evaluate, run)
         steps += run.steps
-        if steps > _MOST_STEPS_OF_ALL + _MOST_STEPS_OF_STATE * len(run.unknowns.states):
+        if steps > _MOST_STEPS_OF_ALL + _MOST_STEPS_OF_STATE * run.unknowns.count:
             break
         planned = [choice for _, choice in run.path.choices]
         while planned and planned[-1] + 1 == run.counts[len(planned) - 1]:

@@ -17,6 +17,7 @@ from cgmigrate.linking.python.values import (
     Namespace,
     Object,
     Outside,
+    Partial,
     has_rest,
     is_plain,
     is_small,
@@ -63,7 +64,7 @@ def truth(value: object) -> bool | None:
     match value:
         case Object(is_false=is_false):
             return False if is_false else None
-        case Function() | Class() | Namespace() | Member():
+        case Function() | Class() | Namespace() | Partial() | Member():
             return True
         case Outside():
             return None

@@ -7,6 +7,7 @@ reads is the same before and after a migration that captures the same graphs.
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.modules import Import, Module, Modules
@@ -21,6 +22,7 @@ def is_layer(node: ast.ClassDef, module: Module, modules: Modules, depth: int = 
     return depth > 0 and any(_is_layer(dotted(base), module, modules, depth) for base in node.bases)
 
 
+@lru_cache(maxsize=16384)
 def copies_built(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, modules: Modules) -> bool:
     """Return whether a function copies settings into a configuration that it builds from megatron-core's own class.
 

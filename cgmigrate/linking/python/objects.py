@@ -16,6 +16,7 @@ from cgmigrate.linking.python.values import (
     Namespace,
     Object,
     Outside,
+    Partial,
     SharedDict,
     SharedList,
     frozen,
@@ -103,6 +104,7 @@ def used(value: Object, place: _Place) -> None:
     number = _picked(f"the settings of {value.key}", range(len(run.unknowns.states)), run)
     value.attributes |= {name: thawed(one) for name, one in run.unknowns.states[number]}
     value.is_bare = run.unknowns.has_fakes and run.choose(f"{value.key} is a fake")
+    run.path.is_with_fakes = run.path.is_with_fakes or value.is_bare
     run.path.opened.append((value, number))
 
 
@@ -297,6 +299,8 @@ def functions_in(value: object) -> Iterator[Function | Class]:
                 yield code
             case Method(value=owner):
                 values.append(owner)
+            case Partial(function=function, values=arguments, named=named):
+                values += [function, *arguments, *named.values()]
             case list() | tuple() | set() as many:
                 values += many
             case dict() as many:

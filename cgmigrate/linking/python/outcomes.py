@@ -30,7 +30,7 @@ def _state(value: object, world: World, seen: dict[int, int]) -> str:
         ]
         # The fields of a record are compared where code uses them.
         own = {} if value.is_record else {name: part for name, part in value.attributes.items() if name in SETTINGS}
-        if own and not value.is_open:
+        if own and not value.is_open and not value.is_bare:
             parts.append(_captured(value, own, world))
         # What was only read is no part of what an object is, unless something below was set.
         parts += [

@@ -61,7 +61,8 @@ def _by_key(path: Path) -> dict[str, list[FrozenSettings]]:
     result: dict[str, list[FrozenSettings]] = {}
     opened = [(one.key, frozen_settings(one)) for one, _ in path.opened]
     known = {key for key, _ in opened}
-    made = [one for value in (path.value, *path.arguments) for one in settings_of(value) if one[0] not in known]
+    values = (path.value, *path.arguments, *path.bound.values())
+    made = [one for value in values for one in settings_of(value) if one[0] not in known]
     for key, settings in (*opened, *dict.fromkeys(made)):
         result.setdefault(key, []).append(settings)
     for key, settings in path.passed:

@@ -25,6 +25,8 @@ Uses = Callable[[ast.AST], bool]
 """Whether code uses a setting."""
 _TOP = "(top)"
 _EXTENDED = "+"
+_BEGINNING, _REST = "<", ">"
+"""What marks the names of the beginning of a function, up to a statement, and of the rest."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,12 +57,20 @@ class Unit:
         value = self._value(run)
         return run.choose(value.key) if isinstance(value, Object) and value.is_condition else value
 
+    @property
+    def is_beginning(self) -> bool:
+        """Whether it is the beginning of a function, up to a statement that is not followed."""
+        return _BEGINNING in self.name
+
     def _value(self, run: Run) -> object:
         if not self.nodes:
             if not isinstance(self.scope, ast.FunctionDef):
                 raise CannotFollowError(f"`{self.name.partition('#')[0]}` is asynchronous")
             return enter(Function(self.scope, self.module), run)
         frame = self._frame(run)
+        if self.is_beginning and isinstance(self.scope, ast.FunctionDef):
+            # What no setting depends on is skipped, as in the whole function.
+            frame.function = Function(self.scope, self.module)
         run.path.arguments = list(frame.names.values())
         if isinstance(self.nodes[0], ast.expr):
             return evaluate(self.nodes[0], frame, run)
@@ -218,6 +228,26 @@ def parts_of_function(unit: Unit, uses: Uses) -> list[Unit]:
     return _parts_of(_Code(unit.name, unit.module, unit.scope), uses, is_extended=True)
 
 
+def parts_around(unit: Unit, statement: ast.stmt | None, uses: Uses) -> list[Unit]:
+    """Return the beginning of a function, up to a statement that is not followed, and the parts of the rest.
+
+    Empty if no code before the statement uses a setting.
+    """
+    body = unit.nodes or (unit.scope.body if unit.scope else ())
+    at = next((at for at, one in enumerate(body) if one is statement), 0)
+    if unit.scope is None or not at:
+        return []
+    name = unit.name.partition(_BEGINNING)[0]
+    label = _label_of(unit.scope.body, at, uses)
+    at = _place_of(unit.scope.body, label, uses)
+    beginning = Unit(f"{name}{_BEGINNING}{label}", unit.module, unit.scope, tuple(unit.scope.body[:at]))
+    if not any(map(uses, beginning.nodes)):
+        return []
+    inside = {id(node) for one in body for node in ast.walk(one)}
+    rest = _parts_of(_Code(f"{name}{_REST}{label}", unit.module, unit.scope), uses, is_extended=not unit.nodes)
+    return [beginning, *(one for one in rest if id(one.nodes[0]) in inside)]
+
+
 def parts_of_top(module: Module, uses: Uses) -> list[Unit]:
     """Return the statements at the top of a module that use settings, without functions and classes."""
     return _parts_of(_Code(_TOP, module, None), uses, is_extended=True)
@@ -228,20 +258,24 @@ def smaller_parts(part: Unit, uses: Uses) -> list[Unit]:
 
     Empty if it consists of one.
     """
-    if not part.name.endswith(_EXTENDED):
+    if not part.name.endswith(_EXTENDED) and not part.is_beginning:
         return []
     inside = {id(node) for one in part.nodes for node in ast.walk(one)}
-    code = _Code(part.name.partition("/")[0], part.module, part.scope)
+    code = _Code(part.name.partition("/")[0].partition(_BEGINNING)[0], part.module, part.scope)
     return [one for one in _parts_of(code, uses, is_extended=False) if id(one.nodes[0]) in inside]
 
 
 def part_of(module: Module, name: str, uses: Uses) -> Unit | None:
     """Return the part with a name, None if the module has none: all of its statements are deleted."""
-    function = name.partition("/")[0]
+    code_name = name.partition("/")[0]
+    function = code_name.partition(_BEGINNING)[0].partition(_REST)[0]
     unit = None if function == _TOP else unit_of(module, function)
     if unit is None and function != _TOP:
         return None
-    code = _Code(function, module, unit.scope if unit else None)
+    if unit is not None and unit.scope is not None and _BEGINNING in code_name:
+        at = _place_of(unit.scope.body, code_name.partition(_BEGINNING)[2], uses)
+        return Unit(name, module, unit.scope, tuple(unit.scope.body[:at])) if at else None
+    code = _Code(code_name, module, unit.scope if unit else None)
     for is_extended in (True, False):
         for one in _parts_of(code, uses, is_extended=is_extended):
             if one.name == name or (is_extended and one.name + _EXTENDED == name):
@@ -251,16 +285,43 @@ def part_of(module: Module, name: str, uses: Uses) -> Unit | None:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """The code of a function, or of the top of a module."""
+    """The code of a function or the rest of one, or of the top of a module."""
 
     name: str
     module: Module
     scope: AnyFunction | None
 
+    def body(self, uses: Uses) -> Sequence[ast.stmt]:
+        """Return the statements."""
+        body = self.scope.body if self.scope else self.module.tree.body
+        label = self.name.partition(_REST)[2]
+        return body[_place_of(body, label, uses) :] if label else body
+
+
+def _label_of(body: Sequence[ast.stmt], at: int, uses: Uses) -> str:
+    """Return a name for the place before a statement: how many others are before it, which edits leave.
+
+    It ends with a sign if the statements with settings between these others and the place are behind it.
+    """
+    others = sum(_is_other(one, uses) for one in body[:at])
+    return f"{others}" if at < len(body) and _is_other(body[at], uses) else f"{others}-"
+
+
+def _place_of(body: Sequence[ast.stmt], label: str, uses: Uses) -> int:
+    """Return the place in a block with a name; see ``_label_of``."""
+    count = int(label.removesuffix("-"))
+    others = [at for at, one in enumerate(body) if _is_other(one, uses)]
+    if not label.endswith("-"):
+        return others[count] if count < len(others) else len(body)
+    return others[count - 1] + 1 if 0 < count <= len(others) else 0
+
+
+def _is_other(statement: ast.stmt, uses: Uses) -> bool:
+    return not isinstance(statement, ast.Pass) and not (_is_simple(statement) and uses(statement))
+
 
 def _parts_of(code: _Code, uses: Uses, *, is_extended: bool) -> list[Unit]:
-    body = code.scope.body if code.scope else code.module.tree.body
-    parts = _parts(body, code.name, uses, is_extended)
+    parts = _parts(code.body(uses), code.name, uses, is_extended)
     return [Unit(name, code.module, code.scope, nodes) for name, nodes in parts]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from cgmigrate.linking.python.callers import Callers, FilesWith, takes_objects
+from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_objects
 from cgmigrate.linking.python.calls import parameters
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
 from cgmigrate.linking.python.evaluation import NotFollowedError, Path, TooManyPathsError, Touched, Unknowns
@@ -33,14 +33,16 @@ from cgmigrate.linking.python.pieces import (
     AnyFunction,
     Unit,
     functions_of,
+    parts_around,
     parts_of_function,
     parts_of_top,
     smaller_parts,
 )
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance
-from cgmigrate.linking.python.rounds import Change, Name, Place, Progress, Releases, Round
+from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
 from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
+from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
 from cgmigrate.linking.python.values import CannotFollowError
@@ -128,7 +130,7 @@ class Proofs:
             if not kept:
                 return []
             current = self._round(kept, again or ())
-            if current.failed:
+            if current.failed or current.moved:
                 continue
             if again is not None or not self._differing:
                 return current.groups
@@ -139,17 +141,49 @@ class Proofs:
 
     def _round(self, kept: frozenset[Name], again: Collection[Name]) -> Round:
         """Try to prove some changes, and note which fail; ``again`` are those that are tried again."""
-        forms = {name: self.forms.get(name, 0) for name in kept}
+        forms = {name: self.forms.get(name, 0) for name in sorted(kept)}
         open_forms = {one.name for one in self.changes if forms.get(one.name, one.forms) + 1 < one.forms}
-        current = Round(kept, self.edited(forms), open_forms, again)
+        current = Round(forms, self.edited(forms), open_forms, again)
         self._prove(current)
-        direct = current.failed.keys() - open_forms
-        current.blame()
-        self.forms |= {name: forms[name] + 1 for name in open_forms & current.failed.keys()}
-        failed = {name: reason for name, reason in current.failed.items() if name not in open_forms}
-        self.failed |= {name: self._reasons.get(name, reason) for name, reason in failed.items()}
-        self._differing |= failed.keys() - direct
+        direct = set(current.failed)
+        if not self._mend(current):
+            current.blame()
+        self.forms |= current.moved
+        self.failed |= {name: self._reasons.get(name, reason) for name, reason in current.failed.items()}
+        self._differing |= current.failed.keys() - direct
         return current
+
+    def _mend(self, current: Round) -> bool:
+        """Find which changes make code differ that gets no object; return whether there is such code.
+
+        What differs with objects may do so because of these.
+        """
+        trials = Trials(self._differs, {one.name: one.forms for one in self.changes}, current.counts, current.again)
+        made: Forms = {name: form for name, form in current.forms.items() if name not in current.failed}
+        before = made
+        for unit, (uses, difference) in self._differing_alone().items():
+            if not self._differs(unit, made):
+                continue
+            if (mended := trials.mended(unit, uses, made)) is None:
+                continue
+            current.failed.update((name, difference) for name in made.keys() - mended.keys())
+            made = mended
+        current.moved |= {name: form for name, form in made.items() if form != current.forms[name]}
+        return made != before
+
+    def _differing_alone(self) -> dict[Unit, tuple[Way, str]]:
+        """Return the units that differ and get no object, each with the changes that it uses, and how it differs."""
+        result: dict[Unit, tuple[Way, str]] = {}
+        for unit, uses, sources, difference in self._differing_paths:
+            if not sources:
+                known, first = result.get(unit, (frozenset(), difference))
+                result[unit] = (known | uses, first)
+        return result
+
+    def _differs(self, unit: Unit, forms: Forms) -> bool:
+        """Return whether a unit that gets no object differs with some changes made."""
+        known = self._compared(unit, range(1), Round(forms, self.edited(forms)))
+        return known.error is not None or any(one.difference for one in known.comparisons)
 
     @cached_property
     def _comparer(self) -> Comparer:
@@ -181,6 +215,8 @@ class Proofs:
             return True
         name = unit.scope.name
         if is_test(unit.module.path) and not self._own(unit) and not self._may_see_changes(unit.module):
+            return False
+        if is_private(name) and not self._own(unit) and callers.is_unused(name):
             return False
         return not callers.only_called(name) and (bool(self._own(unit)) or not callers.only_in_layers(name))
 
@@ -241,9 +277,11 @@ class Proofs:
                 # Code that is not known may get an object that it returns.
                 for name in self._reached(unit) & current.kept:
                     current.failed.setdefault(name, f"`{unit.scope.name}` is not followed: {reason}")
-            self._replace(unit, parts_of_function(unit, self.relevance.is_relevant), current)
+            parts = self._parts_around(unit, error) or parts_of_function(unit, self.relevance.is_relevant)
+            self._replace(unit, parts, current)
             return
-        if parts := smaller_parts(unit, self.relevance.is_relevant):
+        parts = self._parts_around(unit, error) if unit.is_beginning else []
+        if parts := parts or smaller_parts(unit, self.relevance.is_relevant):
             self._replace(unit, parts, current)
             return
         current.progress[unit] = Progress(len(current.states.pairs))
@@ -259,6 +297,14 @@ class Proofs:
             reason = f"the code at {unit.place} may set or read the settings, and is not followed"
         for name in own:
             current.failed.setdefault(name, reason)
+
+    def _parts_around(self, unit: Unit, error: CannotFollowError) -> list[Unit]:
+        """Return the beginning of a test that is followed, and the parts of its rest.
+
+        What the beginning of other code does with an object would be one more state for all code.
+        """
+        is_split = is_test(unit.module.path)
+        return parts_around(unit, error.statement, self.relevance.is_relevant) if is_split else []
 
     def _replace(self, unit: Unit, parts: Sequence[Unit], current: Round) -> None:
         at = self._units.index(unit)
@@ -481,7 +527,8 @@ class Proofs:
             seen = self._of_test(unit) if is_test(unit.module.path) else current.kept
             for way in ways.through(uses, sources):
                 if way and way - uses <= seen:
-                    current.differences.setdefault(way, difference)
+                    current.differences.setdefault(way, Difference(difference, unit.module.path))
+        current.counts = ways.counts()
         current.groups = _joined(
             way for uses, sources in dict.fromkeys(current.needs) for way in ways.through(uses, sources)
         )

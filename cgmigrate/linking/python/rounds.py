@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Modules
@@ -63,11 +63,20 @@ class Progress:
     """The number of states of records that it was given, if it gets a record."""
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is different after some changes, and the file of the code that shows it."""
+
+    reason: str
+    path: str
+
+
 @dataclass(slots=True)
 class Round:
     """One attempt to prove some changes."""
 
-    kept: frozenset[Name]
+    forms: Mapping[Name, int]
+    """The changes that are made, each with the number of its form."""
     after: Modules
     open_forms: Collection[Name] = ()
     """The changes that can be written in another form."""
@@ -80,23 +89,35 @@ class Round:
     """The states of the objects from which records are made, by the number of the record's state."""
     progress: dict[Unit, Progress] = field(default_factory=dict)
     failed: dict[Name, str] = field(default_factory=dict)
+    moved: dict[Name, int] = field(default_factory=dict)
+    """The changes that are written in another form next."""
     needs: list[tuple[frozenset[Name], tuple[tuple[str, int], ...]]] = field(default_factory=list)
     """The changes that a path needs, and the states of the objects that it gets if it changes itself."""
     groups: list[frozenset[Name]] = field(default_factory=list)
     """The changes that are only right together."""
     counts: Counter[Name] = field(default_factory=Counter)
     """To how many states each change leads."""
-    differences: dict[frozenset[Name], str] = field(default_factory=dict)
+    differences: dict[frozenset[Name], Difference] = field(default_factory=dict)
     """Why some changes are not proved together."""
+
+    @property
+    def kept(self) -> frozenset[Name]:
+        """The changes that are made."""
+        return frozenset(self.forms)
 
     def blame(self) -> None:
         """Withhold one change of those that are not proved together: the one that the fewest objects need.
 
-        One that can be written in another form is tried in that before.
+        One that can be written in another form is written in that. Of several, it is one in the file of the code that
+        differs.
         """
-        for names, reason in sorted(self.differences.items(), key=lambda one: (len(one[0]), sorted(one[0]))):
-            if self.failed.keys().isdisjoint(names):
-                possible = [name for name in names if name in self.again]
-                possible = possible or [name for name in names if name in self.open_forms] or list(names)
+        known = set(self.failed)
+        for names, one in sorted(self.differences.items(), key=lambda one: (len(one[0]), sorted(one[0]))):
+            if known.isdisjoint(names):
+                possible = [name for name in names if name in self.again] or list(names)
                 fewest = min(self.counts[name] for name in possible)
-                self.failed.update({name: reason for name in possible if self.counts[name] == fewest})
+                possible = [name for name in possible if self.counts[name] == fewest]
+                possible = [name for name in possible if name[0] == one.path] or possible
+                known.update(possible)
+                self.moved |= {name: self.forms[name] + 1 for name in possible if name in self.open_forms}
+                self.failed |= {name: one.reason for name in possible if name not in self.open_forms}

@@ -16,7 +16,7 @@ from cgmigrate.linking.python.objects import (
     set_attribute,
     set_item,
 )
-from cgmigrate.linking.python.values import Function, Object, key_of, may_be_part_of
+from cgmigrate.linking.python.values import CannotFollowError, Function, Object, key_of, may_be_part_of
 
 _MOST_ROUNDS = 256
 
@@ -31,7 +31,13 @@ def execute(body: Sequence[ast.stmt], frame: Frame, run: Run) -> Signal:
         handler = _HANDLERS.get(type(statement))
         if handler is None:
             raise cannot_follow(f"`{type(statement).__name__.lower()}` is not followed", statement, frame)
-        if (signal := handler(statement, frame, run)) is not None:
+        try:
+            signal = handler(statement, frame, run)
+        except CannotFollowError as error:
+            if frame.depth == 0:
+                error.statement = statement
+            raise
+        if signal is not None:
             return signal
     return None
 

@@ -12,6 +12,9 @@ from cgmigrate.linking.python.modules import Module
 class CannotFollowError(Exception):
     """Code that is not followed; the message says why, with its place."""
 
+    statement: ast.stmt | None = None
+    """The statement of the function that is evaluated, at its top, in which this code is executed."""
+
 
 MOST_COMPUTED = 1024
 """The size of a value that is computed with; see ``room_beside``."""
@@ -153,6 +156,15 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Partial:
+    """A function of the checkout with its first arguments, by ``functools.partial``."""
+
+    function: Function
+    values: tuple[object, ...]
+    named: Mapping[str, object]
+
+
 @dataclass(frozen=True, slots=True)
 class Namespace:
     """An imported module of the checkout."""
@@ -239,13 +251,21 @@ def _key_of(value: object) -> str:
             return f"<{key}>"
         case list() | tuple() | dict() | set() | frozenset():
             return _key_of_members(value)
+        case Function() | Class() | Partial() | Namespace():
+            return _key_of_code(value)
+    return f"{type(value).__name__} {value!r}"
+
+
+def _key_of_code(value: Function | Class | Partial | Namespace) -> str:
+    match value:
         case Function(module=module):
             return f"<function {module.path} {value.name}>"
         case Class(node=node, module=module):
             return f"<class {module.path} {node.name}>"
+        case Partial(function=function, values=values, named=named):
+            return f"<partial {_key_of(function)}({_key_of(values)}, {_key_of(dict(named))})>"
         case Namespace(module=module):
             return f"<module {module.path}>"
-    return f"{type(value).__name__} {value!r}"
 
 
 def _key_of_members(value: object) -> str:
