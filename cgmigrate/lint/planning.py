@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _MOST_FILES_OF_CODE = 64
-"""Files of code with settings; the objects of a checkout with more are not followed: that takes minutes."""
+"""Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +243,25 @@ class Planner:
             self._objects[top] = self._proofs(top, file)
         return self._objects[top] if real in self._objects[top] else None
 
+    def _follows(self, file: OpenedFile, count: int) -> bool:
+        """Return whether the objects of a checkout are followed that has some files of code with settings."""
+        is_preview = self.contexts.options_of(file.path).options.preview
+        if count <= _MOST_FILES_OF_CODE or (is_preview and self.options.rewrite):
+            return True
+        if is_preview:
+            self.contexts.notes.append(
+                f"objects are not followed across {count} files of code with settings, which takes minutes: "
+                "`cgmigrate fix --preview --diff` follows them, and its fixes are safe where this proves them"
+            )
+        return False
+
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
         from cgmigrate.lint.python_objects import proved_sites
         from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
-        if os.path.realpath(file.path) not in seeds or len(seeds) > _MOST_FILES_OF_CODE:
+        if os.path.realpath(file.path) not in seeds or not self._follows(file, len(seeds)):
             # Of a file that git ignores, the users are not known.
             return {}
         for path in dict.fromkeys(seeds):

@@ -1,4 +1,4 @@
-"""Which change makes code differ: trials with each change in another form, or left out."""
+"""Which change makes code differ: trials with each change in another form, or skipped."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def unit() -> Unit:
         "/recipe.py"
     )
     assert module is not None
-    found = unit_of(module, "recipe#1")
-    assert found is not None
-    return found
+    named = unit_of(module, "recipe#1")
+    assert named is not None
+    return named
 
 
 def mended(unit: Unit, *right: Forms) -> Forms | None:
@@ -30,17 +30,17 @@ def mended(unit: Unit, *right: Forms) -> Forms | None:
     return trials.mended(unit, MADE, MADE)
 
 
-def test_a_change_is_written_in_another_form_before_one_is_left_out(unit: Unit) -> None:
+def test_a_change_is_written_in_another_form_before_one_is_skipped(unit: Unit) -> None:
     other_form = {**MADE, BASE: 1}
 
     assert mended(unit, {BASE: 0, READER: 0}, other_form) == other_form
 
 
-def test_the_change_is_left_out_on_which_the_fewest_objects_depend(unit: Unit) -> None:
+def test_the_change_is_skipped_on_which_the_fewest_objects_depend(unit: Unit) -> None:
     assert mended(unit, {RECIPE: 0, READER: 0}, {BASE: 0, READER: 0}) == {BASE: 0, READER: 0}
 
 
-def test_two_changes_are_left_out_where_one_does_not_help(unit: Unit) -> None:
+def test_two_changes_are_skipped_where_one_does_not_help(unit: Unit) -> None:
     assert mended(unit, {BASE: 0}) == {BASE: 0}
 
 

@@ -100,12 +100,13 @@ class Comparer:
         left = tuple(left_by(before, after, states.pairs))
         difference = self._difference(unit, before, after, left)
         if difference and not before.opened and not before.opened_records:
-            # The new release may do something else with the old text, too: then no edit makes the difference.
+            # The new release may do something else with the old text, too: then no edit makes the difference. What
+            # other code does with such an object cannot be compared.
             old = _Side(self.modules, self.target, states.before)
             for unedited in self._paths(unit, old, dict(before.choices), touched):
                 pairs = tuple(left_by(unedited, after, states.pairs))
                 if not replace(self, source=self.target)._difference(unit, unedited, after, pairs):
-                    left, difference = pairs, ""
+                    left, difference = (), ""
                     break
         return Comparison(
             frozenset(before.uses),

@@ -17,7 +17,7 @@ _MOST_ROWS = 64
 def parametrised(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, run: Run) -> dict[str, object]:
     """Return the parameters of a test that a decorator gives, by name: each set of values in a path of its own.
 
-    Those of which a value is not followed are left out.
+    Those of which a value is not followed are skipped.
     """
     result: dict[str, object] = {}
     if not is_test(module.path):
