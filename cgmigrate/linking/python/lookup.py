@@ -17,12 +17,16 @@ from cgmigrate.linking.python.values import (
     Namespace,
     Object,
     Outside,
+    SharedDict,
+    SharedList,
     shared,
 )
 from cgmigrate.linking.python.world import is_enumeration
 
 _MOST_IMPORTS = 8
 _NONE = object()
+_CHANGING = frozenset(("append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove"))
+"""Methods that change the items of a collection."""
 
 
 def value_of_name(node: ast.Name, frame: Frame, run: Run) -> object:
@@ -119,10 +123,29 @@ def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> objec
         value = _constant(node)
     except ValueError:
         value = _member(node, module, run) or _module(node, module, run)
-        if value is None:
-            return Object(f"{os.path.basename(module.path)}:{name}")
+    if value is None and not isinstance(node, ast.Constant):
+        return Object(f"{os.path.basename(module.path)}:{name}")
+    if isinstance(value, (SharedList, SharedDict)) and (not value or _is_filled(name, module)):
+        # A registry: what is in it depends on the code that was executed before.
+        return Object(f"{os.path.basename(module.path)}:{name}", may_be_other=True)
     module.values[name] = value
     return value
+
+
+def _is_filled(name: str, module: Module) -> bool:
+    """Return whether code of a module changes the items of a collection at its top."""
+    return any(_changes(node, name) for node in ast.walk(module.tree))
+
+
+def _changes(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Subscript(value=ast.Name(id=changed), ctx=ast.Store() | ast.Del()):
+            return changed == name
+        case ast.AugAssign(target=ast.Name(id=changed)):
+            return changed == name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=changed), attr=method)):
+            return changed == name and method in _CHANGING
+    return False
 
 
 def _member(node: ast.expr, module: Module, run: Run) -> object:

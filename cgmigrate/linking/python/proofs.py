@@ -214,7 +214,7 @@ class Proofs:
         if unit.scope is None:
             return True
         name = unit.scope.name
-        if is_test(unit.module.path) and not self._own(unit) and not self._may_see_changes(unit.module):
+        if is_test(unit.module.path) and not self._sees(unit):
             return False
         if is_private(name) and not self._own(unit) and callers.is_unused(name):
             return False
@@ -366,6 +366,12 @@ class Proofs:
                     for name in (one.name, *([one.as_property] if one.is_property else [])):
                         self._users.setdefault(name, []).append(one)
         return self._users.get(name, ())
+
+    def _sees(self, unit: Unit) -> bool:
+        """Return whether a test changes, or may get an object of code that does, also through names of other files."""
+        if self._own(unit) or self._may_see_changes(unit.module):
+            return True
+        return bool(self._reach.of(unit.scope, unit.module).changes)
 
     def _may_see_changes(self, module: Module) -> bool:
         """Return whether a test may get an object of code that changes: it imports it, or by names that it computes."""
