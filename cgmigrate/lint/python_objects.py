@@ -126,11 +126,8 @@ def proved_sites(
             _add_forms(file, setters)
     changes = [_change(name, file) for file in candidates.values() for name in file.sets]
 
-    last: list[Modules] = [modules]
-
     def edited(names: Mapping[Name, int]) -> Modules:
-        last[0] = modules.with_texts(_edited(candidates, names), last[0])
-        return last[0]
+        return modules.with_texts(_edited(candidates, names))
 
     proofs = Proofs(modules, seeds, changes, Releases(context.source, context.target), edited, Words(listed).files_with)
     return _by_file(candidates, proofs, setters)

@@ -253,7 +253,7 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> lis
 def call(function: Function, arguments: Arguments, run: Run, depth: int) -> object:
     """Return what a function of the checkout returns. Raises RaisedError and CannotFollowError."""
     frame = Frame(function, {}, depth)
-    run.touched.paths.add(function.module.path)
+    run.code.use_function(function.module.path, function.node)
     if depth > MOST_CALLS:
         raise cannot_follow("too many functions call each other", function.node, frame)
     frame.names.update(_bound(function, arguments, run, frame))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cgmigrate.linking.python.calls import value_of_call
-from cgmigrate.linking.python.evaluation import Handlers, Path, Run, Touched, Unknowns, paths_of
+from cgmigrate.linking.python.evaluation import Code, Handlers, Path, Run, Touched, Unknowns, paths_of
 from cgmigrate.linking.python.modules import Module, Modules, is_test
 from cgmigrate.linking.python.outcomes import agree
 from cgmigrate.linking.python.path_pairs import left_by, outcome, plain, records_of
@@ -56,6 +56,8 @@ class _Side:
     modules: Modules
     world: World
     unknowns: Unknowns
+    code: Code
+    """The code that is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,9 @@ class Comparer:
 
         Raises CannotFollowError.
         """
-        edited = self._edited(unit, after)
-        old = _Side(self.modules, self.source, states.before)
-        new = _Side(after, self.target, states.after)
+        edited = self._edited(unit, after, touched.after)
+        old = _Side(self.modules, self.source, states.before, touched.before)
+        new = _Side(after, self.target, states.after, touched.after)
         for before in self._paths(unit, old, {}, touched):
             if before.error and (is_test(unit.module.path) or before.opened or before.opened_records):
                 # No code that works gets there.
@@ -88,7 +90,7 @@ class Comparer:
             if edited is None:
                 # All of its statements are deleted.
                 others: Iterable[Path] = (Path(),)
-            elif edited is unit and self._is_same_after(before, after, touched):
+            elif _is_unchanged(unit, edited) and self._is_same_after(before, after, touched):
                 others = (before,)
             else:
                 others = self._paths(edited, new, dict(before.choices), touched)
@@ -102,7 +104,7 @@ class Comparer:
         if difference and not before.opened and not before.opened_records:
             # The new release may do something else with the old text, too: then no edit makes the difference. What
             # other code does with such an object cannot be compared.
-            old = _Side(self.modules, self.target, states.before)
+            old = _Side(self.modules, self.target, states.before, touched.before)
             for unedited in self._paths(unit, old, dict(before.choices), touched):
                 pairs = tuple(left_by(unedited, after, states.pairs))
                 if not replace(self, source=self.target)._difference(unit, unedited, after, pairs):
@@ -119,13 +121,21 @@ class Comparer:
         )
 
     def _is_same_after(self, before: Path, after: Modules, touched: Touched) -> bool:
-        """Return whether a path uses neither a setting, nor a file that is edited, nor what depends on the release."""
+        """Return whether a path uses neither a setting, nor code that is edited, nor what depends on the release."""
         if before.uses or before.opened or before.opened_records or touched.asks_release:
             return False
-        return all(after.read(path) is self.modules.read(path) for path in touched.paths)
+        if not touched.before.is_same({path: self.modules.read(path) for path in touched.before.files}, after):
+            return False
+        touched.after.add(touched.before)
+        return True
 
-    def _edited(self, unit: Unit, after: Modules) -> Unit | None:
+    def _edited(self, unit: Unit, after: Modules, code: Code) -> Unit | None:
         module = after.read(unit.module.path)
+        scope = unit_of(module, unit.function) if module is not None and unit.scope is not None else None
+        if scope is None or scope.scope is None:
+            code.use_file(unit.module.path)
+        else:
+            code.use_function(unit.module.path, scope.scope)
         if module is unit.module:
             return unit
         if module is None:
@@ -135,11 +145,9 @@ class Comparer:
         return unit_of(module, unit.name)
 
     def _paths(self, unit: Unit, side: _Side, decided: Mapping[str, int], touched: Touched) -> Iterator[Path]:
-        touched.paths.add(unit.module.path)
-
         def run_of(planned: Sequence[int]) -> Run:
             run = Run(side.modules, side.world, self.relevance, _HANDLERS, side.unknowns, planned, decided)
-            run.touched = touched
+            run.touched, run.code = touched, side.code
             return run
 
         return paths_of(unit.name.partition("#")[0], unit.evaluate, run_of)
@@ -169,6 +177,10 @@ class Comparer:
         return key_of(old) == key_of(new) or same_for_others(unit, name, old, new)
 
 
+def _is_unchanged(unit: Unit, edited: Unit) -> bool:
+    return edited is unit or (edited.scope is unit.scope and edited.nodes == unit.nodes and unit.scope is not None)
+
+
 def _unused(path: Path) -> Comparison:
     """Return a comparison that shows only which objects and records a path gets."""
     opened = tuple(number for _, number in path.opened_records)
@@ -177,8 +189,12 @@ def _unused(path: Path) -> Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a unit does with the states that it was given: the same while the files stay that it uses."""
+    """What a unit does with the states that it was given: the same while the code stays that it uses.
 
+    ``modules`` are the edited ones with that code.
+    """
+
+    code: Code
     modules: Mapping[str, Module | None]
     comparisons: tuple[Comparison, ...]
     error: CannotFollowError | None
@@ -188,5 +204,5 @@ class Known:
     """Whether it gets objects or records from other code."""
 
     def holds_in(self, after: Modules) -> bool:
-        """Return whether the files are the same in edited modules."""
-        return all(after.read(path) is module for path, module in self.modules.items())
+        """Return whether the code is the same in edited modules."""
+        return self.code.is_same(self.modules, after)

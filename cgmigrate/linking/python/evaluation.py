@@ -16,6 +16,7 @@ from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings, Function, Object
 from cgmigrate.linking.python.world import World
 
+_MISSING = object()
 _MOST_STEPS_OF_ALL = 4_000
 _MOST_STEPS_OF_STATE = 600
 """Statements of all paths of one function, and of those of each state of an object that it gets."""
@@ -128,7 +129,9 @@ class Unknowns:
     first: int = 0
     """The number of the first of these states among all that are known."""
     records: Sequence[FrozenSettings] = ((),)
-    """The fields of a record with the names of settings; of the first nothing is set."""
+    """The fields of a record with the names of settings; of the first of all nothing is set."""
+    first_record: int = 0
+    """The number of the first of these records among all that are known."""
     sources: Sequence[Collection[int]] = ((),)
     """The numbers of the states of the objects from which each record was made."""
     has_fakes: bool = False
@@ -141,10 +144,64 @@ class Unknowns:
 
 
 @dataclass(slots=True)
-class Touched:
-    """What evaluations depend on: the files whose names or code they use, and whether they get an object or record."""
+class _Used:
+    """What an evaluation uses of a file: names at its top, functions, or all of it."""
 
-    paths: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    functions: set[ast.AST] = field(default_factory=set)
+    is_whole: bool = False
+
+
+@dataclass(slots=True)
+class Code:
+    """The code that evaluations use, by file."""
+
+    files: dict[str, _Used] = field(default_factory=dict)
+
+    def use_name(self, path: str, name: str) -> None:
+        """Note that a name at the top of a file is used."""
+        self._of(path).names.add(name)
+
+    def use_function(self, path: str, node: ast.AST) -> None:
+        """Note that a function of a file is used."""
+        self._of(path).functions.add(node)
+
+    def use_file(self, path: str) -> None:
+        """Note that any code of a file may be used."""
+        self._of(path).is_whole = True
+
+    def add(self, other: Code) -> None:
+        """Note that all of some code is used."""
+        for path, used in other.files.items():
+            own = self._of(path)
+            own.names |= used.names
+            own.functions |= used.functions
+            own.is_whole = own.is_whole or used.is_whole
+
+    def _of(self, path: str) -> _Used:
+        return self.files[path] if path in self.files else self.files.setdefault(path, _Used())
+
+    def is_same(self, old: Mapping[str, Module | None], modules: Modules) -> bool:
+        """Return whether modules have the same code as those in which it was used."""
+        return all(
+            (new := modules.read(path)) is old[path] or _is_same(used, old[path], new)
+            for path, used in self.files.items()
+        )
+
+
+def _is_same(used: _Used, old: Module | None, new: Module | None) -> bool:
+    if used.is_whole or old is None or new is None or old.stars != new.stars:
+        return False
+    names = all(old.bindings.get(name, _MISSING) == new.bindings.get(name, _MISSING) for name in used.names)
+    return names and used.functions <= new.functions
+
+
+@dataclass(slots=True)
+class Touched:
+    """What evaluations depend on: the code before and after the edits, and whether they get an object or record."""
+
+    before: Code = field(default_factory=Code)
+    after: Code = field(default_factory=Code)
     is_open: bool = False
     has_records: bool = False
     asks_release: bool = False
@@ -172,6 +229,8 @@ class Run:
     writes: int = 0
     """How often a setting was set."""
     touched: Touched = field(default_factory=Touched)
+    code: Code = field(default_factory=Code)
+    """The code that it uses."""
     _numbers: dict[str, int] = field(default_factory=dict)
     _chosen: dict[str, int] = field(default_factory=dict)
 

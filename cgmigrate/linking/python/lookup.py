@@ -57,7 +57,7 @@ def _binding_of(name: str, module: Module, run: Run, depth: int) -> object:
     """Return what a name is at the top of a module; _NONE if it is none of its names."""
     if depth > _MOST_IMPORTS:
         raise CannotFollowError(f"`{name}` is imported through too many modules ({module.path})")
-    run.touched.paths.add(module.path)
+    run.code.use_name(module.path, name)
     if name in module.bindings:
         return _of_binding(name, module, run, depth)
     for star in module.stars:
@@ -117,6 +117,9 @@ def _absolute(full: str, module: Module) -> str:
 
 def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> object:
     """Return the value of an expression at the top of a module: a constant, or an object that is not known."""
+    if not isinstance(node, ast.Constant):
+        # Other code of the module may change it, or is used in it.
+        run.code.use_file(module.path)
     if name in module.values:
         return module.values[name]
     try:

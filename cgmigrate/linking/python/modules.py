@@ -49,6 +49,14 @@ class Module:
     """The modules whose names it imports with a star."""
     values: dict[str, object] = field(default_factory=dict)
     """The values of expressions at the top, once they were read."""
+    _functions: frozenset[ast.AST] | None = None
+
+    @property
+    def functions(self) -> frozenset[ast.AST]:
+        """The functions of the module, those in classes and in other functions too."""
+        if self._functions is None:
+            self._functions = frozenset().union(*map(_functions_in, self.tree.body))
+        return self._functions
 
     @property
     def package(self) -> str:
@@ -86,7 +94,10 @@ class Modules:
     ) -> None:
         self._texts, self._tree_of, self._list_files = texts, tree_of, list_files
         self._modules: dict[str, Module | None] = {}
-        self._imported: dict[tuple[str, str], Module | None] = {}
+        self._in_folders: tuple[int, dict[str, list[Module]]] = (0, {})
+        self._paths: dict[tuple[str, str], str] = {}
+        """The files of imported modules, by the names and the folders of those that import them; empty for others."""
+        self._versions = _Versions()
 
     def read(self, path: str) -> Module | None:
         """Return the module in a file, by its real path; None if it cannot be read."""
@@ -102,30 +113,28 @@ class Modules:
             tree = self._tree_of(path, text) or ast.parse(text)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-        module = Module(path, text, tree)
-        for statement in tree.body:
-            _bind(statement, module)
-        return module
+        return _module(path, text, tree)
 
-    def with_texts(self, texts: Mapping[str, str], like: Modules | None = None) -> Modules:
+    def with_texts(self, texts: Mapping[str, str]) -> Modules:
         """Return the modules with other texts for some files; the other files are not parsed again.
 
-        Nor are those that have the same text in ``like``.
+        Statements at the top of a file that have the same text are the same nodes, so that what is known of them holds.
         """
         result = Modules({**self._texts, **texts}, self._tree_of, self._list_files)
+        result._versions, result._paths = self._versions, self._paths
         result._modules = {path: module for path, module in self._modules.items() if path not in texts}
-        for path, module in like._modules.items() if like is not None else ():
-            if module is not None and texts.get(path) == module.text:
-                result._modules[path] = module
+        for path, text in texts.items():
+            if (first := self.read(path)) is not None:
+                result._modules[path] = self._versions.module(first, text)
         return result
 
     def imported(self, name: str, importer: Module) -> Module | None:
         """Return the module of the checkout with a full name (``.common`` is relative), None if there is none."""
-        folder = os.path.dirname(importer.path)
-        if (name, folder) not in self._imported:
-            path = _file_of(name, folder) or self._on_search_path(name, importer)
-            self._imported[name, folder] = self.read(os.path.realpath(path)) if path else None
-        return self._imported[name, folder]
+        key = name, os.path.dirname(importer.path)
+        if key not in self._paths:
+            path = _file_of(*key) or self._on_search_path(name, importer)
+            self._paths[key] = os.path.realpath(path) if path else ""
+        return self.read(self._paths[key]) if self._paths[key] else None
 
     def _on_search_path(self, name: str, importer: Module) -> str:
         """Return the file of a module in a folder that a module adds to ``sys.path``: the only one with that name.
@@ -158,9 +167,14 @@ class Modules:
 
     def near(self, module: Module) -> list[Module]:
         """Return the modules that were read in the folder of a module, and in the one above it."""
+        if self._in_folders[0] != len(self._modules):
+            folders: dict[str, list[Module]] = {}
+            for path, one in self._modules.items():
+                if one is not None:
+                    folders.setdefault(os.path.dirname(path), []).append(one)
+            self._in_folders = len(self._modules), folders
         folder = os.path.dirname(module.path)
-        folders = (folder, os.path.dirname(folder))
-        return [one for path, one in list(self._modules.items()) if one and os.path.dirname(path) in folders]
+        return [one for name in (folder, os.path.dirname(folder)) for one in self._in_folders[1].get(name, ())]
 
     def files_imported(self, module: Module) -> Iterator[str]:
         """Yield the files of the checkout that a module imports, or imports names of."""
@@ -169,6 +183,70 @@ class Modules:
         for name in dict.fromkeys((*imports, *module.stars)):
             if path := _file_of(name, folder):
                 yield os.path.realpath(path)
+
+
+class _Versions:
+    """The modules of edited files. Statements at the top that are the same in several have one node."""
+
+    def __init__(self) -> None:
+        self._modules: dict[tuple[str, str], Module | None] = {}
+        self._nodes: dict[str, dict[str, ast.stmt]] = {}
+        """The statements at the top of all versions of a file, by their texts."""
+
+    def module(self, first: Module, text: str) -> Module | None:
+        """Return the module of an edited text, None if it is no code; ``first`` is the one of the file."""
+        if text == first.text:
+            return first
+        key = first.path, text
+        if key not in self._modules:
+            self._modules[key] = self._parsed(first, text)
+        return self._modules[key]
+
+    def _parsed(self, first: Module, text: str) -> Module | None:
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        if first.path not in self._nodes:
+            self._nodes[first.path] = {part: node for node, part in _texts_of(first.tree, first.text) if part}
+        known = self._nodes[first.path]
+        # A statement that occurs twice has two nodes.
+        used = set[str]()
+        body = []
+        for node, part in _texts_of(tree, text):
+            body.append(known.setdefault(part, node) if part and part not in used else node)
+            used.add(part)
+        tree.body = body
+        return _module(first.path, text, tree)
+
+
+def _module(path: str, text: str, tree: ast.Module) -> Module:
+    module = Module(path, text, tree)
+    for statement in tree.body:
+        _bind(statement, module)
+    return module
+
+
+def _texts_of(tree: ast.Module, text: str) -> Iterator[tuple[ast.stmt, str]]:
+    """Yield the statements at the top of a file with their lines; without a text if others are on the same lines."""
+    lines = text.split("\n")
+    spans = [(_first_line(node), node.end_lineno or node.lineno) for node in tree.body]
+    for at, node in enumerate(tree.body):
+        first, last = spans[at]
+        is_alone = (not at or spans[at - 1][1] < first) and (at + 1 == len(spans) or last < spans[at + 1][0])
+        yield node, "\n".join(lines[first - 1 : last]) if is_alone else ""
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min((node.lineno, *(one.lineno for one in decorators)))
+
+
+@lru_cache(maxsize=65536)
+def _functions_in(node: ast.stmt) -> frozenset[ast.AST]:
+    return frozenset(
+        one for one in ast.walk(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    )
 
 
 @lru_cache(maxsize=8192)

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator
 
-from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, cannot_follow
+from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, Unknowns, cannot_follow
 from cgmigrate.linking.python.values import (
     Class,
     FrozenSettings,
@@ -117,20 +117,24 @@ def _picked(key: str, numbers: range, run: Run, *, is_record: bool = False) -> i
     records = [number for _, number in run.path.opened_records]
 
     def is_pair(number: int) -> bool:
-        pairs = (
-            [(one, number) for one in objects] if is_record else [(run.unknowns.first + number, one) for one in records]
-        )
-        return all(not one or not record or one in run.unknowns.sources[record] for one, record in pairs)
+        if is_record:
+            return all(is_possible(one, run.unknowns.first_record + number, run.unknowns) for one in objects)
+        return all(is_possible(run.unknowns.first + number, one, run.unknowns) for one in records)
 
     possible = [number for number in numbers if is_pair(number)]
     return possible[run.pick(key, len(possible))] if possible else numbers[0]
+
+
+def is_possible(number: int, record: int, unknowns: Unknowns) -> bool:
+    """Return whether code may have an object and a record, by the numbers of their states among all that are known."""
+    return not number or not record or number in unknowns.sources[record - unknowns.first_record]
 
 
 def _open_record(value: Object, run: Run) -> None:
     value.is_instance = run.touched.has_records = True
     number = _picked(f"the fields of {value.key}", range(len(run.unknowns.records)), run, is_record=True)
     value.attributes |= {name: thawed(one) for name, one in run.unknowns.records[number]}
-    run.path.opened_records.append((value, number))
+    run.path.opened_records.append((value, run.unknowns.first_record + number))
 
 
 def settings_of(value: object) -> list[tuple[str, FrozenSettings]]:

@@ -29,7 +29,7 @@ def parametrised(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, r
                 function
             ) == "pytest.mark.parametrize" and all(one.arg == "ids" for one in options):
                 try:
-                    result |= _row(_names(names), _elements(rows, module), frame, run)
+                    result |= _row(_names(names), _elements(rows, module, run), frame, run)
                 except (CannotFollowError, ValueError):
                     continue
     return result
@@ -46,7 +46,7 @@ def _row(names: Sequence[str], rows: Sequence[ast.expr], frame: Frame, run: Run)
     elif len(names) == 1:
         values = [evaluate(row, frame, run)]
     else:
-        values = [evaluate(one, frame, run) for one in _elements(row, frame.module)]
+        values = [evaluate(one, frame, run) for one in _elements(row, frame.module, run)]
     return dict(zip(names, values, strict=True))
 
 
@@ -56,8 +56,10 @@ def _names(node: ast.expr) -> list[str]:
     return [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
 
 
-def _elements(node: ast.expr, module: Module) -> list[ast.expr]:
+def _elements(node: ast.expr, module: Module, run: Run) -> list[ast.expr]:
     """Return the elements of a list or tuple. Raises CannotFollowError for anything else."""
+    if isinstance(node, ast.Name):
+        run.code.use_name(module.path, node.id)
     if isinstance(node, ast.Name) and isinstance(bound := module.bindings.get(node.id), ast.expr):
         node = bound
     if not isinstance(node, (ast.List, ast.Tuple)) or any(isinstance(one, ast.Starred) for one in node.elts):

@@ -58,6 +58,11 @@ class Unit:
         return run.choose(value.key) if isinstance(value, Object) and value.is_condition else value
 
     @property
+    def function(self) -> str:
+        """The name of the function, for a part too."""
+        return _function_of(self.name)
+
+    @property
     def is_beginning(self) -> bool:
         """Whether it is the beginning of a function, up to a statement that is not followed."""
         return _BEGINNING in self.name
@@ -265,10 +270,14 @@ def smaller_parts(part: Unit, uses: Uses) -> list[Unit]:
     return [one for one in _parts_of(code, uses, is_extended=False) if id(one.nodes[0]) in inside]
 
 
+def _function_of(name: str) -> str:
+    return name.partition("/")[0].partition(_BEGINNING)[0].partition(_REST)[0]
+
+
 def part_of(module: Module, name: str, uses: Uses) -> Unit | None:
     """Return the part with a name, None if the module has none: all of its statements are deleted."""
     code_name = name.partition("/")[0]
-    function = code_name.partition(_BEGINNING)[0].partition(_REST)[0]
+    function = _function_of(name)
     unit = None if function == _TOP else unit_of(module, function)
     if unit is None and function != _TOP:
         return None

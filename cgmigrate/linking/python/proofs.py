@@ -56,8 +56,8 @@ _MOST_ROUNDS = 24
 _MOST_STATES = 1024
 
 
-_Key = tuple[Unit, StatePair, bool]
-"""A unit, the state of the object that it gets, and whether a test needs it."""
+_Key = tuple[Unit, StatePair, StatePair, bool]
+"""A unit, the states of the object and the record that it gets, and whether a test needs it."""
 
 
 @dataclass
@@ -77,8 +77,8 @@ class Proofs:
     """Why a change is not proved."""
     forms: dict[Name, int] = field(default_factory=dict)
     """The form in which a change is proved, if it is not the first one."""
-    _differing: set[Name] = field(default_factory=set)
-    """The changes that failed because of a difference."""
+    _because: dict[Name, Mapping[Name, int | None]] = field(default_factory=dict)
+    """Beside which others a change failed because of a difference, each in its form; None if it was not made."""
     _reasons: dict[Name, str] = field(default_factory=dict)
     """Why those failed at first that are tried again."""
     _units: list[Unit] = field(default_factory=list)
@@ -92,14 +92,14 @@ class Proofs:
     """Whether tests of a file may get an object of code that changes, as far as that was evaluated."""
     _tests: dict[Place, frozenset[Name]] = field(default_factory=dict)
     """The changes that tests may see, by the place of the test."""
-    _known: dict[Unit, Known] = field(default_factory=dict)
-    """What units do that depend on no state."""
+    _known: dict[Unit, list[Known]] = field(default_factory=dict)
+    """What units do that depend on no state, with the code of each attempt."""
     _ways: Ways = field(default_factory=Ways)
     """The ways to the states of the current round."""
     _differing_paths: list[tuple[Unit, Way, tuple[State, ...], str]] = field(default_factory=list)
     """The paths that are different after the edits, with their changes and the states of the objects that they get."""
-    _by_state: dict[_Key, Known] = field(default_factory=dict)
-    """What units do that get one object, by its state."""
+    _by_state: dict[_Key, list[Known]] = field(default_factory=dict)
+    """What units do that get one object, and perhaps one record, by their states."""
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
@@ -122,7 +122,8 @@ class Proofs:
     def _groups(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole.
 
-        Some may have failed only because of others that failed after them: these are tried again, once.
+        Some may have failed only because of others that failed, or were written in another form, after them: these are
+        tried again, once.
         """
         again: Collection[Name] | None = None
         for _ in range(_MOST_ROUNDS):
@@ -132,12 +133,19 @@ class Proofs:
             current = self._round(kept, again or ())
             if current.failed or current.moved:
                 continue
-            if again is not None or not self._differing:
+            if again is not None or not (again := self._worth_another_attempt()):
                 return current.groups
-            again = self._differing
             for name in again:
                 self._reasons[name] = self.failed.pop(name)
         return []
+
+    def _worth_another_attempt(self) -> list[Name]:
+        """Return the changes that failed beside others that are made no more, or in another form."""
+
+        def form(name: Name) -> int | None:
+            return None if name in self.failed else self.forms.get(name, 0)
+
+        return [name for name, others in self._because.items() if any(form(one) != was for one, was in others.items())]
 
     def _round(self, kept: frozenset[Name], again: Collection[Name]) -> Round:
         """Try to prove some changes, and note which fail; ``again`` are those that are tried again."""
@@ -145,12 +153,11 @@ class Proofs:
         open_forms = {one.name for one in self.changes if forms.get(one.name, one.forms) + 1 < one.forms}
         current = Round(forms, self.edited(forms), open_forms, again)
         self._prove(current)
-        direct = set(current.failed)
         if not self._mend(current):
             current.blame()
         self.forms |= current.moved
         self.failed |= {name: self._reasons.get(name, reason) for name, reason in current.failed.items()}
-        self._differing |= current.failed.keys() - direct
+        self._because |= current.because
         return current
 
     def _mend(self, current: Round) -> bool:
@@ -166,7 +173,8 @@ class Proofs:
                 continue
             if (mended := trials.mended(unit, uses, made)) is None:
                 continue
-            current.failed.update((name, difference) for name in made.keys() - mended.keys())
+            for name in sorted(made.keys() - mended.keys()):
+                current.withhold(name, difference, uses & made.keys(), mended)
             made = mended
         current.moved |= {name: form for name, form in made.items() if form != current.forms[name]}
         return made != before
@@ -182,7 +190,7 @@ class Proofs:
 
     def _differs(self, unit: Unit, forms: Forms) -> bool:
         """Return whether a unit that gets no object differs with some changes made."""
-        known = self._compared(unit, range(1), Round(forms, self.edited(forms)))
+        known = self._compared(unit, range(1), range(1), Round(forms, self.edited(forms)))
         return known.error is not None or any(one.difference for one in known.comparisons)
 
     @cached_property
@@ -447,27 +455,45 @@ class Proofs:
 
     def _compare(self, unit: Unit, numbers: range, current: Round) -> int:
         """Compare a unit with its edited text for some states; return how many objects it gets from other code."""
-        key = self._key(unit, numbers, current)
-        known = self._known.get(unit) or self._by_state.get(key)
-        if known is None or not known.holds_in(current.after):
-            known = self._compared(unit, numbers, current)
+        opens, records = self._compare_with(unit, numbers, range(1), current)
+        count = len(current.records.pairs)
+        if not records or count == 1:
+            return opens
+        if len(numbers) > 1 or records > 1:
+            return self._compare_with(unit, numbers, range(count), current)[0]
+        # Each record alone: what a unit does with one is kept for later.
+        for record in range(1, count):
+            if not numbers.start or numbers.start in current.sources.get(record, ()):
+                more, records = self._compare_with(unit, numbers, range(record, record + 1), current)
+                opens = max(opens, more)
+                if records > 1:
+                    return self._compare_with(unit, numbers, range(count), current)[0]
+        return opens
+
+    def _compare_with(self, unit: Unit, numbers: range, records: range, current: Round) -> tuple[int, int]:
+        """Compare a unit for some states of objects and records; return how many of both it gets from other code."""
+        key = self._key(unit, numbers, records, current)
+        possible = (*self._known.get(unit, ()), *self._by_state.get(key, ()))
+        known = next((one for one in reversed(possible) if one.holds_in(current.after)), None)
+        if known is None:
+            known = self._compared(unit, numbers, records, current)
             if not known.gets_objects:
-                self._known[unit] = known
-            elif len(numbers) == 1 and not known.gets_records:
-                self._by_state[key] = known
-        opens = 0
+                self._known.setdefault(unit, []).append(known)
+            elif len(numbers) == len(records) == 1 and not (known.gets_records and is_test(unit.module.path)):
+                self._by_state.setdefault(key, []).append(known)
+        opens = opened_records = 0
         for one in known.comparisons:
-            opens = max(opens, one.opens)
+            opens, opened_records = max(opens, one.opens), max(opened_records, len(one.opened_records))
             self._note(unit, numbers, one, current)
         if known.error is not None:
             raise known.error
-        return opens
+        return opens, opened_records
 
-    def _compared(self, unit: Unit, numbers: range, current: Round) -> Known:
+    def _compared(self, unit: Unit, numbers: range, records: range, current: Round) -> Known:
         """Return the comparisons of a unit, and what they depend on."""
         touched, comparisons = Touched(), list[Comparison]()
         failure: CannotFollowError | None = None
-        states = _states_of(unit, numbers, current)
+        states = _states_of(unit, numbers, records, current)
 
         def needs(before: Path) -> bool:
             # A test that gets no object of code that changes is the same.
@@ -488,14 +514,14 @@ class Proofs:
                 failure = error.with_traceback(None)
         if touched.not_followed:
             self._open_closed(lambda scope: scope in touched.not_followed)
-        modules = {path: current.after.read(path) for path in touched.paths}
-        return Known(modules, tuple(comparisons), failure, touched.is_open, touched.has_records)
+        modules = {path: current.after.read(path) for path in touched.after.files}
+        return Known(touched.after, modules, tuple(comparisons), failure, touched.is_open, touched.has_records)
 
-    def _key(self, unit: Unit, numbers: range, current: Round) -> _Key:
-        """Return what the comparisons of a unit depend on that gets one object, for one of its states."""
-        pair = current.states.pairs[numbers.start]
+    def _key(self, unit: Unit, numbers: range, records: range, current: Round) -> _Key:
+        """Return what the comparisons of a unit depend on that gets one object, and perhaps one record."""
+        pair, record = current.states.pairs[numbers.start], current.records.pairs[records.start]
         is_needed = not is_test(unit.module.path) or self._ways.within([(OBJECT, numbers.start)], self._of_test(unit))
-        return unit, pair, is_needed
+        return unit, pair, record, is_needed
 
     def _note(self, unit: Unit, numbers: range, one: Comparison, current: Round) -> None:
         """Note the states that two paths leave, or how they differ."""
@@ -551,13 +577,18 @@ def _returns_others(node: AnyFunction) -> bool:
     return not all(isinstance(one, ast.Name) and one.id in own for one in returned)
 
 
-def _states_of(unit: Unit, numbers: range, current: Round) -> StatesOfUnit:
+def _states_of(unit: Unit, numbers: range, of_records: range, current: Round) -> StatesOfUnit:
     """Return what the objects and records have that a unit gets, before and after the edits."""
     pairs = current.states.pairs[numbers.start : numbers.stop]
-    records = current.records.pairs
-    sources = [frozenset(current.sources.get(number, ())) for number in range(len(records))]
-    has_fakes = is_test(unit.module.path) and may_have_fakes(unit.module)
-    old = Unknowns([one[0] for one in pairs], numbers.start, [one[0] for one in records], sources, has_fakes)
+    records = current.records.pairs[of_records.start : of_records.stop]
+    old = Unknowns(
+        [one[0] for one in pairs],
+        numbers.start,
+        [one[0] for one in records],
+        of_records.start,
+        [frozenset(current.sources.get(number, ())) for number in of_records],
+        is_test(unit.module.path) and may_have_fakes(unit.module),
+    )
     return StatesOfUnit(pairs, old, replace(old, states=[one[1] for one in pairs], records=[one[1] for one in records]))
 
 

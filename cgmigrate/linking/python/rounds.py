@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Modules
@@ -91,6 +91,8 @@ class Round:
     failed: dict[Name, str] = field(default_factory=dict)
     moved: dict[Name, int] = field(default_factory=dict)
     """The changes that are written in another form next."""
+    because: dict[Name, Mapping[Name, int | None]] = field(default_factory=dict)
+    """Beside which others a change failed, each with the number of its form; None if it was not made."""
     needs: list[tuple[frozenset[Name], tuple[tuple[str, int], ...]]] = field(default_factory=list)
     """The changes that a path needs, and the states of the objects that it gets if it changes itself."""
     groups: list[frozenset[Name]] = field(default_factory=list)
@@ -112,6 +114,7 @@ class Round:
         differs.
         """
         known = set(self.failed)
+        made = {name: form for name, form in self.forms.items() if name not in known}
         for names, one in sorted(self.differences.items(), key=lambda one: (len(one[0]), sorted(one[0]))):
             if known.isdisjoint(names):
                 possible = [name for name in names if name in self.again] or list(names)
@@ -120,4 +123,11 @@ class Round:
                 possible = [name for name in possible if name[0] == one.path] or possible
                 known.update(possible)
                 self.moved |= {name: self.forms[name] + 1 for name in possible if name in self.open_forms}
-                self.failed |= {name: one.reason for name in possible if name not in self.open_forms}
+                for name in possible:
+                    if name not in self.open_forms:
+                        self.withhold(name, one.reason, names, made)
+
+    def withhold(self, name: Name, reason: str, others: Iterable[Name], made: Mapping[Name, int]) -> None:
+        """Note that a change fails beside others; ``made`` are the changes that are made, each in its form."""
+        self.failed[name] = reason
+        self.because[name] = {other: made.get(other) for other in others if other != name}
