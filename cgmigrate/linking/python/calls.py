@@ -462,7 +462,9 @@ def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:
     if reason := _own_settings(callee.node):
         return reason
     for statement in callee.node.body:
-        if isinstance(statement, ast.FunctionDef) and statement.name in _MAKING and run.relevance.leads(statement):
+        is_function = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
+        is_making = isinstance(statement, ast.FunctionDef) and statement.name in _MAKING
+        if (is_making and run.relevance.leads(statement)) or (not is_function and run.relevance.is_relevant(statement)):
             return f"`{callee.node.name}` is made by code that may set a setting"
     for base in _bases(callee, run):
         if isinstance(base, Class) and (reason := _sets_settings(base, run, seen)):
