@@ -11,7 +11,7 @@ from typing import Any
 from cgmigrate.megatron.releases import ACCEPTED
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.versions import AFTER_RELEASE, BEFORE_RELEASE
-from cgmigrate.project.configuration_file import FORMER_KEYS, KEYS, known_codes
+from cgmigrate.project.configuration_file import FORMER_KEYS, KEYS, STYLES, known_codes
 from cgmigrate.project.options import FORMATS, FORMER_NAMES
 
 _TEXT = {"type": "string", "minLength": 1}
@@ -37,6 +37,7 @@ def _forms() -> Mapping[str, Mapping[str, Any]]:
         "_folders": _TEXTS,
         "_per_file": {"type": "object", "additionalProperties": _TEXTS},
         "_ecosystems": _ecosystems(),
+        "_is_explicit": {"enum": list(STYLES)},
         "_format": {"enum": [*FORMATS, *FORMER_NAMES]},
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
@@ -472,6 +472,11 @@ def edit_sets_of(
                 cases[place] = cases[place].risk("it shares settings with a mapping whose rewrite is not safe")
         applicability = Applicability.UNSAFE if because else Applicability.SAFE
         rewrites = proposal.rewrites if because else _in_proved_form(group, proposal.rewrites)
+        cases |= {
+            place: _without(cases[place], settings.keys() - rewrites[place].keys())
+            for place, settings in proposal.rewrites.items()
+            if place in cases
+        }
         sets.append(EditSet(rewrites, proposal.members, applicability, tuple(dict.fromkeys(because))))
     sets += _sets_of_problems(group, {place for one in proposals for place in one.members})
     return _joined(group, sets), cases
@@ -483,6 +488,13 @@ def _in_proved_form(group: Group, rewrites: Mapping[Place, Settings]) -> dict[Pl
         place: group.files[place[0]].relations.proved_rewrites.get(place[1], settings)
         for place, settings in rewrites.items()
     }
+
+
+def _without(case: SiteCase, names: Set[str]) -> SiteCase:
+    """Return a case whose rewrite does not write some settings."""
+    if not names or case.after is None:
+        return case
+    return replace(case, after={name: value for name, value in case.after.items() if name not in names})
 
 
 def _with_object(file: ExaminedFile, index: int, case: SiteCase) -> SiteCase:

@@ -283,6 +283,7 @@ class Planner:
             seeds,
             lambda: map(os.path.realpath, files_with(top, ("def ", "import "), "*.py")),
             self._outer_writer(top, file),
+            is_explicit=self.contexts.options_of(file.path).options.explicit,
         )
 
     def _outer_writer(self, top: str, file: OpenedFile) -> str:

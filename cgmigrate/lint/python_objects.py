@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -89,11 +89,14 @@ def proved_sites(
     seeds: Sequence[str],
     list_files: Callable[[], Iterable[str]],
     outer_writer: str = "",
+    *,
+    is_explicit: bool = False,
 ) -> dict[str, ProvedSites]:
     """Return what is proved for files of a project that have the same releases, by their real paths.
 
     ``seeds`` are all files of the project with settings. ``list_files`` returns all its files of code.
-    ``outer_writer`` says what else sets settings of its objects, which prevents a proof.
+    ``outer_writer`` says what else sets settings of its objects, which prevents a proof. ``is_explicit`` says that
+    fixes write settings that no code needs.
     """
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
     if not any(
@@ -121,9 +124,9 @@ def proved_sites(
         if (module := modules.read(path)) is not None and is_shim(module):
             file.sets = {name: one for name, one in file.sets.items() if one.because}
     context = next(iter(candidates.values())).examined.context
-    if (setters := setters_of(modules, seeds, context.target)) is not None:
-        for file in candidates.values():
-            _add_forms(file, setters)
+    setters = setters_of(modules, seeds, context.target)
+    for file in candidates.values():
+        _add_forms(file, setters, is_explicit=is_explicit)
     changes = [_change(name, file) for file in candidates.values() for name in file.sets]
 
     def edited(names: Mapping[Name, int]) -> Modules:
@@ -182,22 +185,53 @@ def _is_writable(file: ExaminedFile, one: EditSet) -> bool:
     return True
 
 
-def _add_forms(file: _File, setters: Setters) -> None:
-    """Add the forms of fixes in which functions of the project set the modules and clear the old scope.
+def _add_forms(file: _File, setters: Setters | None, *, is_explicit: bool) -> None:
+    """Add the forms of fixes: the one that is best to read first, and those that are right for more objects after it.
 
-    Code that is no test uses them wherever it sets modules. A scope that is deleted is set to no modules where code
-    reads these, and cleared where that is needed.
+    A scope that captures nothing is deleted, or cleared where an object needs that. Where the project has functions
+    that set the modules and clear the old scope, code that is no test uses them.
     """
     ProvedSites(setters=setters).use_setters(file.examined.document)
     for name, one in file.sets.items():
-        cleared = _cleared(file.examined, one)
-        if cleared is None or not _is_writable(file.examined, cleared):
-            continue
-        has_modules = any(MODULES in settings for settings in one.rewrites.values())
-        if has_modules:
-            file.forms[name] = (one, cleared) if is_test(name[0]) else (cleared, one)
-        else:
-            file.forms[name] = (one, *_with_modules(file.examined, one), cleared)
+        forms = tuple(_forms(name, one, file.examined, has_setters=setters is not None))
+        if (forms := forms[1:] if is_explicit and _deletes(forms) else forms) != (one,):
+            file.forms[name] = forms
+
+
+def _forms(name: Name, one: EditSet, file: ExaminedFile, *, has_setters: bool) -> Iterator[EditSet]:
+    cleared = _cleared(file, one) if has_setters else None
+    if cleared is not None and not _is_writable(file, cleared):
+        cleared = None
+    if is_test(name[0]) or not any(MODULES in settings for settings in one.rewrites.values()):
+        yield one
+        if cleared is not None and not is_test(name[0]):
+            yield from _with_modules(file, one)
+        yield from (cleared,) if cleared is not None else ()
+        return
+    yield from _without_modules(file, one)
+    yield from (cleared,) if cleared is not None else ()
+    yield one
+
+
+def _deletes(forms: Sequence[EditSet]) -> bool:
+    """Return whether the first form writes fewer settings than the last one."""
+    first, last = forms[0], forms[-1]
+    return any(len(first.rewrites[place]) < len(settings) for place, settings in last.rewrites.items())
+
+
+def _without_modules(file: ExaminedFile, one: EditSet) -> tuple[EditSet, ...]:
+    """Return a fix that deletes a scope without a word on modules. Empty if there are some, or if that is no fix."""
+    sites = file.document.sites
+    if any(index >= len(sites) or sites[index].origin is None for _, index in one.rewrites):
+        return ()
+    if any(settings.get(MODULES) for settings in one.rewrites.values()):
+        return ()
+    deleted = {
+        place: {name: value for name, value in settings.items() if name != MODULES}
+        for place, settings in one.rewrites.items()
+    }
+    fix = replace(one, rewrites=deleted)
+    return (fix,) if _is_writable(file, fix) else ()
 
 
 def _with_modules(file: ExaminedFile, one: EditSet) -> tuple[EditSet, ...]:

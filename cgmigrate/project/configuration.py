@@ -39,6 +39,7 @@ class Configuration:
     ignore: tuple[str, ...] = ()
     preview: bool = False
     docs: bool = False
+    explicit: bool = False
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
@@ -66,5 +67,6 @@ def merged(options: Options, configuration: Configuration) -> Options:
         ignore=ignore,
         preview=options.preview or configuration.preview,
         docs=options.docs or configuration.docs,
+        explicit=options.explicit or configuration.explicit,
         rule_folders=(*configuration.extend_rules, *options.rule_folders),
     )

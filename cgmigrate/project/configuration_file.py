@@ -225,6 +225,12 @@ def _folders(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
     return folders
 
 
+def _is_explicit(reader: _Reader, key: str, value: Any) -> bool:
+    if value not in STYLES:
+        raise reader.error(key, f"{value!r} is none of {', '.join(STYLES)}")
+    return bool(value == "explicit")
+
+
 def _format(reader: _Reader, key: str, value: Any) -> str:
     name = FORMER_NAMES.get(_text(reader, key, value), value)
     if name not in FORMATS:
@@ -244,6 +250,8 @@ class Key:
     read: Callable[[_Reader, str, Any], Any]
 
 
+STYLES = ("delete", "explicit")
+"""What a fix of code does with a setting that no code needs."""
 REQUIRED_VERSION = "required-version"
 FORMER_KEYS = frozenset(("format",))
 """Names that keys had in earlier releases: accepted, and never suggested."""
@@ -257,6 +265,7 @@ KEYS: Mapping[str, Key] = {
     "ignore": Key("ignore", _codes),
     "preview": Key("preview", _boolean),
     "docs": Key("docs", _boolean),
+    "style": Key("explicit", _is_explicit),
     "per-file-ignores": Key("per_file_ignores", _per_file),
     "exclude": Key("exclude", _patterns),
     "extend-exclude": Key("extend_exclude", _patterns),

@@ -74,6 +74,8 @@ class Options:
     """Whether suppression comments are ignored."""
     docs: bool = False
     """Whether fixes of documentation are applied."""
+    explicit: bool = False
+    """Whether a fix says that no modules are captured where that is the default."""
 
 
 def format_of(name: str) -> Format:

@@ -30,6 +30,7 @@ VALID: dict[str, st.SearchStrategy[Any]] = {
     "ignore": st.lists(st.sampled_from(["CG1", "CG6"]), max_size=2),
     "preview": st.booleans(),
     "docs": st.booleans(),
+    "style": st.sampled_from(["delete", "explicit"]),
     "per-file-ignores": st.dictionaries(st.sampled_from(["a/", "!b.yaml"]), st.lists(st.just("CG1")), max_size=2),
     "exclude": st.lists(st.sampled_from(["a/", "*.yaml"])),
     "extend-exclude": st.lists(st.sampled_from(["a/", "*.yaml"])),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 
 from cgmigrate.linking.python.values import Member, Object, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS, World
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, SPLIT_IN, Release
 from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE
-from cgmigrate.megatron.types import Rejected
+from cgmigrate.megatron.types import Reader, Rejected
 
 
 def state_of(value: object, world: World) -> str:
@@ -31,7 +32,9 @@ def _state(value: object, world: World, seen: dict[int, int]) -> str:
         # The fields of a record are compared where code uses them.
         own = {} if value.is_record else {name: part for name, part in value.attributes.items() if name in SETTINGS}
         if own and not value.is_open and not value.is_bare:
-            parts.append(_captured(value, own, world))
+            captured = _captured(value, own, world)
+            # Settings that are deleted, or set to what is the default, are the same.
+            parts += [captured] if captured != _default(world.release, world.reader) else []
         # What was only read is no part of what an object is, unless something below was set.
         parts += [
             f"{name}~{text}"
@@ -59,6 +62,12 @@ def _captured(value: Object, own: Mapping[str, object], world: World) -> str:
         return "settings=" + key_of(dict(sorted(own.items())))
     captured = capture_of(settings, _release(settings, world), world.reader)
     return f"captures={'rejected' if isinstance(captured, Rejected) else _text(captured)}"
+
+
+@lru_cache(maxsize=64)
+def _default(release: Release, reader: Reader) -> str:
+    """Return what an object captures of which nothing is set."""
+    return _captured(Object("", by_megatron=True), {}, World(release, reader))
 
 
 def _text(value: object) -> str:

@@ -1,0 +1,94 @@
+"""What a fix does with a scope of an object that no function of the project needs: it is deleted, or written."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cgmigrate.megatron.releases import NEWEST
+
+HEAD = """\
+from megatron.bridge.models.gpt_provider import GPTModelProvider
+from megatron.bridge.training.config import ConfigContainer
+"""
+MAKE = """
+
+def recipe() -> ConfigContainer:
+    cfg = ConfigContainer(model=GPTModelProvider())
+    cfg.model.cuda_graph_impl = "none"
+    cfg.model.cuda_graph_scope = "full"
+    return cfg
+"""
+CHANGE = """
+
+def captured() -> ConfigContainer:
+    cfg = ConfigContainer(model=GPTModelProvider())
+    cfg.model.cuda_graph_impl = "transformer_engine"
+    cfg.model.cuda_graph_scope = ["attn"]
+    return cfg
+
+
+def {name}() -> ConfigContainer:
+    cfg = captured()
+    cfg.model.cuda_graph_scope = {scope}
+    return cfg
+"""
+
+
+@pytest.fixture
+def fixed(tmp_path: Path, cgmigrate: Callable[..., Any]) -> Callable[..., str]:
+    """Return a function that fixes a module of recipes, and returns its text."""
+
+    def run(text: str, configuration: str = "") -> str:
+        folder = tmp_path / "megatron/bridge/recipes"
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+        (folder / "recipe.py").write_text(HEAD + text)
+        (tmp_path / "cgmigrate.toml").write_text(configuration)
+        subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+        cgmigrate("fix", "--preview", "--from", "0.17", "--to", str(NEWEST), str(tmp_path))
+        return (folder / "recipe.py").read_text().removeprefix(HEAD)
+
+    return run
+
+
+def test_a_scope_that_nothing_needs_is_deleted(fixed: Callable[..., str]) -> None:
+    assert fixed(MAKE) == MAKE.replace('    cfg.model.cuda_graph_scope = "full"\n', "")
+
+
+def test_the_configuration_may_ask_for_explicit_modules(fixed: Callable[..., str]) -> None:
+    changed = MAKE.replace('cuda_graph_scope = "full"', "cuda_graph_modules = []")
+
+    assert fixed(MAKE, 'style = "explicit"\n') == changed
+
+
+def test_a_scope_that_replaces_another_is_written(fixed: Callable[..., str]) -> None:
+    text = CHANGE.format(name="whole", scope="[]")
+
+    assert fixed(text) == text.replace("scope", "modules")
+
+
+def test_the_only_statement_of_a_branch_is_deleted(fixed: Callable[..., str]) -> None:
+    text = """
+
+def recipe(is_small: bool = True) -> ConfigContainer:
+    cfg = ConfigContainer(model=GPTModelProvider())
+    if is_small:
+        cfg.model.cuda_graph_scope = "full"
+    return cfg
+"""
+
+    assert "cuda_graph" not in fixed(text)
+
+
+def test_another_style_is_refused(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:
+    (tmp_path / "cgmigrate.toml").write_text('style = "short"\n')
+    (tmp_path / "recipe.py").write_text(HEAD + MAKE)
+    result = cgmigrate("check", str(tmp_path))
+
+    assert result.exit_code == 2
+    assert "style: 'short' is none of delete, explicit" in result.output.replace("`", "")
