@@ -462,14 +462,24 @@ def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:
     if reason := _own_settings(callee.node):
         return reason
     for statement in callee.node.body:
-        is_function = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
         is_making = isinstance(statement, ast.FunctionDef) and statement.name in _MAKING
-        if (is_making and run.relevance.leads(statement)) or (not is_function and run.relevance.is_relevant(statement)):
+        if (is_making and run.relevance.leads(statement)) or _makes_holder(statement, run):
             return f"`{callee.node.name}` is made by code that may set a setting"
     for base in _bases(callee, run):
         if isinstance(base, Class) and (reason := _sets_settings(base, run, seen)):
             return reason
     return ""
+
+
+def _makes_holder(statement: ast.stmt, run: Run) -> bool:
+    """Return whether a statement of a class gives its objects one whose settings code uses: ``model = make()``."""
+    match statement:
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+        ):
+            return name in run.relevance.holders and run.relevance.is_relevant(value)
+    return False
 
 
 @lru_cache(maxsize=16384)
