@@ -525,7 +525,9 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
     """Return the result of code that is not followed; Megatron's reads settings by the rules of its release."""
     run = place[2]
     name, values = callee.name, [*arguments[0], *arguments[1].values()]
-    if name not in ("typing.cast", "functools.partial"):
+    if name == "functools.partial":
+        return _partial(callee, arguments, place)
+    if name != "typing.cast":
         _check_outside(callee, arguments, place)
     if is_enumeration(name) and len(values) == 1 and isinstance(values[0], str):
         return Member(name.rpartition(".")[2], values[0])
@@ -533,8 +535,6 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
         return values[1]
     if name == "copy.deepcopy" and len(values) == 1:
         return copied(values[0])
-    if name == "functools.partial":
-        return _partial(callee, arguments, place)
     last = name.rpartition(".")[2]
     if name.startswith("megatron.") and last[:1].isupper() and not arguments[0]:
         return _made(name, arguments, place, by_megatron=True)
@@ -550,8 +550,14 @@ def _partial(callee: Outside, arguments: Arguments, place: Place) -> object:
     values, named = arguments
     if values and isinstance(values[0], Function):
         return Partial(values[0], tuple(values[1:]), named)
-    if not (values and isinstance(values[0], Object) and all(map(_is_unset, values[1:]))):
+    bound = [*values[1:], *named.values()]
+    is_unknown = bool(values) and isinstance(values[0], Object) and SETTINGS.isdisjoint(named)
+    if not (is_unknown and all(map(_is_unset, bound))):
         _check_outside(callee, arguments, place)
+    for one in bound:
+        if isinstance(one, Object):
+            # The code that gets it later may set its settings.
+            one.may_be_other = True
     return derived("partial", [*values, *named.values(), sorted(named)], place[2])
 
 
