@@ -718,9 +718,14 @@ def _isinstance(arguments: Arguments, place: Place) -> object:
             return isinstance(values[0], tuple(_TYPES[name] for name in names))
         if all(isinstance(kind, Class) and not kind.node.bases for kind in kinds):
             return False
-    elif isinstance(values[0], Object) and values[0].is_instance and all(name in _TYPES for name in names):
+    elif isinstance(values[0], Object) and _is_of_megatron(values[0]) and all(name in _TYPES for name in names):
         return False
     return derived("isinstance", values, run)
+
+
+def _is_of_megatron(value: Object) -> bool:
+    """Return whether an object is surely of a class of Megatron. One of other code may derive from a builtin class."""
+    return value.is_instance and value.by_megatron and not value.of_checkout
 
 
 def _fromkeys(arguments: Arguments, place: Place) -> object:
