@@ -26,6 +26,7 @@ _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Aw
 class Facts:
     """What code uses: whether it may set or read a setting, and the names that it loads and binds.
 
+    Names of attributes begin with a dot.
     ``reads`` says whether its value comes from a setting.
     """
 
@@ -34,7 +35,7 @@ class Facts:
     loads: frozenset[str]
     stores: frozenset[str]
     passed: frozenset[str]
-    """The names of which calls get what they name, or a part of it."""
+    """The names of which calls get what they name, or a part of it, and those of which an item is set."""
 
 
 @dataclass(slots=True)
@@ -77,11 +78,13 @@ class Relevance:
                 bases.add(id(part.value))  # type: ignore[attr-defined]
             if kind is ast.Name:
                 (stores if isinstance(part.ctx, ast.Store) else loads).add(part.id)  # type: ignore[attr-defined]
-            elif kind is ast.alias:
-                stores.add(part.asname or part.name.partition(".")[0])  # type: ignore[attr-defined]
-            elif kind is ast.Call:
-                called.add(id(part.func))  # type: ignore[attr-defined]
-                passed.update(_passed_to(part))  # type: ignore[arg-type]
+            elif kind in _BINDING:
+                stores.update(_bound_by(part))
+            if kind is ast.Attribute:
+                loads.add(f".{part.attr}")  # type: ignore[attr-defined]
+            elif kind in (ast.Call, ast.Subscript):
+                called.add(id(getattr(part, "func", None)))
+                passed.update(_passed_to(part))
             elif kind not in _NAMING:
                 continue
             is_relevant = is_relevant or (self._names(part, is_called=id(part) in called) and id(part) not in bases)
@@ -110,6 +113,8 @@ class Relevance:
                 return name in self.words or name in _COPIES
             case ast.keyword(arg=name) | ast.alias(name=name) | ast.arg(arg=name):
                 return name is None or name in self.words
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str() as name), *_]):
+                return name in self.holders
         return isinstance(node, ast.MatchClass) and not self.words.isdisjoint(node.kwd_attrs)
 
     def leads(self, node: ast.AST) -> bool:
@@ -139,8 +144,36 @@ def _names_setting(node: ast.AST) -> bool:
 _NAMING = frozenset((ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.alias, ast.arg, ast.MatchClass, ast.Call))
 
 
-def _passed_to(node: ast.Call) -> Iterator[str]:
-    """Yield the names in the arguments of a call, and in what its method belongs to."""
+_BINDING = frozenset((ast.Attribute, ast.Subscript, ast.Call, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar))
+
+
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node binds, and the attributes that it sets, or of which it sets an item."""
+    match node:
+        case (
+            ast.Attribute(attr=str() as name, ctx=ast.Store() | ast.Del())
+            | ast.Subscript(value=ast.Attribute(attr=str() as name), ctx=ast.Store() | ast.Del())
+            | ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[_, ast.Constant(value=str() as name), *_])
+        ):
+            yield f".{name}"
+        case ast.alias(name=name, asname=other):
+            yield other or name.partition(".")[0]
+        case (
+            ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name)
+        ):
+            yield name
+
+
+def _passed_to(node: ast.AST) -> Iterator[str]:
+    """Yield the names in the arguments of a call, and in what its method belongs to; and that of which it sets an item."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Call():
+            yield from _passed_to_call(node)
+
+
+def _passed_to_call(node: ast.Call) -> Iterator[str]:
     if isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
         return
     for value in (*node.args, *(keyword.value for keyword in node.keywords), node.func):
@@ -174,10 +207,17 @@ class _Slice:
     tainted: set[str] = field(default_factory=set)
     decides_to_leave: bool = False
     """Whether a setting decides whether the statements behind another one are executed."""
+    inner: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The names that functions use which the function defines: a call of them may change what these name."""
     _kept: set[int] = field(default_factory=set)
 
     def of(self, body: Sequence[ast.stmt]) -> frozenset[int] | None:
         """Return the statements that are kept, None if all are."""
+        self.inner |= {
+            name: frozenset(one for one in self.relevance.facts(node).loads if one[0] != ".")
+            for statement in body
+            for name, node in _functions_in(statement)
+        }
         while not self.decides_to_leave:
             known = self._size()
             self._keep(body)
@@ -235,6 +275,7 @@ class _Slice:
             or not facts.stores.isdisjoint(self.needed)
             or not facts.loads.isdisjoint(self.tainted)
             or not facts.passed.isdisjoint(self.needed)
+            or any(not self.inner[name].isdisjoint(self.needed) for name in facts.loads & self.inner.keys())
         )
 
     def _add(self, statement: ast.stmt, *used: ast.AST) -> bool:
@@ -243,8 +284,16 @@ class _Slice:
             facts = self.relevance.facts(node)
             self.needed |= facts.loads
             if facts.reads or not facts.loads.isdisjoint(self.tainted):
-                self.tainted |= facts.stores
+                self.tainted.update(name for name in facts.stores if name[0] != ".")
         return True
+
+
+def _functions_in(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the functions that a statement defines, by name."""
+    for node in _walk(statement):
+        match node:
+            case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda()):
+                yield name, node
 
 
 def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
