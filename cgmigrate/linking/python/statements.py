@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Sequence
 
 from cgmigrate.linking.python.evaluation import Frame, Left, RaisedError, Returned, Run, Signal, cannot_follow
@@ -19,6 +20,8 @@ from cgmigrate.linking.python.objects import (
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, key_of, may_be_part_of
 
 _MOST_ROUNDS = 256
+_SUPPRESSES = frozenset(("suppress", "raises", "assertRaises", "assertRaisesRegex"))
+"""Functions whose results suppress exceptions: `contextlib.suppress(KeyError)`, `pytest.raises(ValueError)`."""
 
 
 def execute(body: Sequence[ast.stmt], frame: Frame, run: Run) -> Signal:
@@ -228,7 +231,17 @@ def _with(node: ast.With, frame: Frame, run: Run) -> Signal:
             raise cannot_follow("a context manager is not followed", node, frame)
         if item.optional_vars is not None:
             store(item.optional_vars, derived("with", [value], run), frame, run)
+        if value.key.partition("(")[0].rpartition(".")[2] in _SUPPRESSES:
+            return _suppressed(node, frame, run)
     return execute(node.body, frame, run)
+
+
+def _suppressed(node: ast.With, frame: Frame, run: Run) -> Signal:
+    """Execute a body whose exceptions are suppressed. Code that is not followed may raise before any statement."""
+    try:
+        return _attempted(node.body, frame, run)[0]
+    except RaisedError:
+        return None
 
 
 def _try(node: ast.Try, frame: Frame, run: Run) -> Signal:
@@ -237,8 +250,7 @@ def _try(node: ast.Try, frame: Frame, run: Run) -> Signal:
     if len(node.handlers) != 1 or node.finalbody:
         raise cannot_follow("`try` with several handlers or `finally` is not followed", node, frame)
     try:
-        fails = not run.choose("try " + ast.unparse(node.body[0])[:200])
-        signal = execute(node.body, frame, run)
+        signal, fails = _attempted(node.body, frame, run)
         if run.writes != writes:
             raise cannot_follow("settings are set in `try`", node, frame)
         if fails:
@@ -248,17 +260,53 @@ def _try(node: ast.Try, frame: Frame, run: Run) -> Signal:
     except RaisedError as error:
         if run.writes != writes:
             raise cannot_follow("settings are set in `try`", node, frame) from error
-        if not _is_caught(node.handlers[0], error.kind):
+        is_caught = _is_caught(node.handlers[0], error.kind)
+        if is_caught is None:
+            raise cannot_follow(f"whether `{error.kind}` is caught is not known", node, frame) from error
+        if not is_caught:
             raise
         signal = execute(node.handlers[0].body, frame, run)
     return signal
 
 
-def _is_caught(handler: ast.ExceptHandler, kind: str) -> bool:
+def _attempted(body: Sequence[ast.stmt], frame: Frame, run: Run) -> tuple[Signal, bool]:
+    """Execute statements of which each may raise; return how they leave the function, and whether one has raised.
+
+    Those behind one that raises are not executed.
+    """
+    key = run.numbered("try " + ast.unparse(body[0])[:200])
+    for at, statement in enumerate(body):
+        if _may_raise(statement) and not run.choose(f"{key}, statement {at}"):
+            return None, True
+        if (signal := execute([statement], frame, run)) is not None:
+            return signal, False
+    return None, False
+
+
+def _may_raise(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Break() | ast.Continue():
+            return False
+        case ast.Assign(targets=[ast.Name()], value=ast.Constant()):
+            return False
+    return True
+
+
+def _is_caught(handler: ast.ExceptHandler, kind: str) -> bool | None:
+    """Return whether a handler catches an exception, None if that is not known: of its class only the name is."""
     if handler.type is None:
         return True
-    names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(ast.unparse(name) in (kind, "Exception", "BaseException") for name in names)
+    nodes = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    results = [_is_class_of(ast.unparse(node), kind) for node in nodes]
+    return True if True in results else None if None in results else False
+
+
+def _is_class_of(name: str, kind: str) -> bool | None:
+    """Return whether an exception is of a class or of one that derives from it, both by their names."""
+    caught, raised = getattr(builtins, name, None), getattr(builtins, kind, None)
+    if isinstance(caught, type) and isinstance(raised, type):
+        return issubclass(raised, caught)
+    return name in (kind, "Exception", "BaseException") or None
 
 
 def _define(node: ast.FunctionDef, frame: Frame, run: Run) -> Signal:
