@@ -355,8 +355,12 @@ def _bound(function: Function, arguments: Arguments, run: Run, frame: Frame) -> 
 
 
 def _default(node: ast.expr, frame: Frame, run: Run) -> object:
-    """Return a default argument; all calls share its value."""
+    """Return a default argument; all calls share its value. Python evaluates it where the function is defined."""
+    if frame.function.around and not isinstance(node, ast.Constant):
+        raise cannot_follow("a default argument of an inner function is not followed", node, frame)
     value = evaluate(node, Frame(frame.function, {}, frame.depth), run)
+    if any(one.is_instance or one.by_megatron for one in parts_of(value)):
+        raise cannot_follow("a default argument that all calls share is not followed", node, frame)
     if isinstance(value, list):
         return SharedList(value)
     if isinstance(value, (dict, set)):

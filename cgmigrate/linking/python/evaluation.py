@@ -8,6 +8,7 @@ know, so that their paths can be compared.
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -81,6 +82,11 @@ class Frame:
     def module(self) -> Module:
         """The module of the function."""
         return self.function.module
+
+    @property
+    def around(self) -> Mapping[str, object]:
+        """The names that a function has which is defined here: those of this call, and of the functions around it."""
+        return ChainMap(self.names, self.function.around) if self.function.around else self.names  # type: ignore[arg-type]
 
 
 @dataclass(slots=True)

@@ -299,6 +299,9 @@ def _slice(node: ast.Slice, frame: Frame, run: Run) -> object:
 
 
 def _comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame, run: Run) -> object:
+    if any(isinstance(part, ast.Lambda) for part in ast.walk(node)):
+        # It would use the names of the last round, and those of the function as they are when it is called.
+        raise cannot_follow("a function in a comprehension is not followed", node, frame)
     values: list[object] = []
     rest = _each(node, list(node.generators), Frame(frame.function, dict(frame.names), frame.depth), (values, run))
     if rest is not None:
@@ -352,7 +355,7 @@ def _call(node: ast.Call, frame: Frame, run: Run) -> object:
 
 def _lambda(node: ast.Lambda, frame: Frame, run: Run) -> object:
     del run
-    return Function(node, frame.module, frame.names)
+    return Function(node, frame.module, frame.around)
 
 
 _HANDLERS: dict[type[ast.expr], Callable[..., object]] = {

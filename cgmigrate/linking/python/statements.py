@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from cgmigrate.linking.python.evaluation import Frame, Left, RaisedError, Returned, Run, Signal, cannot_follow
 from cgmigrate.linking.python.expressions import derived, evaluate, truth
@@ -170,8 +171,13 @@ def _for(node: ast.For, frame: Frame, run: Run) -> Signal:
         values = list(values)
     if not isinstance(values, (list, tuple, str, range)) or len(values) > _MOST_ROUNDS:
         return _for_unknown(node, values, frame, run)
-    for value in list(values):
-        store(node.target, value, frame, run)
+    for at in count():
+        # A list may grow while it is iterated over.
+        if at == len(values):
+            break
+        if at == _MOST_ROUNDS:
+            raise cannot_follow("a loop has too many rounds", node, frame)
+        store(node.target, values[at], frame, run)
         signal = execute(node.body, frame, run)
         if isinstance(signal, Returned):
             return signal
@@ -313,7 +319,7 @@ def _define(node: ast.FunctionDef, frame: Frame, run: Run) -> Signal:
     del run
     if node.decorator_list:
         raise cannot_follow("an inner function with a decorator is not followed", node, frame)
-    frame.names[node.name] = Function(node, frame.module, frame.names)
+    frame.names[node.name] = Function(node, frame.module, frame.around)
     return None
 
 
