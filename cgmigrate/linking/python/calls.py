@@ -51,6 +51,7 @@ from cgmigrate.linking.python.values import (
     Outside,
     Partial,
     SharedList,
+    has_text_of_its_own,
     is_plain,
     is_small,
     key_of,
@@ -64,6 +65,8 @@ Place = tuple[ast.Call, Frame, Run]
 """A call, and where it is evaluated."""
 _PURE = frozenset(("len", "str", "int", "float", "bool", "list", "tuple", "set", "dict", "sorted", "range", "min"))
 _PURE |= frozenset(("max", "any", "all", "sum", "abs", "enumerate", "zip", "frozenset", "repr", "divmod", "round"))
+_ORDERED = frozenset(("str", "repr", "list", "tuple", "enumerate", "zip"))
+"""Those whose results depend on the texts of members of enumerations, or on the order of a set."""
 _MOST_PARAMETERS = 3
 """Of a function that names no setting, and is followed since it gets plain values."""
 _PATCHER = "parameter monkeypatch"
@@ -664,7 +667,7 @@ def _pure(name: str, arguments: Arguments, run: Run) -> object:
         if name in ("list", "tuple") and len(values) == 1 and isinstance(values[0], (list, tuple)) and not named:
             return list(values[0]) if name == "list" else tuple(values[0])
         return derived(name, [*values, *named.values(), sorted(named)], run)
-    if not all(map(is_small, values)):
+    if not all(map(is_small, values)) or (name in _ORDERED and any(map(has_text_of_its_own, values))):
         return derived(name, values, run)
     function: Callable[..., object] = getattr(__import__("builtins"), name)
     try:

@@ -19,6 +19,7 @@ from cgmigrate.linking.python.values import (
     Outside,
     Partial,
     has_rest,
+    has_text_of_its_own,
     is_plain,
     is_small,
     key_of,
@@ -151,6 +152,8 @@ def _binary(node: ast.BinOp, frame: Frame, run: Run) -> object:
     _check_operands([left, right], node, frame)
     operation = _BINARY.get(type(node.op))
     is_list = isinstance(left, list) and isinstance(right, list) and isinstance(node.op, ast.Add)
+    if isinstance(left, str) and has_text_of_its_own(right):
+        return derived(type(node.op).__name__, [left, right], run)
     if operation and (is_list or (is_plain(left) and is_plain(right))):
         if not is_small(left) or not is_small(right) or _makes_large(node.op, left, right):
             raise cannot_follow("a value is too large to be computed", node, frame)

@@ -230,6 +230,20 @@ def room_beside(value: object, room: int, depth: int = 0) -> int:
     return room
 
 
+def has_text_of_its_own(value: object) -> bool:
+    """Return whether a value has another text, or another order, in Python than in the evaluator: members and sets."""
+    match value:
+        case Member():
+            return True
+        case set() | frozenset():
+            return len(value) > 1
+        case list() | tuple():
+            return any(map(has_text_of_its_own, value))
+        case dict():
+            return any(map(has_text_of_its_own, (*value, *value.values())))
+    return False
+
+
 def is_small(value: object) -> bool:
     """Return whether a value is computed with."""
     return room_beside(value, MOST_COMPUTED) >= 0
