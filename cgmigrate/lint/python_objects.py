@@ -118,7 +118,8 @@ def proved_sites(
 
     texts = {path: file.document.text for path, file in files.items()}
     listed = lru_cache(maxsize=1)(lambda: tuple(list_files()))
-    modules = Modules(texts, tree_of, listed)
+    words = Words(listed)
+    modules = Modules(texts, tree_of, listed, words.files_with)
 
     for path, file in candidates.items():
         if (module := modules.read(path)) is not None and is_shim(module):
@@ -132,7 +133,7 @@ def proved_sites(
     def edited(names: Mapping[Name, int]) -> Modules:
         return modules.with_texts(_edited(candidates, names))
 
-    proofs = Proofs(modules, seeds, changes, Releases(context.source, context.target), edited, Words(listed).files_with)
+    proofs = Proofs(modules, seeds, changes, Releases(context.source, context.target), edited, words.files_with)
     return _by_file(candidates, proofs, setters)
 
 

@@ -85,7 +85,7 @@ class Frame:
 
     @property
     def around(self) -> Mapping[str, object]:
-        """The names that a function has which is defined here: those of this call, and of the functions around it."""
+        """The names around a function that this one defines: those of this call, and of the functions around it."""
         return ChainMap(self.names, self.function.around) if self.function.around else self.names  # type: ignore[arg-type]
 
 
@@ -237,8 +237,12 @@ class Run:
     touched: Touched = field(default_factory=Touched)
     code: Code = field(default_factory=Code)
     """The code that it uses."""
+    shared: dict[str, Object] = field(default_factory=dict)
+    """The objects that names of modules are, by the keys of these objects."""
     _numbers: dict[str, int] = field(default_factory=dict)
     _chosen: dict[str, int] = field(default_factory=dict)
+    _forgotten: dict[str, int] = field(default_factory=dict)
+    """How often a choice was forgotten, by its key."""
 
     def choose(self, key: str) -> bool:
         """Return the decision of the path for a condition that is not known."""
@@ -246,14 +250,22 @@ class Run:
 
     def pick(self, key: str, count: int) -> int:
         """Return which of some possibilities the path takes."""
-        known = self._chosen.get(key, self.decided.get(key))
-        if known is not None:
-            return known
-        at = len(self.path.choices)
-        choice = self._chosen[key] = self.planned[at] if at < len(self.planned) else 0
-        self.path.choices.append((key, choice))
-        self.counts.append(count)
+        if (chosen := self._chosen.get(key)) is not None:
+            return chosen
+        name = f"{key}, again {self._forgotten[key]}" if key in self._forgotten else key
+        if (choice := self.decided.get(name)) is None:
+            at = len(self.path.choices)
+            choice = self.planned[at] if at < len(self.planned) else 0
+            self.path.choices.append((name, choice))
+            self.counts.append(count)
+        self._chosen[key] = choice
         return choice
+
+    def forget(self, text: str) -> None:
+        """Have conditions decided again whose keys contain a text: code may have changed what they ask."""
+        for key in [key for key in self._chosen if text in key]:
+            del self._chosen[key]
+            self._forgotten[key] = self._forgotten.get(key, 0) + 1
 
     def effects(self) -> tuple[int, ...]:
         """Return how often a setting was set, and how many objects and records the path made or got."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-import os
 
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.changed_names import ANY, changed_in
 from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
 from cgmigrate.linking.python.modules import Import, Module
 from cgmigrate.linking.python.values import (
@@ -25,8 +25,6 @@ from cgmigrate.linking.python.world import is_enumeration
 
 _MOST_IMPORTS = 8
 _NONE = object()
-_CHANGING = frozenset(("append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove"))
-"""Methods that change the items of a collection."""
 
 
 def value_of_name(node: ast.Name, frame: Frame, run: Run) -> object:
@@ -75,7 +73,10 @@ def _binding_of(name: str, module: Module, run: Run, depth: int) -> object:
 
 
 def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
-    match module.bindings[name]:
+    binding = module.bindings[name]
+    if isinstance(binding, ast.FunctionDef) and _is_changed(name, module, run):
+        raise CannotFollowError(f"`{name}` is replaced by other code ({module.path})")
+    match binding:
         case None:
             raise CannotFollowError(f"`{name}` is bound in a way that is not followed ({module.path})")
         case ast.FunctionDef() as node:
@@ -127,28 +128,26 @@ def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> objec
     except ValueError:
         value = _member(node, module, run) or _module(node, module, run)
     if value is None and not isinstance(node, ast.Constant):
-        return Object(f"{os.path.basename(module.path)}:{name}")
-    if isinstance(value, (SharedList, SharedDict)) and (not value or _is_filled(name, module)):
-        # A registry: what is in it depends on the code that was executed before.
-        return Object(f"{os.path.basename(module.path)}:{name}", may_be_other=True)
+        return _of_run(name, module, run)
+    if (isinstance(value, (SharedList, SharedDict)) and not value) or _is_changed(name, module, run):
+        # A registry, or a switch: what it is depends on the code that was executed before.
+        made = _of_run(name, module, run)
+        made.may_be_other = True
+        return made
     module.values[name] = value
     return value
 
 
-def _is_filled(name: str, module: Module) -> bool:
-    """Return whether code of a module changes the items of a collection at its top."""
-    return any(_changes(node, name) for node in ast.walk(module.tree))
+def _of_run(name: str, module: Module, run: Run) -> Object:
+    """Return the object that a name of a module is: one object for all code of a path."""
+    key = f"{module.path}:{name}"
+    return run.shared.setdefault(key, Object(key))
 
 
-def _changes(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Subscript(value=ast.Name(id=changed), ctx=ast.Store() | ast.Del()):
-            return changed == name
-        case ast.AugAssign(target=ast.Name(id=changed)):
-            return changed == name
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=changed), attr=method)):
-            return changed == name and method in _CHANGING
-    return False
+def _is_changed(name: str, module: Module, run: Run) -> bool:
+    """Return whether code binds a name of a module again, or changes the items of a collection that it names."""
+    own = changed_in(module)
+    return name in own or ANY in own or any(name in changed_in(one) for one in run.modules.others_with(name))
 
 
 def _member(node: ast.expr, module: Module, run: Run) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -83,7 +83,7 @@ class Modules:
     """The modules of a checkout; ``texts`` are those that differ from the files, by real path.
 
     ``tree_of`` returns the tree of a file that was parsed already, None for others. ``list_files`` returns the files of
-    code of the checkout, by their real paths.
+    code of the checkout, by their real paths, and ``files_with`` those that contain one of some words.
     """
 
     def __init__(
@@ -91,13 +91,16 @@ class Modules:
         texts: Mapping[str, str],
         tree_of: Callable[[str, str], ast.Module | None] = lambda _path, _text: None,
         list_files: Callable[[], Iterable[str]] = tuple,
+        files_with: Callable[[Collection[str]], Iterable[str]] = lambda _words: (),
     ) -> None:
+        self._files_with = files_with
         self._texts, self._tree_of, self._list_files = texts, tree_of, list_files
         self._modules: dict[str, Module | None] = {}
         self._in_folders: tuple[int, dict[str, list[Module]]] = (0, {})
         self._paths: dict[tuple[str, str], str] = {}
         """The files of imported modules, by the names and the folders of those that import them; empty for others."""
         self._versions = _Versions()
+        self._others: dict[str, tuple[str, ...]] = {}
 
     def read(self, path: str) -> Module | None:
         """Return the module in a file, by its real path; None if it cannot be read."""
@@ -120,8 +123,8 @@ class Modules:
 
         Statements at the top of a file that have the same text are the same nodes, so that what is known of them holds.
         """
-        result = Modules({**self._texts, **texts}, self._tree_of, self._list_files)
-        result._versions, result._paths = self._versions, self._paths
+        result = Modules({**self._texts, **texts}, self._tree_of, self._list_files, self._files_with)
+        result._versions, result._paths, result._others = self._versions, self._paths, self._others
         result._modules = {path: module for path, module in self._modules.items() if path not in texts}
         for path, text in texts.items():
             if (first := self.read(path)) is not None:
@@ -145,6 +148,12 @@ class Modules:
             return ""
         paths = [path for path in self._list_files() if path.endswith(f"/{name}.py")]
         return paths[0] if len(paths) == 1 else ""
+
+    def others_with(self, name: str) -> Iterator[Module]:
+        """Yield the modules that contain a name, without those of tests."""
+        if name not in self._others:
+            self._others[name] = tuple(path for path in self._files_with([name]) if not is_test(path))
+        yield from filter(None, map(self.read, self._others[name]))
 
     def all_imported(self, module: Module) -> Iterator[str]:
         """Yield the files of the checkout that code of a module imports, wherever it does."""
