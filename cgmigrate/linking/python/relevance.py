@@ -36,6 +36,8 @@ class Facts:
     stores: frozenset[str]
     passed: frozenset[str]
     """The names of which calls get what they name, or a part of it, and those of which an item is set."""
+    changes: frozenset[str]
+    """The names of collections that change: an item is set, or a method changes them."""
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ class Relevance:
         return known[1]
 
     def _facts(self, node: ast.AST) -> Facts:
-        loads, stores, passed = set[str](), set[str](), set[str]()
+        loads, stores, passed, changes = set[str](), set[str](), set[str](), set[str]()
         is_relevant = reads = False
         bases, called = set[int](), set[int]()
         for part in _walk(node):
@@ -85,12 +87,13 @@ class Relevance:
             elif kind in (ast.Call, ast.Subscript):
                 called.add(id(getattr(part, "func", None)))
                 passed.update(_passed_to(part))
+                changes.update(_changed_by(part))
             elif kind not in _NAMING:
                 continue
             is_relevant = is_relevant or (self._names(part, is_called=id(part) in called) and id(part) not in bases)
-            is_relevant = is_relevant or _names_setting(part)
+            is_relevant = is_relevant or _names_setting(part) or self._replaces(part)
             reads = reads or self._reads(part)
-        return Facts(is_relevant, reads, frozenset(loads), frozenset(stores), frozenset(passed))
+        return Facts(is_relevant, reads, frozenset(loads), frozenset(stores), frozenset(passed), frozenset(changes))
 
     def _reads(self, node: ast.AST) -> bool:
         match node:
@@ -113,9 +116,14 @@ class Relevance:
                 return name in self.words or name in _COPIES
             case ast.keyword(arg=name) | ast.alias(name=name) | ast.arg(arg=name):
                 return name is None or name in self.words
+        return isinstance(node, ast.MatchClass) and not self.words.isdisjoint(node.kwd_attrs)
+
+    def _replaces(self, node: ast.AST) -> bool:
+        """Return whether code replaces an object that has settings: `setattr(cfg, "model", other)`."""
+        match node:
             case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str() as name), *_]):
                 return name in self.holders
-        return isinstance(node, ast.MatchClass) and not self.words.isdisjoint(node.kwd_attrs)
+        return False
 
     def leads(self, node: ast.AST) -> bool:
         """Return whether code names a function that may set or read the settings of what it gets."""
@@ -132,7 +140,11 @@ class Relevance:
         """
         known = self._kept.get(id(node))
         if known is None:
-            kept = None if isinstance(node, ast.Lambda) or not node.body else _Slice(self).of(node.body)
+            kept = (
+                None
+                if isinstance(node, ast.Lambda) or not node.body
+                else _Slice(self, _names_of(node.args)).of(node.body)
+            )
             known = self._kept[id(node)] = (node, kept)
         return known[1]
 
@@ -144,6 +156,10 @@ def _names_setting(node: ast.AST) -> bool:
 _NAMING = frozenset((ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.alias, ast.arg, ast.MatchClass, ast.Call))
 
 
+_CHANGING = frozenset(
+    ("append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove", "sort")
+)
+"""Methods that change a collection."""
 _BINDING = frozenset((ast.Attribute, ast.Subscript, ast.Call, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar))
 
 
@@ -164,8 +180,16 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
             yield name
 
 
+def _changed_by(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGING:
+            yield name
+
+
 def _passed_to(node: ast.AST) -> Iterator[str]:
-    """Yield the names in the arguments of a call, and in what its method belongs to; and that of which it sets an item."""
+    """Yield the names in a call, without that of its function, and the name of which an item is set."""
     match node:
         case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
             yield name
@@ -203,6 +227,8 @@ class _Slice:
     """
 
     relevance: Relevance
+    parameters: frozenset[str] = frozenset()
+    """Callers see what changes in the collections that these name."""
     needed: set[str] = field(default_factory=set)
     tainted: set[str] = field(default_factory=set)
     decides_to_leave: bool = False
@@ -243,7 +269,8 @@ class _Slice:
         heads = [*_heads(statement)]
         blocks = [*_blocks(statement)]
         if not blocks:
-            return (isinstance(statement, _LEAVES) or self._is_used(statement)) and self._add(statement, statement)
+            is_kept = isinstance(statement, _LEAVES) or _is_bare_call(statement) or self._is_used(statement)
+            return is_kept and self._add(statement, statement)
         if any(map(self._is_tainted, heads)) or self._may_raise_by_settings(statement):
             # Whatever it decides is different where the setting is.
             self.decides_to_leave = self.decides_to_leave or any(map(_leaves, blocks))
@@ -275,6 +302,7 @@ class _Slice:
             or not facts.stores.isdisjoint(self.needed)
             or not facts.loads.isdisjoint(self.tainted)
             or not facts.passed.isdisjoint(self.needed)
+            or not facts.changes.isdisjoint(self.parameters)
             or any(not self.inner[name].isdisjoint(self.needed) for name in facts.loads & self.inner.keys())
         )
 
@@ -286,6 +314,19 @@ class _Slice:
             if facts.reads or not facts.loads.isdisjoint(self.tainted):
                 self.tainted.update(name for name in facts.stores if name[0] != ".")
         return True
+
+
+def _names_of(node: ast.arguments) -> frozenset[str]:
+    every = (*node.posonlyargs, *node.args, *node.kwonlyargs, *filter(None, (node.vararg, node.kwarg)))
+    return frozenset(one.arg for one in every)
+
+
+def _is_bare_call(statement: ast.stmt) -> bool:
+    """Return whether a statement calls a function that gets and returns nothing: it may change what others read."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(), args=[], keywords=[])):
+            return True
+    return False
 
 
 def _functions_in(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
