@@ -224,7 +224,7 @@ class Proofs:
         name = unit.scope.name
         if is_test(unit.module.path) and not self._sees(unit):
             return False
-        if is_private(name) and not self._own(unit) and callers.is_unused(name):
+        if not unit.scope.decorator_list and is_private(name) and not self._own(unit) and callers.is_unused(name):
             return False
         return not callers.only_called(name) and (bool(self._own(unit)) or not callers.only_in_layers(name))
 
@@ -597,6 +597,9 @@ def _may_be_closed(unit: Unit, relevance: Relevance) -> bool:
     scope = unit.scope
     if scope is None or "." in unit.name or not takes_objects(scope) or scope.name.startswith("test"):
         return False
+    if scope.decorator_list:
+        # A decorator may keep it for other code.
+        return False
     return scope.name.startswith("_") or scope.name in relevance.readers
 
 
@@ -636,6 +639,8 @@ def names_settings(unit: Unit) -> bool:
             match node:
                 case ast.Attribute(attr=name) | ast.Constant(value=str() as name) if name in SETTINGS:
                     return True
+                case ast.Call(func=ast.Name(id="exec"), args=[ast.Constant(value=str() as text), *_]):
+                    return any(name in text for name in SETTINGS)
     return False
 
 
