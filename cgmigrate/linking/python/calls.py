@@ -27,6 +27,7 @@ from cgmigrate.linking.python.objects import (
     changed_in_place,
     check_members,
     copied,
+    forget,
     functions_in,
     has_attribute,
     has_settings,
@@ -140,6 +141,8 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
         return _followed_or_any(callee, arguments, place)
     if run.relevance.is_relevant(callee.node) or (_has_object(arguments) and _returns(callee.node)):
         return call(callee, arguments, run, frame.depth + 1)
+    # It may change attributes of classes.
+    run.forget("of_checkout=True")
     if _has_object(arguments) and computes_names(callee, run):
         raise cannot_follow(f"`{callee.name}` uses attributes by names that it computes", place[0], frame)
     if is_plain(arguments[0]) and is_plain(arguments[1]) and len(callee.node.args.args) <= _MOST_PARAMETERS:
@@ -181,7 +184,8 @@ def _followed_or_any(callee: Function, arguments: Arguments, place: Place) -> ob
     """
     _, frame, run = place
     if callee.node in run.touched.not_followed:
-        return _skipped(callee, arguments, place)
+        # It may have settings, also if Megatron makes it.
+        return Object(_skipped(callee, arguments, place).key)
     effects = run.effects()
     try:
         return call(callee, arguments, run, frame.depth + 1)
@@ -215,7 +219,14 @@ def _skipped(callee: Function, arguments: Arguments, place: Place) -> Object:
     _note(key, arguments, run)
     for value in values:
         may_change(value, key, place)
-    return Object(key, callee.module.package.startswith("megatron"))
+    return Object(key, callee.module.package.startswith("megatron"), may_be_other=_may_share(callee.node))
+
+
+def _may_share(node: ast.FunctionDef | ast.Lambda) -> bool:
+    """Return whether calls of a function may return one object: a default argument, or what a decorator keeps."""
+    defaults = (*node.args.defaults, *filter(None, node.args.kw_defaults))
+    is_decorated = isinstance(node, ast.FunctionDef) and bool(node.decorator_list)
+    return is_decorated or any(isinstance(one, ast.Call) for one in defaults)
 
 
 def _is_object(value: object) -> bool:
@@ -386,6 +397,7 @@ def _instance(callee: Class, arguments: Arguments, place: Place) -> object:
         raise cannot_follow(f"what `{callee.node.name}` does with an object is not followed", node, frame)
     made = _made(callee.node.name, arguments, place, by_megatron)
     made.of_checkout = True
+    made.properties = frozenset(_properties(callee, run, set()))
     made.may_be_other = _has_accesses(callee, run, set())
     return made
 
@@ -410,6 +422,19 @@ def _has_accesses(callee: Class, run: Run, seen: set[int]) -> bool:
     if any(isinstance(one, ast.FunctionDef) and one.name in _ACCESSES for one in callee.node.body):
         return True
     return any(isinstance(base, Class) and _has_accesses(base, run, seen) for base in _bases(callee, run))
+
+
+def _properties(callee: Class, run: Run, seen: set[int]) -> Iterator[str]:
+    """Yield the names of the properties of a class and its bases, as far as they are of the checkout."""
+    if id(callee.node) in seen:
+        return
+    seen.add(id(callee.node))
+    for one in callee.node.body:
+        if isinstance(one, ast.FunctionDef) and any("property" in ast.unparse(mark) for mark in one.decorator_list):
+            yield one.name
+    for base in _bases(callee, run):
+        if isinstance(base, Class):
+            yield from _properties(base, run, seen)
 
 
 def _made(name: str, arguments: Arguments, place: Place, by_megatron: bool) -> Object:
@@ -547,6 +572,7 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
         return _made(name, arguments, place, by_megatron=True)
     _note(name, arguments, run)
     key = run.numbered(f"{name}({key_of(arguments[0])}, {key_of(arguments[1])})")
+    run.forget(f"Outside(name='{name.rpartition('.')[0]}")
     for value in values:
         may_change(value, key, place)
     others = may_be_part_of(values)
@@ -612,11 +638,17 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     if run.unknowns.has_fakes and callee.key.startswith(_PATCHER):
         return _patched(values, place)
     shown = f"`{ast.unparse(node.func)[:60]}`"
+    # A call of an object itself is one of its method.
+    owner = callee if owner is None and callee.is_instance else owner
+    if isinstance(owner, Object) and _may_set(owner):
+        raise cannot_follow(f"{shown} may set settings of what it has", node, frame)
     if isinstance(owner, Object) and (has_settings(owner) or callee.key.rpartition(".")[2] in _FINISHES):
         raise cannot_follow(f"{shown} may change settings", node, frame)
     is_megatron = isinstance(owner, Object) and owner.by_megatron
     is_read = isinstance(owner, Object) and owner.of_checkout
     is_made_of = is_read and all(map(_is_unset, values))
+    # What a method makes that leads to settings may have some.
+    is_megatron = is_megatron and not (is_read and callee.key.rpartition(".")[2] in run.relevance.methods)
     if (is_read or not is_megatron) and any(map(_is_object, values)) and not is_made_of:
         raise cannot_follow(f"{shown} gets an object and is not followed", node, frame)
     if _gets_code(arguments, run):
@@ -629,7 +661,24 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
         if is_made_of and isinstance(value, Object):
             # The result may be this object, or a part of it: its settings are not known.
             value.may_be_other = True
+    if isinstance(owner, Object):
+        _may_change_owner(owner, key, place)
     return Object(key, is_megatron, may_be_other=others and not is_made_of)
+
+
+def _may_set(owner: Object) -> bool:
+    """Return whether a method that is not followed may set settings of an object that is an attribute of its own."""
+    is_megatrons = owner.by_megatron and not owner.of_checkout
+    return not is_megatrons and any(map(_is_object, owner.attributes.values()))
+
+
+def _may_change_owner(owner: Object, key: str, place: Place) -> None:
+    """Note that a method may have changed the attributes of its object, or may return this object."""
+    if owner.by_megatron and not owner.of_checkout:
+        forget(owner, place[2])
+        return
+    may_change(owner, key, place)
+    owner.may_be_other = owner.may_be_other or owner.of_checkout
 
 
 def _is_unset(value: object) -> bool:

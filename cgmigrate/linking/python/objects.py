@@ -83,7 +83,8 @@ def _of_object(value: Object, name: str, place: _Place) -> object:
             return defaults[name]
     if name not in value.first:
         by_megatron = value.by_megatron and name not in SETTINGS
-        value.first[name] = Object(f"{value.key}.{name}", by_megatron, may_be_other=value.may_be_other)
+        others = value.may_be_other or name in value.properties
+        value.first[name] = Object(f"{value.key}.{name}", by_megatron, may_be_other=others)
     return value.first[name]
 
 
@@ -263,11 +264,18 @@ def may_change(value: object, key: str, place: _Place) -> None:
     """
     _may_change_items(value, key, place)
     for one in parts_of(value):
+        forget(one, place[2])
         for name, part in one.attributes.items():
             if name not in SETTINGS and (name.startswith("[") or not isinstance(part, Object)):
                 changed = Object(f"{name} after {key}, before {key_of(part)}", may_be_other=may_be_part_of([part]))
                 _may_change_items(part, key, place)
                 one.attributes[name] = changed
+
+
+def forget(value: Object, run: Run) -> None:
+    """Have conditions decided again that ask an object, or attributes and items of it."""
+    for end in (">", ".", "["):
+        run.forget(f"<{value.key}{end}")
 
 
 def _may_change_items(value: object, key: str, place: _Place) -> None:

@@ -55,6 +55,8 @@ class Object:
     """Whether it has the options of a program of the project: those that nobody gives are None."""
     is_bare: bool = False
     """Whether it has no defaults: code that reads what nothing has set raises an AttributeError."""
+    properties: frozenset[str] = frozenset()
+    """The attributes that its class computes: each may be the object itself, or a part of another one."""
     is_condition: bool = False
     """Whether it is true or false."""
     is_rest: bool = False
