@@ -271,7 +271,11 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
     if depth > MOST_CALLS:
         raise cannot_follow("too many functions call each other", function.node, frame)
     frame.names.update(_bound(function, arguments, run, frame))
-    return _executed(function, frame, run)
+    needed = run.needed
+    try:
+        return _executed(function, frame, run)
+    finally:
+        run.needed = needed
 
 
 def _executed(function: Function, frame: Frame, run: Run) -> object:
@@ -282,6 +286,7 @@ def _executed(function: Function, frame: Frame, run: Run) -> object:
         raise cannot_follow(f"`{function.name}` is a generator, or sets names around it", node, frame)
     if isinstance(node, ast.Lambda):
         return evaluate(node.body, frame, run)
+    run.needed = run.relevance.needed_in(node, run.needed)
     return executed_in(run.handlers.execute(node.body, frame, run))
 
 

@@ -237,6 +237,8 @@ class Run:
     touched: Touched = field(default_factory=Touched)
     code: Code = field(default_factory=Code)
     """The code that it uses."""
+    needed: frozenset[str] = frozenset()
+    """The attributes that the function uses which is executed, and its callers; each begins with a dot."""
     shared: dict[str, Object] = field(default_factory=dict)
     """The objects that names of modules are, by the keys of these objects."""
     _numbers: dict[str, int] = field(default_factory=dict)

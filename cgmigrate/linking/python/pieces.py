@@ -73,6 +73,8 @@ class Unit:
                 raise CannotFollowError(f"`{self.name.partition('#')[0]}` is asynchronous")
             return enter(Function(self.scope, self.module), run)
         frame = self._frame(run)
+        loads = frozenset[str]().union(*(run.relevance.facts(one).loads for one in self.nodes))
+        run.needed = frozenset(name for name in loads if name[0] == ".")
         if self.is_beginning and isinstance(self.scope, ast.FunctionDef):
             # What no setting depends on is skipped, as in the whole function.
             frame.function = Function(self.scope, self.module)

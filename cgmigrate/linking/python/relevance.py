@@ -40,6 +40,10 @@ class Facts:
     """The names of collections that change: an item is set, or a method changes them."""
 
 
+_Sliced = tuple[ast.AST, frozenset[int] | None, frozenset[str]]
+"""A function, its statements that are executed, None for all, and the attributes that these use."""
+
+
 @dataclass(slots=True)
 class Relevance:
     """Decides by names. ``words`` are the settings and the functions that may set or read them.
@@ -57,7 +61,7 @@ class Relevance:
     """Which functions use attributes by names that they compute, as far as that was evaluated."""
     _leading: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
     _known: dict[int, tuple[ast.AST, Facts]] = field(default_factory=dict)
-    _kept: dict[int, tuple[ast.AST, frozenset[int] | None]] = field(default_factory=dict)
+    _kept: dict[tuple[int, frozenset[str]], _Sliced] = field(default_factory=dict)
 
     def is_relevant(self, node: ast.AST) -> bool:
         """Return whether code may set or read a setting, or replace an object that has settings."""
@@ -133,20 +137,29 @@ class Relevance:
             known = self._leading[id(node)] = (node, leads)
         return known[1]
 
-    def kept_in(self, node: ast.FunctionDef | ast.Lambda) -> frozenset[int] | None:
+    def kept_in(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> frozenset[int] | None:
         """Return which statements of a function are executed, by identity; None if all are.
 
-        The others neither use a setting nor change what those do that use one. Edits leave them as they are.
+        The others neither use a setting nor change what those do that use one, or the attributes that callers need.
+        Edits leave them as they are.
         """
-        known = self._kept.get(id(node))
-        if known is None:
-            kept = (
-                None
-                if isinstance(node, ast.Lambda) or not node.body
-                else _Slice(self, _names_of(node.args)).of(node.body)
-            )
-            known = self._kept[id(node)] = (node, kept)
-        return known[1]
+        return self._slice(node, needed)[1]
+
+    def needed_in(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> frozenset[str]:
+        """Return the attributes that a function uses in the statements that are executed, and those of its callers."""
+        return needed | self._slice(node, needed)[2]
+
+    def _slice(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> _Sliced:
+        if isinstance(node, ast.Lambda) or not node.body:
+            return node, None, frozenset(one for one in self.facts(node).loads if one[0] == ".")
+        first = needed & self.facts(node).stores
+        if (id(node), first) not in self._kept:
+            one = _Slice(self, _names_of(node.args), set(first))
+            kept = one.of(node.body)
+            used = self.facts(node).loads if kept is None else one.needed
+            attributes = frozenset(name for name in used if name[0] == ".")
+            self._kept[id(node), first] = (node, kept, attributes)
+        return self._kept[id(node), first]
 
 
 def _names_setting(node: ast.AST) -> bool:

@@ -28,7 +28,7 @@ _SUPPRESSES = frozenset(("suppress", "raises", "assertRaises", "assertRaisesRege
 def execute(body: Sequence[ast.stmt], frame: Frame, run: Run) -> Signal:
     """Execute statements; return how they leave the function or loop, None if they do not."""
     # Code around an inner function may use all that it changes.
-    kept = None if frame.function.around else run.relevance.kept_in(frame.function.node)
+    kept = None if frame.function.around else run.relevance.kept_in(frame.function.node, run.needed)
     for statement in body:
         if kept is not None and id(statement) not in kept:
             continue
