@@ -16,6 +16,9 @@ from cgmigrate.verify.arms import Packing, Proxy
 LAYERS, HIDDEN, HEADS, EXPERTS = 4, 256, 4, 4
 """Sizes of the proxy: enough layers for graphs to share buffers, a few milliseconds a step."""
 
+MLA_MODULE = "mla_up_proj"
+"""What only multi-latent attention can recompute, which the proxy does not have."""
+
 _KEPT = (
     "normalization",
     "layernorm_epsilon",
@@ -87,6 +90,7 @@ def proxy_of(neighbours: Mapping[str, Any], gpus: int = 1, packing: Packing | No
     if "expert_tensor" in parallel:
         fields["expert_tensor_parallel_size"] = parallel.pop("expert_tensor")
     _group_queries(values, fields)
+    _activation(fields, notes)
     _experts(values, fields, parallel["expert"], notes)
     _recompute(fields, notes)
     if parallel["tensor"] == 1:
@@ -216,10 +220,25 @@ def _experts(values: Mapping[str, Any], fields: dict[str, Any], expert: int, not
         fields["moe_layer_freq"] = [0] + [1] * (LAYERS - 1)
 
 
+def _activation(fields: dict[str, Any], notes: list[str]) -> None:
+    """The proxy has no biases unless the values say so, and megatron-core fuses a plain GeLU only with one."""
+    shown = ("activation_func", "gated_linear_unit", "add_bias_linear")
+    if fields.get("bias_activation_fusion") and not any(name in fields for name in shown):
+        del fields["bias_activation_fusion"]
+        notes.append("bias_activation_fusion is omitted: the values do not show which activation is fused")
+
+
 def _recompute(fields: dict[str, Any], notes: list[str]) -> None:
     modules = fields.get("recompute_modules")
     if isinstance(modules, str):
-        fields["recompute_modules"] = names_in(modules)
+        modules = fields["recompute_modules"] = names_in(modules)
+    if modules and MLA_MODULE in modules:
+        fields["recompute_modules"] = [name for name in modules if name != MLA_MODULE]
+        notes.append(f"{MLA_MODULE} is not recomputed: only multi-latent attention has it")
+        if not fields["recompute_modules"]:
+            # Without modules, megatron-core would recompute another part.
+            del fields["recompute_modules"]
+            fields.pop("recompute_granularity", None)
     if fields.get("recompute_granularity") == "full":
         fields.setdefault("recompute_method", "uniform")
         fields["recompute_num_layers"] = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -342,8 +343,9 @@ def test_structure_is_kept_and_size_is_not() -> None:
     assert proxy.fields["num_moe_experts"] == 4
     assert proxy.fields["moe_router_topk"] == 2
     assert proxy.fields["moe_layer_freq"] == [0, 1, 1, 1]
-    assert proxy.fields["recompute_modules"] == ["mla_up_proj", "mlp"]
+    assert proxy.fields["recompute_modules"] == ["mlp"]
     message = " ".join(proxy.notes)
+    assert "mla_up_proj is not recomputed" in message
     assert "expert parallelism 32 is scaled to 1" in message
     assert "flex dispatcher" in message
     assert "multi-latent attention is omitted" in message
@@ -518,6 +520,33 @@ def test_options_that_need_others_are_kept_with_them_only() -> None:
     assert proxy_of({"context_parallel_size": 2, "hidden_size": 8}).notes == ("context parallelism is omitted",)
     assert proxy_of({"context_parallel_size": 1, "hidden_size": 8}).notes == ()
     assert (proxy_of({"transformer_impl": "local"}).spec, proxy_of({}).spec) == ("local", "te")
+
+
+def test_recomputation_of_multi_latent_attention_alone_is_none() -> None:
+    """megatron-core refuses it without such attention; with no module, it would recompute core attention."""
+    proxy = proxy_of({"recompute_granularity": "selective", "recompute_modules": ["mla_up_proj"]})
+    assert not {"recompute_granularity", "recompute_modules"} & proxy.fields.keys()
+    full = proxy_of({"recompute_granularity": "full", "recompute_modules": ["mlp"]})
+    assert full.fields["recompute_granularity"] == "full"
+
+
+@pytest.mark.parametrize(
+    ("beside", "fused"),
+    [
+        ({}, False),
+        ({"num_moe_experts": 8}, False),
+        ({"activation_func": "silu"}, True),
+        ({"swiglu": True}, True),
+        ({"add_bias_linear": True}, True),
+        # megatron-core refuses this itself.
+        ({"add_bias_linear": False, "activation_func": "gelu"}, True),
+    ],
+)
+def test_an_activation_is_fused_where_the_values_show_it(beside: dict[str, Any], fused: bool) -> None:
+    """The proxy has no biases, so the default activation cannot be fused with one."""
+    proxy = proxy_of({"bias_activation_fusion": True, **beside})
+    assert ("bias_activation_fusion" in proxy.fields) == fused
+    assert any("bias_activation_fusion is omitted" in note for note in proxy.notes) == (not fused)
 
 
 KEPT = {
