@@ -34,7 +34,7 @@ import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -191,8 +191,11 @@ def _importer() -> str:
 # --- execution --------------------------------------------------------------------------------------
 
 
-def execute(tree: Path) -> dict[str, Any]:
-    """Import the recipe modules of a tree and run their public functions: name -> settings, or the error's text."""
+def execute(tree: Path, read: Callable[[Any, Any], dict[str, Any]] | None = None) -> dict[str, Any]:
+    """Import the recipe modules of a tree and run their public functions: name -> settings, or the error's text.
+
+    ``read`` makes the settings from a recipe's model and its random number flags; without it they are validated.
+    """
     root = next(path for path in (tree / "src", tree) if (path / "megatron/bridge").is_dir())
     import megatron.core.transformer  # noqa: F401  (the real one, before any stand-in)
 
@@ -216,7 +219,7 @@ def execute(tree: Path) -> dict[str, Any]:
             continue
         for recipe, function in sorted(vars(module).items()):
             if _is_recipe(function, recipe, name):
-                results[f"{name}.{recipe}"] = [_effect(function, truth) for truth in (True, False)]
+                results[f"{name}.{recipe}"] = [_effect(function, truth, read or _validated) for truth in (True, False)]
     return results
 
 
@@ -229,7 +232,7 @@ def _is_recipe(function: Any, name: str, module: str) -> bool:
     return needed == 0 and code.co_kwonlyargcount == len(function.__kwdefaults__ or {})
 
 
-def _effect(function: Any, truth: bool) -> dict[str, Any] | str:
+def _effect(function: Any, truth: bool, read: Callable[[Any, Any], dict[str, Any]]) -> dict[str, Any] | str:
     """The settings in effect after one call, or why it has none; an error of the recipe itself is no result."""
     TRUTH[0] = truth
     try:
@@ -239,7 +242,7 @@ def _effect(function: Any, truth: bool) -> dict[str, Any] | str:
     if not isinstance(made, Anything) or not isinstance(made.model, Anything):
         return "not executed: it returns no configuration"
     try:
-        return _validated(made.model, made.rng)
+        return read(made.model, made.rng)
     except Exception as error:
         return f"raises: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
