@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from cgmigrate.linking.python.modules import Module
 
@@ -20,6 +21,9 @@ MOST_COMPUTED = 1024
 """The size of a value that is computed with; see ``room_beside``."""
 _MOST_KNOWN = 4096
 """The size of a value that counts as known."""
+_MOST_OF_KEY = 512
+"""The characters of a key; a longer one is shortened."""
+_SHOWN_OF_KEY = 128
 _MOST_NESTED = 64
 _MOST_BITS = 4096
 """Python refuses to show numbers of more than three times as many."""
@@ -61,6 +65,11 @@ class Object:
     """Whether it is true or false."""
     is_rest: bool = False
     """Whether it is the only member of a collection that other code may have changed, in place of all it has."""
+
+    def __post_init__(self) -> None:
+        if len(self.key) > _MOST_OF_KEY:
+            # Keys name other keys: what code changes again and again would have one that doubles each time.
+            self.key = f"{self.key[:_SHOWN_OF_KEY]}…{sha256(self.key.encode()).hexdigest()}"
 
 
 FrozenSettings = tuple[tuple[str, object], ...]
