@@ -74,7 +74,8 @@ def _used(function: FunctionFacts, references: References) -> set[object]:
     waiting: list[Code] = [(function.node, module)] if module else []
     while waiting:
         uses = references.of(*waiting.pop())
-        used.update(name.removeprefix("=") for name in uses.names if name[0] in ".@=" or uses.computes)
+        named = (name.removeprefix("=") for name in uses.names if name[0] in ".@=" or uses.computes)
+        used.update(name for name in named if name.lstrip(".@") not in _OF_COLLECTIONS or name[0] not in ".@")
         for node, inner in uses.code:
             if isinstance(node, ast.expr) and node not in used:
                 # What a name of a module is bound to is used as well.

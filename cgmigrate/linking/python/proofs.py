@@ -150,7 +150,7 @@ class Proofs:
     def _round(self, kept: frozenset[Name], again: Collection[Name]) -> Round:
         """Try to prove some changes, and note which fail; ``again`` are those that are tried again."""
         forms = {name: self.forms.get(name, 0) for name in sorted(kept)}
-        open_forms = {one.name for one in self.changes if forms.get(one.name, one.forms) + 1 < one.forms}
+        open_forms = {one.name: one.forms - 1 - forms[one.name] for one in self.changes if one.name in forms}
         current = Round(forms, self.edited(forms), open_forms, again)
         self._prove(current)
         if not self._mend(current):
@@ -540,8 +540,9 @@ class Proofs:
                 return
         if not is_test(unit.module.path):
             self._add_states(one, uses, sources, current)
-        if uses:
-            current.needs.append((uses, tuple(sources) if self._own(unit) & uses else ()))
+        if uses or len(sources) > 1:
+            # What it does is the same only with all that leads to what it gets.
+            current.needs.append((uses, tuple(sources)))
 
     def _add_states(self, one: Comparison, uses: Way, sources: Sequence[State], current: Round) -> None:
         objects = [number for kind, number in sources if kind == OBJECT]

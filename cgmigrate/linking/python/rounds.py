@@ -78,8 +78,8 @@ class Round:
     forms: Mapping[Name, int]
     """The changes that are made, each with the number of its form."""
     after: Modules
-    open_forms: Collection[Name] = ()
-    """The changes that can be written in another form."""
+    open_forms: Mapping[Name, int] = field(default_factory=dict)
+    """In how many other forms each change can be written."""
     again: Collection[Name] = ()
     """The changes that failed before, and are tried again: they fail again before others do."""
     states: States = field(default_factory=States)
@@ -94,7 +94,7 @@ class Round:
     because: dict[Name, Mapping[Name, int | None]] = field(default_factory=dict)
     """Beside which others a change failed, each with the number of its form; None if it was not made."""
     needs: list[tuple[frozenset[Name], tuple[tuple[str, int], ...]]] = field(default_factory=list)
-    """The changes that a path needs, and the states of the objects that it gets if it changes itself."""
+    """The changes that a path needs, and the states of the objects and records that it gets."""
     groups: list[frozenset[Name]] = field(default_factory=list)
     """The changes that are only right together."""
     counts: Counter[Name] = field(default_factory=Counter)
@@ -110,21 +110,23 @@ class Round:
     def blame(self) -> None:
         """Withhold one change of those that are not proved together: the one that the fewest objects need.
 
-        One that can be written in another form is written in that. Of several, it is one in the file of the code that
-        differs.
+        One that can be written in other forms is written in the next one instead: that with the most of them. Of
+        several, it is one in the file of the code that differs.
         """
         known = set(self.failed)
         made = {name: form for name, form in self.forms.items() if name not in known}
         for names, one in sorted(self.differences.items(), key=lambda one: (len(one[0]), sorted(one[0]))):
             if known.isdisjoint(names):
                 possible = [name for name in names if name in self.again] or list(names)
+                most = max(self.open_forms.get(name, 0) for name in possible)
+                possible = [name for name in possible if self.open_forms.get(name, 0) == most]
                 fewest = min(self.counts[name] for name in possible)
                 possible = [name for name in possible if self.counts[name] == fewest]
                 possible = [name for name in possible if name[0] == one.path] or possible
                 known.update(possible)
-                self.moved |= {name: self.forms[name] + 1 for name in possible if name in self.open_forms}
+                self.moved |= {name: self.forms[name] + 1 for name in possible if most}
                 for name in possible:
-                    if name not in self.open_forms:
+                    if not most:
                         self.withhold(name, one.reason, names, made)
 
     def withhold(self, name: Name, reason: str, others: Iterable[Name], made: Mapping[Name, int]) -> None:
