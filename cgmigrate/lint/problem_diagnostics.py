@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cgmigrate.documents.sites import Document, Problem
+from cgmigrate.documents.sites import Document, Problem, ProblemKind
 from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix
 from cgmigrate.lint.kinds import rule_for
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.releases import SPLIT_IN
 
+_OF_READERS = frozenset((ProblemKind.READ, ProblemKind.NAME_IN_TEXT, ProblemKind.DEFINITION, ProblemKind.ENUM_CLASS))
+"""Kinds of problems whose fixes write names that megatron-core has since 0.18."""
+
 
 def problems_of(document: Document, context: Context) -> list[tuple[Problem, Rule]]:
     """Return the problems of a document with their rules, for the rules that apply to the target."""
     return [
-        (problem, rule)
+        (_with_target(problem, context), rule)
         for problem in document.problems
         if (rule := rule_for(problem.kind, context.rules)) is not None and rule.concerns(context.target)
     ]
+
+
+def _with_target(problem: Problem, context: Context) -> Problem:
+    """Return a problem without its fix if the target lacks the names that the fix writes."""
+    if context.target >= SPLIT_IN or problem.kind not in _OF_READERS:
+        return problem
+    return replace(problem, replacement="", if_proved="", advice="")
 
 
 def risk_of(problem: Problem, document: Document, context: Context) -> str:
