@@ -61,9 +61,14 @@ def _is_built(name: str, module: Module, modules: Modules, depth: int = 8) -> bo
                 return True
             inner = modules.imported(source, module) if imported and depth else None
             return inner is not None and _is_built(imported, inner, modules, depth - 1)
-        case ast.ClassDef(bases=bases) if not rest and depth:
+        case ast.ClassDef(bases=bases, body=body) if not rest and depth and not any(map(_constructs, body)):
             return any(_is_built(dotted(base), module, modules, depth - 1) for base in bases)
     return False
+
+
+def _constructs(node: ast.stmt) -> bool:
+    """Return whether a statement of a class defines how its objects are made: they may be validated later, or never."""
+    return isinstance(node, ast.FunctionDef) and node.name in ("__init__", "__new__", "__post_init__")
 
 
 def _is_layer(name: str, module: Module, modules: Modules, depth: int) -> bool:
