@@ -265,10 +265,16 @@ class Problem:
     fix: str = ""
     if_proved: str = ""
     """The text to write instead if a proof for all code that has the object shows that it is right."""
+    is_built: bool = False
+    """Whether the object was validated before: it has both forms of the settings then, whatever code sets them."""
+    argument_of: str = ""
+    """The function whose argument the object is, if the fix reads new settings of it; empty otherwise."""
 
     @property
     def may_be_proved(self) -> bool:
         """Whether a proof for all code that has the object makes its fix safe."""
+        if self.is_built:
+            return False
         return bool(self.if_proved) or (bool(self.replacement) and self.risk in ("", FOLLOWS_OBJECT))
 
 

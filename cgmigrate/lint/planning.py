@@ -22,9 +22,10 @@ from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
+from cgmigrate.project.paths import shown_path
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.sites import Document
+    from cgmigrate.documents.sites import Document, Problem
     from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.merged_files import MergedEntry, MergedSites
@@ -487,10 +488,31 @@ class Planner:
 
     def _examined(self, file: OpenedFile, followed: FollowedValues) -> ExaminedFile:
         examined = examine(file.path, file.document, self.contexts.context(file.path), followed)
+        if any(problem.argument_of for problem, _ in examined.problems):
+            return replace(
+                examined, problems=tuple((self._with_callers(file, one), rule) for one, rule in examined.problems)
+            )
         if file.source.syntax is not Syntax.YAML or all(owner.ecosystem for owner in examined.owners):
             return examined
         inherited = self.related.inherited_keys(file.path, file.document)
         return examine(file.path, file.document, examined.context, replace(followed, inherited=inherited))
+
+    def _with_callers(self, file: OpenedFile, problem: Problem) -> Problem:
+        """Return a problem with its risk if another file may give its function an object without the new settings."""
+        from cgmigrate.linking.python.argument_objects import caller_with_old_object
+        from cgmigrate.project.checkout import checkout_of, files_with
+
+        if not problem.argument_of:
+            return problem
+        top = checkout_of(os.path.dirname(os.path.realpath(file.path)))
+        tracked = files_with(top, [problem.argument_of], "*.py") if top else []
+        # If git fails, these are the files of the run.
+        code = [*tracked, *(item.path for item in self.related.sources if item.syntax is Syntax.PYTHON)]
+        caller = caller_with_old_object(problem.argument_of, file.path, code, file.document.catalogue)
+        if not caller:
+            return problem
+        risk = f"{shown_path(caller)} may call `{problem.argument_of}` with an object that has only the old settings"
+        return replace(problem, risk=problem.risk or risk)
 
 
 def _pinned_up_to(path: str, package: str, newest: Release) -> str:

@@ -36,7 +36,7 @@ def risk_of(problem: Problem, document: Document, context: Context) -> str:
         return problem.risk
     if context.source >= SPLIT_IN:
         return f"the code already runs on megatron-core {context.source}, where it does something else"
-    return document.risk(problem.index)
+    return "" if problem.is_built else document.risk(problem.index)
 
 
 def problem_diagnostic(problem: Problem, rule: Rule, fix: Fix | None, write_error: str) -> Diagnostic:

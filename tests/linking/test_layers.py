@@ -42,11 +42,12 @@ def copies(text: str) -> bool:
     ("text", "expected"),
     [
         (TEXT, True),
+        (TEXT.replace("cuda_graph_scope", "cuda_graph_modules"), True),
         (TEXT.replace("    patch_size: int = 14\n", DEFERRED), False),
         (TEXT.replace("import TransformerConfig", "import Other as TransformerConfig"), False),
         (TEXT.replace("Vision(num_layers", "config(num_layers"), False),
     ],
-    ids=["validated", "deferred", "another class", "no class"],
+    ids=["validated", "new names", "deferred", "another class", "no class"],
 )
 def test_only_a_class_that_validates_when_it_is_made_counts(text: str, expected: bool) -> None:
     assert copies(text) is expected

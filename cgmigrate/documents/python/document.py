@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.assignments import Assignments
+from cgmigrate.documents.python.built_copies import BuiltCopy, copy_at
 from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
@@ -88,6 +89,7 @@ class PythonDocument(TextDocument):
         super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
         self._places: list[Place] = []
+        self._built_copies: list[BuiltCopy] = []
         self._fixes: dict[int, list[Edit]] = {}
         self.linked = LinkedKeys()
         self.setters: Setters | None = None
@@ -154,9 +156,17 @@ class PythonDocument(TextDocument):
             place.of_built_model = place.form is Form.ASSIGNMENTS and built.owns(place)
             place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)
             place.blocked_by = place.blocked_by or self._own_option(place)
-        self._places = sorted(places, key=position_of)
+        self._built_copies = self._copies_in(places)
+        self._places = sorted(_without([copy.place for copy in self._built_copies], places), key=position_of)
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
+
+    def _copies_in(self, places: Iterable[Place]) -> list[BuiltCopy]:
+        """Return the places that copy settings of a configuration that is built."""
+        if not any(module.partition(".")[0] in MEGATRON for module in self.top_level):
+            return []
+        copies = (copy_at(place, self._source, lambda: self.definitions) for place in places)
+        return [copy for copy in copies if copy is not None]
 
     def _own_option(self, place: Place) -> str:
         """Return which option of the file's own parser gets a list of arguments, empty if none does."""
@@ -168,7 +178,8 @@ class PythonDocument(TextDocument):
     def _read_problems(self, nodes_of_sites: set[int]) -> None:
         megatron = any(module.partition(".")[0] in MEGATRON for module in self.top_level)
         owners = UseOwners(self._source, self._names, megatron, names_program(self._source))
-        report = report_problems(self._source, owners, nodes_of_sites, len(self._places))
+        copies = [copy for copy in self._built_copies if copy.deprecated]
+        report = report_problems(self._source, owners, nodes_of_sites, len(self._places), copies)
         for at, place in enumerate(self._places):
             if why := withhold_reads_after(place, self._source, report):
                 place.blocked_by = place.blocked_by or why
@@ -450,6 +461,16 @@ class PythonDocument(TextDocument):
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site; see ``sites.Document``."""
         return spelled_at(self._places[site], name, value, self._source)
+
+
+def _without(removed: Sequence[Place], places: Iterable[Place]) -> list[Place]:
+    """Return places without some of them, to which the others lead no more."""
+    gone = {id(place) for place in removed}
+    kept = [place for place in places if id(place) not in gone]
+    for place in kept if gone else ():
+        place.links = [link for link in place.links if id(link) not in gone]
+        place.inherits = None if id(place.inherits) in gone else place.inherits
+    return kept
 
 
 def _by_path(sites: Iterable[tuple[tuple[str, ...], Settings]]) -> dict[tuple[str, ...], list[dict[str, object]]]:

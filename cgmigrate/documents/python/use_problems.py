@@ -6,7 +6,9 @@ Each is a problem that says what the code evaluates to since 0.18 and what to wr
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
+from cgmigrate.documents.python.built_copies import BuiltCopy, report_copy
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.name_strings import NameStrings
 from cgmigrate.documents.python.read_messages import (
@@ -31,9 +33,16 @@ from cgmigrate.megatron.settings import LAYER_MODULES, MODULES, SCOPE
 _RISK_OF_EMPTY = "a scope with full_iteration was not empty, but its list of modules is"
 
 
-def report_problems(source: Source, owners: UseOwners, of_sites: set[int], first_index: int) -> UseReport:
-    """Return the report on all uses that are no sites; ``of_sites`` are the ids of nodes that belong to sites."""
+def report_problems(
+    source: Source, owners: UseOwners, of_sites: set[int], first_index: int, copies: Iterable[BuiltCopy] = ()
+) -> UseReport:
+    """Return the report on all uses that are no sites; ``of_sites`` are the ids of nodes that belong to sites.
+
+    ``copies`` are those of settings of configurations that are built, whose nodes are among these.
+    """
     report = UseReport(source, owners, first_index)
+    for copy in copies:
+        report_copy(copy, report)
     _UseProblems(report, owners.names, of_sites).collect()
     report.withhold_partial_fixes()
     return report

@@ -22,7 +22,7 @@ class Replacement:
 
     ``risk`` says why that may change what the code does. ``edits`` write it where replacing the use itself is not
     enough, and ``fix`` then describes them in short. With ``if_proved`` only a proof for all code that has the object
-    shows that it is right.
+    shows that it is right. ``is_built`` and ``argument_of`` are those of ``Problem``.
     """
 
     text: str
@@ -30,6 +30,8 @@ class Replacement:
     edits: Sequence[Edit] = ()
     fix: str = ""
     if_proved: bool = False
+    is_built: bool = False
+    argument_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class UseReport:
         elif replacement:
             text, risk, fix = replacement.text, replacement.risk, replacement.fix
             problem = replace(problem, replacement=text, risk=risk, fix=fix)
+            problem = replace(problem, is_built=replacement.is_built, argument_of=replacement.argument_of)
             self.fixes[index] = list(replacement.edits) or [Edit(span.start, span.end, text)]
         self.problems.append(problem)
         self._statements.append(self.source.statement_of(node) or node)

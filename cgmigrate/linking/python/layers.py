@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.modules import Import, Module, Modules
-from cgmigrate.megatron.settings import DEPRECATED
+from cgmigrate.megatron.settings import DEPRECATED, FIELDS
 
 _LIBRARIES = ("torch.nn.", "megatron.core.", "transformer_engine.")
 _CONFIGURATIONS = ("Config", "Provider", "Container")
@@ -47,7 +47,7 @@ def _is_copy(node: ast.Assign, made: set[str]) -> bool:
             targets=[ast.Attribute(value=ast.Name(id=target), attr=name)],
             value=ast.Attribute(value=ast.Name(id=source), attr=other),
         ):
-            return name == other and name in DEPRECATED and target in made and source not in made
+            return name == other and name in FIELDS and target in made and source not in made
     return False
 
 
