@@ -74,7 +74,7 @@ class Pair:
         return Reader.NEMO_RL if self.name.endswith(".yaml") else Reader.BRIDGE
 
     def form(self) -> str:
-        """What tells pairs apart: settings, and the tracker, experts and precision beside them."""
+        """How pairs differ: settings, and the tracker, experts and precision beside them."""
         beside = [self.tracker, "num_moe_experts" in self.shape, "fp8" in self.shape]
         return json.dumps([_sorted(self.before), _sorted(self.after), *beside])
 
@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
 
 
 def _sorted(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings in one order, so that only their values tell forms apart."""
+    """Settings in one order, so that forms differ only by their values."""
     return {name: sorted(v) if isinstance(v, list) else v for name, v in sorted(settings.items())}
 
 
@@ -152,7 +152,7 @@ def _composed(tree: Path, leaf: str) -> dict[str, Any]:
     config = loader.load_config_with_inheritance(tree / leaf).policy.megatron_cfg
     values: dict[str, Any] = OmegaConf.to_container(config, resolve=False)  # type: ignore[assignment]
     if values.get("activation_checkpointing") and not values.get("recompute_granularity"):
-        # What its setup code makes of the key.
+        # What its setup code does with the key.
         values |= {"recompute_granularity": "full", "recompute_method": "uniform"}
     return values
 

@@ -57,7 +57,7 @@ def test_two_edited_texts_share_what_both_have() -> None:
     assert one.bindings["MODULES"] is not two.bindings["MODULES"]
 
 
-def test_statements_on_one_line_are_told_apart() -> None:
+def test_statements_on_one_line_are_known_by_no_text() -> None:
     _, after, _ = edited("MODULES = ['mlp']", "MODULES = []", "x = 1; MODULES = ['mlp']\ny = 2; x2 = y\n")
 
     assert {"x", "MODULES", "y", "x2"} == set(after.bindings)
