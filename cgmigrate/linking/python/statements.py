@@ -267,13 +267,18 @@ def _try(node: ast.Try, frame: Frame, run: Run) -> Signal:
     except RaisedError as error:
         if run.writes != writes:
             raise cannot_follow("settings are set in `try`", node, frame) from error
-        is_caught = _is_caught(node.handlers[0], error.kind)
-        if is_caught is None:
-            raise cannot_follow(f"whether `{error.kind}` is caught is not known", node, frame) from error
-        if not is_caught:
+        if not _catches(node.handlers[0], error.kind, run):
             raise
         signal = execute(node.handlers[0].body, frame, run)
     return signal
+
+
+def _catches(handler: ast.ExceptHandler, kind: str, run: Run) -> bool:
+    """Return whether a handler catches an exception. Of a class that is not known, both are evaluated."""
+    is_caught = _is_caught(handler, kind)
+    if is_caught is not None or handler.type is None:
+        return is_caught is not False
+    return run.choose(run.numbered(f"`{kind}` is caught by {ast.unparse(handler.type)}"))
 
 
 def _attempted(body: Sequence[ast.stmt], frame: Frame, run: Run) -> tuple[Signal, bool]:
