@@ -11,6 +11,8 @@ from cgmigrate.linking.python.pieces import Unit
 from cgmigrate.linking.python.values import FrozenSettings
 from cgmigrate.megatron.releases import Release
 
+_DELETED = 2
+"""How many other forms a fix has that deletes a setting: it is the first of three."""
 Name = tuple[str, int]
 """The name of a change: its file, and its number there."""
 Place = tuple[str, int]
@@ -110,24 +112,38 @@ class Round:
     def blame(self) -> None:
         """Withhold one change of those that are not proved together: the one that the fewest objects need.
 
-        One that can be written in other forms is written in the next one instead: that with the most of them. Of
-        several, it is one in the file of the code that differs.
+        One that can be written in other forms is written in the next one instead: that with the most of them. Where
+        changes delete settings, these come first, since the others may differ only because of them. Of several, it is
+        one in the file of the code that differs.
         """
+        if not self._blame(fewest_forms=_DELETED):
+            self._blame(fewest_forms=0)
+
+    def _blame(self, fewest_forms: int) -> bool:
+        """Blame changes of which one has some other forms at least; return whether there are such ones."""
         known = set(self.failed)
         made = {name: form for name, form in self.forms.items() if name not in known}
+        is_blamed = False
         for names, one in sorted(self.differences.items(), key=lambda one: (len(one[0]), sorted(one[0]))):
-            if known.isdisjoint(names):
-                possible = [name for name in names if name in self.again] or list(names)
-                most = max(self.open_forms.get(name, 0) for name in possible)
-                possible = [name for name in possible if self.open_forms.get(name, 0) == most]
-                fewest = min(self.counts[name] for name in possible)
-                possible = [name for name in possible if self.counts[name] == fewest]
-                possible = [name for name in possible if name[0] == one.path] or possible
-                known.update(possible)
-                self.moved |= {name: self.forms[name] + 1 for name in possible if most}
-                for name in possible:
-                    if not most:
-                        self.withhold(name, one.reason, names, made)
+            most = max(self.open_forms.get(name, 0) for name in names)
+            if most < fewest_forms or not known.isdisjoint(names):
+                continue
+            is_blamed = True
+            possible = self._to_blame(names, most, one.path)
+            known.update(possible)
+            if most:
+                self.moved |= {name: self.forms[name] + 1 for name in possible}
+                continue
+            for name in possible:
+                self.withhold(name, one.reason, names, made)
+        return is_blamed
+
+    def _to_blame(self, names: Collection[Name], most: int, path: str) -> list[Name]:
+        possible = [name for name in names if self.open_forms.get(name, 0) == most]
+        possible = [name for name in possible if name in self.again] or possible
+        fewest = min(self.counts[name] for name in possible)
+        possible = [name for name in possible if self.counts[name] == fewest]
+        return [name for name in possible if name[0] == path] or possible
 
     def withhold(self, name: Name, reason: str, others: Iterable[Name], made: Mapping[Name, int]) -> None:
         """Note that a change fails beside others; ``made`` are the changes that are made, each in its form."""
