@@ -371,8 +371,8 @@ class Proofs:
         if not self._users:
             for path in self._files:
                 for one in facts_of(self.modules.read(path)):
-                    for name in (one.name, *([one.as_property] if one.is_property else [])):
-                        self._users.setdefault(name, []).append(one)
+                    for spelled in (one.name, *([one.as_property] if one.is_property else [])):
+                        self._users.setdefault(spelled, []).append(one)
         return self._users.get(name, ())
 
     def _sees(self, unit: Unit) -> bool:
