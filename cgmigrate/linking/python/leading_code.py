@@ -25,9 +25,12 @@ _OF_COLLECTIONS = frozenset(
 """Methods of collections and texts: one of the project with such a name sets no setting."""
 
 
-def relevance_of(references: References, paths: Iterable[str]) -> Relevance:
-    """Return the relevance of code for the settings in some files: the functions that lead to them, by their names."""
-    functions: list[FunctionFacts] = []
+def relevance_of(references: References, paths: Iterable[str], setters: Iterable[FunctionFacts] = ()) -> Relevance:
+    """Return the relevance of code for the settings in some files: the functions that lead to them, by their names.
+
+    ``setters`` are functions of any file that set attributes by names that they get.
+    """
+    functions = list(setters)
     holders: set[str] = set()
     for path in paths:
         if (module := references.modules.read(path)) is not None:

@@ -19,6 +19,7 @@ from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, tak
 from cgmigrate.linking.python.calls import parameters
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
 from cgmigrate.linking.python.evaluation import NotFollowedError, Path, TooManyPathsError, Touched, Unknowns
+from cgmigrate.linking.python.hidden_setters import hidden_files, setters_by_name
 from cgmigrate.linking.python.layers import copies_built, is_layer
 from cgmigrate.linking.python.leading_code import (
     FunctionFacts,
@@ -111,7 +112,7 @@ class Proofs:
             reason = f"the code at {code} may get its object, and sets attributes by names that it computes"
             self.failed.update({one.name: reason for one in self.changes if one.path == path})
         files = self._files = self._with_callers()
-        self._relevance = relevance_of(self._references, files)
+        self._relevance = relevance_of(self._references, files, self._setters)
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
         callers.find({one.scope.name for one in units if one.scope and _may_be_closed(one, self.relevance)})
@@ -341,6 +342,10 @@ class Proofs:
         return self._tests[key]
 
     @cached_property
+    def _setters(self) -> list[FunctionFacts]:
+        return setters_by_name(self.files_with, self.modules)
+
+    @cached_property
     def _references(self) -> References:
         return References(self.modules)
 
@@ -407,10 +412,10 @@ class Proofs:
 
     def _with_callers(self) -> tuple[str, ...]:
         """Return the files with settings, and those that use what changes, or private functions that get objects."""
-        files = tuple(dict.fromkeys(self.seeds))
+        files = tuple(dict.fromkeys((*self.seeds, *hidden_files(self._setters, self.files_with, self.modules))))
         known = set[str]()
         while True:
-            relevance = relevance_of(self._references, files)
+            relevance = relevance_of(self._references, files, self._setters)
             names = set(self._leading(files))
             for path in files:
                 if (module := self.modules.read(path)) is None or is_test(path):
