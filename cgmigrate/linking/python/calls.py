@@ -526,6 +526,8 @@ def _own_settings(node: ast.ClassDef) -> str:
         dotted(one).startswith("dataclass") for one in map(_called, node.decorator_list)
     ):
         return f"the class `{node.name}` has a decorator"
+    if any(one.arg == "metaclass" and dotted(one.value).rpartition(".")[2] != "ABCMeta" for one in node.keywords):
+        return f"the class `{node.name}` has a metaclass"
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef):
             if statement.name in SETTINGS:
@@ -581,7 +583,9 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
     for value in values:
         may_change(value, key, place)
     others = may_be_part_of(values)
-    return Object(key, _makes_models(name), is_instance=last[:1].isupper(), may_be_other=others)
+    # What a method of the project makes that leads to settings may have some.
+    is_unset = _makes_models(name) and not (callee.of_checkout and last in run.relevance.methods)
+    return Object(key, is_unset, is_instance=last[:1].isupper(), may_be_other=others)
 
 
 def _partial(callee: Outside, arguments: Arguments, place: Place) -> object:

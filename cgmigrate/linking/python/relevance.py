@@ -135,9 +135,17 @@ class Relevance:
         """Return whether code names a function that may set or read the settings of what it gets."""
         known = self._leading.get(id(node))
         if known is None:
-            leads = any(isinstance(part, ast.Name) and part.id in self.words for part in _walk(node))
+            leads = any(map(self._leads, _walk(node)))
             known = self._leading[id(node)] = (node, leads)
         return known[1]
+
+    def _leads(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return name in self.words
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name in self.methods
+        return False
 
     def kept_in(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> frozenset[int] | None:
         """Return which statements of a function are executed, by identity; None if all are.
