@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -194,24 +194,19 @@ def _add_forms(file: _File, setters: Setters | None, *, is_explicit: bool) -> No
     """
     ProvedSites(setters=setters).use_setters(file.examined.document)
     for name, one in file.sets.items():
-        forms = tuple(_forms(name, one, file.examined, has_setters=setters is not None))
+        forms = _forms(name, one, file.examined, has_setters=setters is not None)
         if (forms := forms[1:] if is_explicit and _deletes(forms) else forms) != (one,):
             file.forms[name] = forms
 
 
-def _forms(name: Name, one: EditSet, file: ExaminedFile, *, has_setters: bool) -> Iterator[EditSet]:
-    cleared = _cleared(file, one) if has_setters else None
-    if cleared is not None and not _is_writable(file, cleared):
-        cleared = None
-    if is_test(name[0]) or not any(MODULES in settings for settings in one.rewrites.values()):
-        yield one
-        if cleared is not None and not is_test(name[0]):
-            yield from _with_modules(file, one)
-        yield from (cleared,) if cleared is not None else ()
-        return
-    yield from _without_modules(file, one)
-    yield from (cleared,) if cleared is not None else ()
-    yield one
+def _forms(name: Name, one: EditSet, file: ExaminedFile, *, has_setters: bool) -> tuple[EditSet, ...]:
+    clearing = _cleared(file, one) if has_setters else None
+    cleared = (clearing,) if clearing is not None and _is_writable(file, clearing) else ()
+    if not any(MODULES in settings for settings in one.rewrites.values()):
+        return (one, *(_with_modules(file, one) if cleared else ()), *cleared)
+    if is_test(name[0]):
+        return (one, *cleared)
+    return (*_without_modules(file, one), *cleared, one)
 
 
 def _deletes(forms: Sequence[EditSet]) -> bool:

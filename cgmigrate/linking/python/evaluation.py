@@ -185,7 +185,9 @@ class Code:
             own.is_whole = own.is_whole or used.is_whole
 
     def _of(self, path: str) -> _Used:
-        return self.files[path] if path in self.files else self.files.setdefault(path, _Used())
+        if path not in self.files:
+            self.files[path] = _Used()
+        return self.files[path]
 
     def is_same(self, old: Mapping[str, Module | None], modules: Modules) -> bool:
         """Return whether modules have the same code as those in which it was used."""
