@@ -232,7 +232,7 @@ def _may_share(node: ast.FunctionDef | ast.Lambda) -> bool:
 def _is_object(value: object) -> bool:
     if isinstance(value, (Function, Class, Namespace, Partial)):
         return True
-    return any(one.is_instance or one.attributes or one.by_megatron for one in parts_of(value))
+    return any(map(_is_used, parts_of(value)))
 
 
 def enter(function: Function, run: Run) -> object:
@@ -647,9 +647,10 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     if run.unknowns.has_fakes and callee.key.startswith(_PATCHER):
         return _patched(values, place)
     shown = f"`{ast.unparse(node.func)[:60]}`"
+    method = callee.key.rpartition(".")[2] if owner is not None else "__call__"
     # A call of an object itself is one of its method.
     owner = callee if owner is None and callee.is_instance else owner
-    if isinstance(owner, Object) and _may_set(owner):
+    if isinstance(owner, Object) and _may_set(owner, method, run):
         raise cannot_follow(f"{shown} may set settings of what it has", node, frame)
     if isinstance(owner, Object) and (has_settings(owner) or callee.key.rpartition(".")[2] in _FINISHES):
         raise cannot_follow(f"{shown} may change settings", node, frame)
@@ -675,10 +676,27 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     return Object(key, is_megatron, may_be_other=others and not is_made_of)
 
 
-def _may_set(owner: Object) -> bool:
-    """Return whether a method that is not followed may set settings of an object that is an attribute of its own."""
-    is_megatrons = owner.by_megatron and not owner.of_checkout
-    return not is_megatrons and any(map(_is_object, owner.attributes.values()))
+def _may_set(owner: Object, method: str, run: Run) -> bool:
+    """Return whether a method that is not followed may set settings of an object that is an attribute of its own.
+
+    A function that is one may set some if it leads to settings. Where it replaces a method that leads to settings, all
+    that call this one lead to settings as well.
+    """
+    if owner.by_megatron and not owner.of_checkout:
+        return False
+    methods = run.relevance.methods
+    for name, value in owner.attributes.items():
+        if isinstance(value, Namespace) or any(map(_is_used, parts_of(value))):
+            return True
+        if name in methods and method not in methods and method != "__call__":
+            continue
+        if any(run.relevance.is_relevant(one.node) for one in functions_in(value)):
+            return True
+    return False
+
+
+def _is_used(value: Object) -> bool:
+    return value.is_instance or bool(value.attributes) or value.by_megatron
 
 
 def _may_change_owner(owner: Object, key: str, place: Place) -> None:

@@ -15,7 +15,7 @@ from cgmigrate.linking.python.layers import is_layer
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
 from cgmigrate.linking.python.references import Code, References
-from cgmigrate.linking.python.relevance import Relevance, holders_in, sets_by_computed_name
+from cgmigrate.linking.python.relevance import Relevance, holders_in
 from cgmigrate.linking.python.world import SETTINGS
 
 _MAKING = frozenset(("__init__", "__post_init__"))
@@ -25,10 +25,10 @@ _OF_COLLECTIONS = frozenset(
 """Methods of collections and texts: one of the project with such a name sets no setting."""
 
 
-def relevance_of(references: References, paths: Iterable[str], setters: Iterable[FunctionFacts] = ()) -> Relevance:
+def relevance_of(references: References, paths: Iterable[str], setters: Collection[FunctionFacts] = ()) -> Relevance:
     """Return the relevance of code for the settings in some files: the functions that lead to them, by their names.
 
-    ``setters`` are functions of any file that set attributes by names that they get.
+    ``setters`` are functions of any file that may set a setting by a name that they compute.
     """
     functions = list(setters)
     holders: set[str] = set()
@@ -39,7 +39,7 @@ def relevance_of(references: References, paths: Iterable[str], setters: Iterable
                 one for one in facts_of(module) if not (one.inside and is_layer(one.inside, module, references.modules))
             )
     readers = closed(functions, lambda one, known: one.returns_from(known))
-    writers = _writers(functions, references)
+    writers = _writers(functions, {one.node for one in setters}, references)
     words = readers | writers
     names = frozenset(one for one in words if not one.startswith("."))
     return Relevance(
@@ -50,27 +50,28 @@ def relevance_of(references: References, paths: Iterable[str], setters: Iterable
     )
 
 
-def _writers(functions: Iterable[FunctionFacts], references: References) -> frozenset[str]:
+def _writers(
+    functions: Iterable[FunctionFacts], setters: Collection[AnyFunction], references: References
+) -> frozenset[str]:
     """Return the names of the functions that may set a setting of an object that they get or return."""
     possible = [one for one in functions if one.may_leave and one.name.removeprefix(".") not in _MAKING]
     users: dict[object, list[FunctionFacts]] = {}
     for one in possible:
-        for used in _used(one, references):
+        for used in used_by(one, references):
             users.setdefault(used, []).append(one)
-    waiting = [one for one in possible if one.is_writer]
+    waiting = [one for one in possible if one.is_writer or one.node in setters]
     known = {one.node for one in waiting}
     names = set[str]()
     while waiting:
         one = waiting.pop()
         names.add(one.name)
-        spelled = (one.node, one.name, *([one.as_property] if one.is_property else []))
-        new = [user for used in spelled for user in users.get(used, ()) if user.node not in known]
+        new = [user for used in one.spelled for user in users.get(used, ()) if user.node not in known]
         known |= {user.node for user in new}
         waiting += new
     return frozenset(names)
 
 
-def _used(function: FunctionFacts, references: References) -> set[object]:
+def used_by(function: FunctionFacts, references: References) -> set[object]:
     """Return the code that a function uses, and the names of methods, and of functions that may be any."""
     module = references.modules.read(function.path)
     used = set[object]()
@@ -134,6 +135,11 @@ class FunctionFacts:
     def as_property(self) -> str:
         """The name of a property as code names it that reads it."""
         return self.name.replace(".", "@")
+
+    @property
+    def spelled(self) -> tuple[object, ...]:
+        """The function, and the names of a method or property: what code uses that calls it."""
+        return (self.node, self.name, *([self.as_property] if self.is_property else []))
 
     def returns_from(self, readers: Collection[str]) -> bool:
         """Return whether its result comes from a setting, itself or through a function that reads one."""
@@ -224,7 +230,7 @@ def _holders(module: Module) -> frozenset[str]:
 
 
 def _changes_objects(node: AnyFunction) -> bool:
-    """Return whether code sets a setting, or an attribute that may come from one, or that it names by a computation."""
+    """Return whether code sets a setting, or an attribute that may come from one."""
     reads = sets = False
     for part in ast.walk(node):
         match part:
@@ -234,8 +240,6 @@ def _changes_objects(node: AnyFunction) -> bool:
             case ast.Attribute(attr=name) | ast.Constant(value=str() as name) | ast.keyword(arg=str() as name):
                 reads = reads or name in SETTINGS
                 sets = sets or isinstance(part, ast.keyword)
-        if sets_by_computed_name(part):
-            return True
     return reads and sets
 
 

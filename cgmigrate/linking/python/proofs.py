@@ -13,13 +13,12 @@ import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_objects
-from cgmigrate.linking.python.calls import parameters
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
 from cgmigrate.linking.python.evaluation import NotFollowedError, Path, TooManyPathsError, Touched, Unknowns
-from cgmigrate.linking.python.hidden_setters import hidden_files, setters_by_name
+from cgmigrate.linking.python.hidden_setters import HiddenSetter, HiddenSetters
 from cgmigrate.linking.python.layers import copies_built, is_layer
 from cgmigrate.linking.python.leading_code import (
     FunctionFacts,
@@ -41,6 +40,7 @@ from cgmigrate.linking.python.pieces import (
 )
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance
+from cgmigrate.linking.python.returned_objects import may_return_object
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
 from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
 from cgmigrate.linking.python.trials import Forms, Trials
@@ -112,7 +112,7 @@ class Proofs:
             reason = f"the code at {code} may get its object, and sets attributes by names that it computes"
             self.failed.update({one.name: reason for one in self.changes if one.path == path})
         files = self._files = self._with_callers()
-        self._relevance = relevance_of(self._references, files, self._setters)
+        self._relevance = relevance_of(self._references, files, [one.function for one in self._setters])
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
         callers.find({one.scope.name for one in units if one.scope and _may_be_closed(one, self.relevance)})
@@ -281,7 +281,7 @@ class Proofs:
         reason = str(error)
         if not unit.nodes:
             assert unit.scope is not None
-            is_evaluated = isinstance(error, TooManyPathsError) or not _returns_others(unit.scope)
+            is_evaluated = isinstance(error, TooManyPathsError) or not self._may_return_object(unit.scope, unit.module)
             if not is_evaluated and not is_test(unit.module.path):
                 # Code that is not known may get an object that it returns.
                 for name in self._reached(unit) & current.kept:
@@ -306,6 +306,15 @@ class Proofs:
             reason = f"the code at {unit.place} may set or read the settings, and is not followed"
         for name in own:
             current.failed.setdefault(name, reason)
+
+    def _may_return_object(self, node: AnyFunction, module: Module) -> bool:
+        functions = {
+            one.name: one
+            for one, _ in self._references.of(node, module).code
+            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+        }
+        bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        return may_return_object(node, self.relevance, lambda name: None if name in bound else functions.get(name))
 
     def _parts_around(self, unit: Unit, error: CannotFollowError) -> list[Unit]:
         """Return the beginning of a test that is followed, and the parts of its rest.
@@ -342,8 +351,12 @@ class Proofs:
         return self._tests[key]
 
     @cached_property
-    def _setters(self) -> list[FunctionFacts]:
-        return setters_by_name(self.files_with, self.modules)
+    def _hidden(self) -> HiddenSetters:
+        return HiddenSetters(self.files_with, self._references)
+
+    @cached_property
+    def _setters(self) -> list[HiddenSetter]:
+        return self._hidden.find()
 
     @cached_property
     def _references(self) -> References:
@@ -412,10 +425,10 @@ class Proofs:
 
     def _with_callers(self) -> tuple[str, ...]:
         """Return the files with settings, and those that use what changes, or private functions that get objects."""
-        files = tuple(dict.fromkeys((*self.seeds, *hidden_files(self._setters, self.files_with, self.modules))))
+        files = tuple(dict.fromkeys((*self.seeds, *self._hidden.files(self._setters))))
         known = set[str]()
         while True:
-            relevance = relevance_of(self._references, files, self._setters)
+            relevance = relevance_of(self._references, files, [one.function for one in self._setters])
             names = set(self._leading(files))
             for path in files:
                 if (module := self.modules.read(path)) is None or is_test(path):
@@ -570,17 +583,6 @@ class Proofs:
         current.groups = _joined(
             way for uses, sources in dict.fromkeys(current.needs) for way in ways.through(uses, sources)
         )
-
-
-@lru_cache(maxsize=4096)
-def _returns_others(node: AnyFunction) -> bool:
-    """Return whether a function may return something else than one of its parameters, which its callers have."""
-    bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
-    own = set(parameters(node)) - bound
-    returned = [
-        part.value for part in ast.walk(node) if isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom)) and part.value
-    ]
-    return not all(isinstance(one, ast.Name) and one.id in own for one in returned)
 
 
 def _states_of(unit: Unit, numbers: range, of_records: range, current: Round) -> StatesOfUnit:

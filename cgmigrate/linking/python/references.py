@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -51,8 +52,11 @@ class References:
         parts = list(ast.walk(node))
         uses.computes = any(map(_computes, parts))
         local = dict(_imported_in(parts))
+        libraries = {name for name, one in {**module.bindings, **local}.items() if self._is_of_library(one, module)}
+        libraries.difference_update(_bound_in(parts))
         for part in parts:
-            self._add_part(part, module, local, uses)
+            if not (isinstance(part, ast.Call) and _root_of(part.func) in libraries):
+                self._add_part(part, module, local, uses)
         uses.names = list(dict.fromkeys(uses.names))
         return uses
 
@@ -98,6 +102,12 @@ class References:
                 if dotted(function).rpartition(".")[2] in IMPORTS_BY_NAME:
                     return self.modules.imported(source, module)
         return None
+
+    def _is_of_library(self, binding: object, module: Module) -> bool:
+        """Return whether a name is imported from the standard library: no method of the project is called on it."""
+        if not isinstance(binding, Import) or binding.module.partition(".")[0] not in sys.stdlib_module_names:
+            return False
+        return self.modules.imported(binding.module, module) is None
 
     def _add_import(self, imported: Import, module: Module, depth: int, uses: Uses) -> None:
         inner = self.modules.imported(imported.module, module)
@@ -145,6 +155,24 @@ def _imported_in(parts: Iterable[ast.AST]) -> Iterator[tuple[str, Import]]:
                 value=ast.Call(func=function, args=[ast.Constant(value=str() as name)]),
             ) if dotted(function).rpartition(".")[2] in IMPORTS_BY_NAME:
                 yield local, Import(name)
+
+
+def _bound_in(parts: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names that some nodes bind, apart from imports."""
+    for part in parts:
+        match part:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                yield name
+            case ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name):
+                yield name
+
+
+def _root_of(node: ast.expr) -> str:
+    """Return the name of which code calls an attribute: ``os`` for ``os.path.join``. Empty if it is no such call."""
+    is_attribute = isinstance(node, ast.Attribute)
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if is_attribute and isinstance(node, ast.Name) else ""
 
 
 def _computes(node: ast.AST) -> bool:

@@ -179,7 +179,7 @@ def _names_setting(node: ast.AST) -> bool:
 _NAMING = frozenset((ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.alias, ast.arg, ast.MatchClass, ast.Call))
 
 
-_CHANGING = frozenset(
+COLLECTION_CHANGES = frozenset(
     ("append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove", "sort")
 )
 """Methods that change a collection."""
@@ -207,7 +207,7 @@ def _changed_by(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
             yield name
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGING:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in COLLECTION_CHANGES:
             yield name
 
 

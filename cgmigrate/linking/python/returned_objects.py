@@ -1,0 +1,156 @@
+"""Whether a function may return an object of code that leads to settings, by the names in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
+
+from cgmigrate.linking.python.calls import parameters
+from cgmigrate.linking.python.pieces import AnyFunction
+from cgmigrate.linking.python.relevance import Relevance
+
+_HARMLESS = frozenset(
+    ("len", "enumerate", "sorted", "str", "repr", "print", "isinstance", "zip", "range", "min", "max")
+)
+_Flow = tuple[frozenset[str], ast.AST]
+"""The names that get what an expression makes; none if the function returns it."""
+Resolve = Callable[[str], AnyFunction | None]
+"""Returns the function of the project that a name is, None if that is not known."""
+
+
+def may_return_object(node: AnyFunction, relevance: Relevance, resolve: Resolve) -> bool:
+    """Return whether a function may return an object that its callers do not have, and that code with settings made."""
+    return _returns_others(node) and _returns_from_leading(node, relevance, resolve)
+
+
+@lru_cache(maxsize=4096)
+def _returns_others(node: AnyFunction) -> bool:
+    """Return whether a function may return something else than one of its parameters, which its callers have."""
+    bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    own = set(parameters(node)) - bound
+    returned = [
+        part.value for part in ast.walk(node) if isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom)) and part.value
+    ]
+    return not all(isinstance(one, ast.Name) and one.id in own for one in returned)
+
+
+def _returns_from_leading(node: AnyFunction, relevance: Relevance, resolve: Resolve) -> bool:
+    """Return whether a result may come from a function that leads to settings."""
+    if any(isinstance(part, (ast.Global, ast.Nonlocal, ast.Await)) for part in ast.walk(node)):
+        return True
+    bound = frozenset(_bound_in(node))
+
+    def may_lead(part: ast.AST) -> bool:
+        return relevance.is_relevant(part) or relevance.leads(part) or _calls_any(part, bound)
+
+    flows = [(targets, value, may_lead(value)) for targets, value in _flows_of(node, resolve)]
+    tainted = set[str]()
+    while True:
+        known = len(tainted)
+        for targets, value, leads in flows:
+            if leads or not tainted.isdisjoint(_names_in(value)):
+                if not targets:
+                    return True
+                tainted |= targets
+        if known == len(tainted):
+            return False
+
+
+def _bound_in(node: AnyFunction) -> Iterator[str]:
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+
+
+def _calls_any(node: ast.AST, bound: Collection[str]) -> bool:
+    """Return whether code calls a function that it computes, or gets: it may be any."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(func=ast.Name(id=name)) if name not in bound:
+                pass
+            case ast.Call(func=function) if not isinstance(function, ast.Attribute):
+                return True
+    return False
+
+
+def _flows_of(node: AnyFunction, resolve: Resolve) -> Iterator[_Flow]:
+    for part in ast.walk(node):
+        match part:
+            case (
+                ast.Return(value=ast.expr() as value)
+                | ast.Yield(value=ast.expr() as value)
+                | ast.YieldFrom(value=value)
+            ):
+                yield frozenset(), value
+            case ast.Assign(targets=targets, value=value):
+                yield frozenset().union(*map(_names_in, targets)), value
+                # The object of which an attribute is set has it.
+                yield from ((_names_in(one), one) for one in targets if not isinstance(one, ast.Name))
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.AugAssign(target=target, value=value)
+                | ast.NamedExpr(target=target, value=value)
+                | ast.For(target=target, iter=value)
+                | ast.AsyncFor(target=target, iter=value)
+                | ast.comprehension(target=target, iter=value)
+                | ast.withitem(optional_vars=ast.expr() as target, context_expr=value)
+            ):
+                yield _names_in(target), value
+                yield from ((_names_in(target), target),) if not isinstance(target, ast.Name) else ()
+            case ast.Match(subject=value, cases=cases):
+                patterns = (one.pattern for one in cases)
+                yield frozenset(name for one in patterns for name in _captured(one)), value
+            case ast.Call() if names := frozenset(_changed_by(part, resolve)):
+                yield names, part
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) if part is not node:
+                yield frozenset((name,)), part
+
+
+@lru_cache(maxsize=65536)
+def _names_in(node: ast.AST) -> frozenset[str]:
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def _changed_by(call: ast.Call, resolve: Resolve) -> Iterator[str]:
+    """Yield the names of what a call may keep what it gets, or makes, in."""
+    function = resolve(call.func.id) if isinstance(call.func, ast.Name) else None
+    if isinstance(call.func, ast.Name) and call.func.id in _HARMLESS:
+        return
+    if function is None or any(isinstance(one, ast.Starred) for one in call.args):
+        yield from _names_in(call)
+        return
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    values = [*zip(names, call.args, strict=False), *((one.arg or "", one.value) for one in call.keywords)]
+    known = {*names, *(one.arg for one in function.args.kwonlyargs)}
+    for name, value in values:
+        if name not in known or _may_change(function, name):
+            yield from _names_in(value)
+    yield from (name for value in call.args[len(names) :] for name in _names_in(value))
+
+
+@lru_cache(maxsize=4096)
+def _may_change(function: AnyFunction, name: str) -> bool:
+    """Return whether a function may change what it gets as a parameter, or pass it to other code, or keep it."""
+    harmless = set[int]()
+    for part in ast.walk(function):
+        match part:
+            case ast.Call(func=ast.Name(id=called), args=args) if called in _HARMLESS:
+                harmless.update(map(id, args))
+            case ast.FormattedValue(value=value) | ast.For(iter=value) | ast.comprehension(iter=value):
+                harmless.add(id(value))
+            case ast.Compare(left=left, comparators=others):
+                harmless.update(map(id, (left, *others)))
+            case ast.If(test=value) | ast.UnaryOp(op=ast.Not(), operand=value):
+                harmless.add(id(value))
+    return any(
+        isinstance(part, ast.Name) and part.id == name and id(part) not in harmless for part in ast.walk(function)
+    )
+
+
+def _captured(pattern: ast.pattern) -> Iterator[str]:
+    for part in ast.walk(pattern):
+        match part:
+            case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
+                yield name
