@@ -16,6 +16,7 @@ from cgmigrate.linking.python.rounds import Place
 from cgmigrate.linking.python.statements import execute, store
 from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings, is_plain, key_of
 from cgmigrate.linking.python.world import World
+from cgmigrate.megatron.settings import DEPRECATED
 
 _HANDLERS = Handlers(value_of_call, execute, store)
 StatePair = tuple[FrozenSettings, FrozenSettings]
@@ -101,7 +102,7 @@ class Comparer:
         before, after = paths
         left = tuple(left_by(before, after, states.pairs))
         difference = self._difference(unit, before, after, left)
-        if difference and not before.opened and not before.opened_records and self._captures_the_same(before, left):
+        if difference and not before.opened and not before.opened_records and self._may_be_by_release(before, left):
             # The new release may do something else with the old text, too: then no edit makes the difference. What
             # other code does with such an object cannot be compared.
             old = _Side(self.modules, self.target, states.before, touched.before)
@@ -166,9 +167,18 @@ class Comparer:
                 return f"`{bound}` in `{name}` would have another value ({unit.place})"
         return ""
 
+    def _may_be_by_release(self, before: Path, left: Iterable[StatePair]) -> bool:
+        """Return whether the objects that capture something else keep an old setting, which is still reported."""
+        return before.is_with_fakes or all(
+            self._agree(one) or any(dict(one[1]).get(name) for name in DEPRECATED) for one in left
+        )
+
     def _captures_the_same(self, before: Path, left: Iterable[StatePair]) -> bool:
         """Return whether objects capture the same. Megatron never gets an object that only a test makes."""
-        return before.is_with_fakes or all(agree(plain(old), plain(new), self.source, self.target) for old, new in left)
+        return before.is_with_fakes or all(map(self._agree, left))
+
+    def _agree(self, state: StatePair) -> bool:
+        return agree(plain(state[0]), plain(state[1]), self.source, self.target)
 
     def _is_same(self, unit: Unit, name: str, old: object, new: object) -> bool:
         """Return whether a name that a part binds is the same for other parts."""

@@ -52,7 +52,7 @@ from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
 from cgmigrate.megatron.settings import DEPRECATED, IMPL
 from cgmigrate.megatron.types import Reader
 
-_MOST_ROUNDS = 24
+_MOST_ROUNDS = 48
 """How often edits fail, and the rest is proved again."""
 _MOST_STATES = 1024
 
@@ -80,6 +80,8 @@ class Proofs:
     """The form in which a change is proved, if it is not the first one."""
     _because: dict[Name, Mapping[Name, int | None]] = field(default_factory=dict)
     """Beside which others a change failed because of a difference, each in its form; None if it was not made."""
+    _moves: list[tuple[Name, int, frozenset[Name]]] = field(default_factory=list)
+    """The changes that were written in another form, each with its form before, and with those that may be to blame."""
     _reasons: dict[Name, str] = field(default_factory=dict)
     """Why those failed at first that are tried again."""
     _units: list[Unit] = field(default_factory=list)
@@ -156,10 +158,24 @@ class Proofs:
         self._prove(current)
         if not self._mend(current):
             current.blame()
-        self.forms |= current.moved
+        self._move(current)
         self.failed |= {name: self._reasons.get(name, reason) for name, reason in current.failed.items()}
         self._because |= current.because
         return current
+
+    def _move(self, current: Round) -> None:
+        """Note the forms of the changes that are written in another one next.
+
+        Those that were to blame beside a change that fails now are written in their form before: it may have been that
+        change alone.
+        """
+        for name, others in current.moved_for:
+            self._moves.append((name, current.forms[name], others))
+        self.forms |= current.moved
+        needless = [one for one in self._moves if not current.failed.keys().isdisjoint(one[2] - {one[0]})]
+        for name, form, _ in reversed(needless):
+            self.forms[name] = form
+        self._moves = [one for one in self._moves if one not in needless]
 
     def _mend(self, current: Round) -> bool:
         """Find which changes make code differ that gets no object; return whether there is such code.

@@ -45,6 +45,7 @@ def _returns_from_leading(node: AnyFunction, relevance: Relevance, resolve: Reso
         return relevance.is_relevant(part) or relevance.leads(part) or _calls_any(part, bound)
 
     flows = [(targets, value, may_lead(value)) for targets, value in _flows_of(node, resolve)]
+    plain = _plain_parameters(node)
     tainted = set[str]()
     while True:
         known = len(tainted)
@@ -52,7 +53,7 @@ def _returns_from_leading(node: AnyFunction, relevance: Relevance, resolve: Reso
             if leads or not tainted.isdisjoint(_names_in(value)):
                 if not targets:
                     return True
-                tainted |= targets
+                tainted |= targets - plain
         if known == len(tainted):
             return False
 
@@ -62,6 +63,24 @@ def _bound_in(node: AnyFunction) -> Iterator[str]:
         match part:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name
+
+
+def _plain_parameters(node: AnyFunction) -> frozenset[str]:
+    """Return the parameters that are texts or numbers by their annotations: nothing is kept in them."""
+    bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return frozenset(one.arg for one in every if one.annotation and _is_plain(one.annotation)) - bound
+
+
+def _is_plain(annotation: ast.expr) -> bool:
+    match annotation:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _is_plain(left) and _is_plain(right)
+        case ast.Subscript(value=ast.Name(id="Optional") | ast.Attribute(attr="Optional"), slice=inner):
+            return _is_plain(inner)
+        case ast.Name(id=name):
+            return name in ("str", "int", "bool", "float")
+    return isinstance(annotation, ast.Constant) and annotation.value is None
 
 
 def _calls_any(node: ast.AST, bound: Collection[str]) -> bool:

@@ -93,6 +93,8 @@ class Round:
     failed: dict[Name, str] = field(default_factory=dict)
     moved: dict[Name, int] = field(default_factory=dict)
     """The changes that are written in another form next."""
+    moved_for: list[tuple[Name, frozenset[Name]]] = field(default_factory=list)
+    """Those of them that are only one of several changes that may be to blame, each with these."""
     because: dict[Name, Mapping[Name, int | None]] = field(default_factory=dict)
     """Beside which others a change failed, each with the number of its form; None if it was not made."""
     needs: list[tuple[frozenset[Name], tuple[tuple[str, int], ...]]] = field(default_factory=list)
@@ -133,6 +135,7 @@ class Round:
             known.update(possible)
             if most:
                 self.moved |= {name: self.forms[name] + 1 for name in possible}
+                self.moved_for += ((name, names) for name in possible)
                 continue
             for name in possible:
                 self.withhold(name, one.reason, names, made)
