@@ -7,6 +7,7 @@ import pytest
 from cgmigrate.documents.python.document import PythonDocument
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.source import Source
+from cgmigrate.text.edits import apply
 
 TEXT = '''\
 """A recipe."""
@@ -261,3 +262,33 @@ def test_other_settings_than_those_meant_are_refused(old: str, new: str) -> None
 def test_a_rewrite_that_was_not_made_is_refused() -> None:
     assert PythonDocument(SITES).check(SITES, REWRITTEN) == "a site would not have the settings that it should"
     assert PythonDocument(SITES).check(RIGHT, {}) == "a site would not have the settings that it should"
+
+
+RECORD = """\
+from dataclasses import dataclass
+
+
+@dataclass
+class Workload:
+    cuda_graph_impl: str | None = None
+    cuda_graph_scope: list | None = None
+
+
+def workload_of(config):
+    model = config.model
+    return Workload(
+        cuda_graph_impl=getattr(model, "cuda_graph_impl", None),
+        cuda_graph_scope=getattr(model, "cuda_graph_scope", None),
+    )
+"""
+
+
+def test_a_reader_in_the_value_of_a_site_may_be_fixed() -> None:
+    document = PythonDocument(RECORD)
+    (index,) = document._fixes
+    fixed = apply(RECORD, document.edits({index: {}}))
+
+    assert fixed == RECORD.replace('model, "cuda_graph_scope"', 'model, "cuda_graph_modules"')
+    assert document.check(fixed, {index: {}}) == ""
+    assert document.check(fixed.replace("cuda_graph_scope=", "cuda_graph_modules="), {index: {}}) != ""
+    assert document.check(fixed.replace('"cuda_graph_modules", None', '"cuda_graph_modules", 1'), {index: {}}) != ""

@@ -48,7 +48,7 @@ from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import Settings, Undecided
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
 from cgmigrate.text.failures import TOO_DEEP, too_deep
@@ -443,15 +443,26 @@ class PythonDocument(TextDocument):
             sites, sites_again = self.sites_outside_copiers(), again.sites_outside_copiers()
             if not self._copies_of(again):
                 return "the code would not copy the keys that it should"
-        expected = ((site.path, rewrites.get(site.index, site.own)) for site in sites)
+        fixes = [edit for index in rewrites if index >= len(self.sites) for edit in self._fixes[index]]
+        owns = self._owns_after(fixes)
+        expected = ((site.path, rewrites.get(site.index, owns[site.index])) for site in sites)
         if _by_path(expected) != _by_path((site.path, site.own) for site in sites_again):
             return "a site would not have the settings that it should"
-        fixes = [edit for index in rewrites if index >= len(self.sites) for edit in self._fixes[index]]
         before = Source(apply(self.text, fixes), self.catalogue) if fixes else self._source
         if not same_apart_from_settings(before, again._source):
             return "something else in the file would be read differently"
         self._checked, self._again = edited, again
         return ""
+
+    def _owns_after(self, fixes: Sequence[Edit]) -> list[Settings]:
+        """Return the settings of all sites after fixes of problems, which may change how a value is computed."""
+        owns: list[Settings] = [site.own for site in self.sites]
+        if not fixes:
+            return owns
+        fixed = PythonDocument(apply(self.text, fixes), self.path, self.catalogue, sites_only=True)
+        if [site.path for site in fixed.sites] != [site.path for site in self.sites]:
+            return owns
+        return [_with_computed(own, site.own) for own, site in zip(owns, fixed.sites, strict=True)]
 
     @property
     def edited(self) -> PythonDocument | None:
@@ -471,6 +482,14 @@ def _without(removed: Sequence[Place], places: Iterable[Place]) -> list[Place]:
         place.links = [link for link in place.links if id(link) not in gone]
         place.inherits = None if id(place.inherits) in gone else place.inherits
     return kept
+
+
+def _with_computed(own: Settings, fixed: Settings) -> Settings:
+    """Return settings with the values of others where both are computed when the code runs."""
+    return {
+        name: other if isinstance(value, Undecided) and isinstance(other := fixed.get(name), Undecided) else value
+        for name, value in own.items()
+    }
 
 
 def _by_path(sites: Iterable[tuple[tuple[str, ...], Settings]]) -> dict[tuple[str, ...], list[dict[str, object]]]:

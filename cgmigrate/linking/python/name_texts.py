@@ -44,7 +44,7 @@ def names_setting(text: object) -> bool:
 def texts_of(node: ast.AST) -> frozenset[str]:
     """Return the texts that name settings, as far as code may use them as values.
 
-    The name in ``getattr(model, "cuda_graph_scope")`` is none: code reads it where it stands.
+    The name in ``getattr(model, "cuda_graph_scope")`` is none: code reads it where it is used.
     """
     return frozenset(_texts(node))
 
