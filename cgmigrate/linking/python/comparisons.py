@@ -26,9 +26,9 @@ StatePair = tuple[FrozenSettings, FrozenSettings]
 class Comparison:
     """Two paths through a unit, before and after the edits.
 
-    ``opened`` and ``opened_records`` are the numbers of the states of the objects and records that it gets from other
-    code. ``left`` and ``records`` are the states that it leaves. ``difference`` says what is different, empty if
-    nothing is.
+    ``opened`` and ``opened_records`` are the states of the objects and records that it gets from other code: each by
+    its number among those that it was compared with. ``left`` and ``records`` are the states that it leaves.
+    ``difference`` says what is different, empty if nothing is.
     """
 
     uses: frozenset[Place]

@@ -105,7 +105,7 @@ class Path:
     records: list[Object] = field(default_factory=list)
     """The records of the project's own that it makes."""
     opened_records: list[tuple[Object, int]] = field(default_factory=list)
-    """The records that it gets from other code, each with the number of its state."""
+    """The records that it gets from other code, each with the number of its state among those that are possible."""
     passed: list[tuple[str, FrozenSettings]] = field(default_factory=list)
     """The objects that code gets which is not followed, with their settings at that time."""
     arguments: list[object] = field(default_factory=list)

@@ -115,7 +115,7 @@ def _picked(key: str, numbers: range, run: Run, *, is_record: bool = False) -> i
     Code that has both has the record of this object, or one of the two has what nothing has set.
     """
     objects = [run.unknowns.first + number for _, number in run.path.opened]
-    records = [number for _, number in run.path.opened_records]
+    records = [run.unknowns.first_record + number for _, number in run.path.opened_records]
 
     def is_pair(number: int) -> bool:
         if is_record:
@@ -135,7 +135,7 @@ def _open_record(value: Object, run: Run) -> None:
     value.is_instance = run.touched.has_records = True
     number = _picked(f"the fields of {value.key}", range(len(run.unknowns.records)), run, is_record=True)
     value.attributes |= {name: thawed(one) for name, one in run.unknowns.records[number]}
-    run.path.opened_records.append((value, run.unknowns.first_record + number))
+    run.path.opened_records.append((value, number))
 
 
 def settings_of(value: object) -> list[tuple[str, FrozenSettings]]:

@@ -57,8 +57,9 @@ _MOST_ROUNDS = 48
 _MOST_STATES = 1024
 
 
-_Key = tuple[Unit, StatePair, StatePair, bool]
-"""A unit, the states of the object and the record that it gets, and whether a test needs it."""
+_Key = tuple[Unit, StatePair, StatePair, bool, bool]
+"""A unit, the states of the object and the record that it gets, whether the record may be made from such an object,
+and whether a test needs it."""
 
 
 @dataclass
@@ -518,7 +519,7 @@ class Proofs:
         opens = opened_records = 0
         for one in known.comparisons:
             opens, opened_records = max(opens, one.opens), max(opened_records, len(one.opened_records))
-            self._note(unit, numbers, one, current)
+            self._note(unit, (numbers, records), one, current)
         if known.error is not None:
             raise known.error
         return opens, opened_records
@@ -534,7 +535,7 @@ class Proofs:
             opened = [(OBJECT, numbers[at]) for _, at in before.opened]
             if not opened or not is_test(unit.module.path):
                 return True
-            opened += [(RECORD, number) for _, number in before.opened_records]
+            opened += [(RECORD, records[at]) for _, at in before.opened_records]
             return self._ways.within(opened, self._of_test(unit))
 
         while failure is None:
@@ -554,18 +555,24 @@ class Proofs:
     def _key(self, unit: Unit, numbers: range, records: range, current: Round) -> _Key:
         """Return what the comparisons of a unit depend on that gets one object, and perhaps one record."""
         pair, record = current.states.pairs[numbers.start], current.records.pairs[records.start]
+        is_pair = not numbers.start or not records.start or numbers.start in current.sources.get(records.start, ())
         is_needed = not is_test(unit.module.path) or self._ways.within([(OBJECT, numbers.start)], self._of_test(unit))
-        return unit, pair, record, is_needed
+        return unit, pair, record, is_pair, is_needed
 
-    def _note(self, unit: Unit, numbers: range, one: Comparison, current: Round) -> None:
-        """Note the states that two paths leave, or how they differ."""
+    def _note(self, unit: Unit, compared: tuple[range, range], one: Comparison, current: Round) -> None:
+        """Note the states that two paths leave, or how they differ.
+
+        ``compared`` are the numbers of the states of objects and records with which the unit was compared.
+        """
+        numbers, records = compared
         if one.opened_records:
             current.progress[unit].records = len(current.records.pairs)
         uses = frozenset(name for place in one.uses for name in self._at.get(place, ())) & current.kept
-        sources = [(OBJECT, numbers[at]) for at in one.opened] + [(RECORD, number) for number in one.opened_records]
+        sources = [(OBJECT, numbers[at]) for at in one.opened]
+        sources += [(RECORD, records[at]) for at in one.opened_records]
         if one.difference:
             pairs = [current.states.pairs[numbers[at]] for at in one.opened]
-            pairs += [current.records.pairs[number] for number in one.opened_records]
+            pairs += [current.records.pairs[records[at]] for at in one.opened_records]
             # The old release does not have all settings of some: no program of it has this object.
             if any(is_new(before) for before, _ in pairs):
                 return
