@@ -74,10 +74,15 @@ def diagnostics_in(output: str, name: str) -> tuple[str, ...]:
 
 def written(case: Path, project: Path, options: tuple[str, ...]) -> dict[str, bytes]:
     """Write the files of a case that a command sees into the project, and return their contents by name."""
-    files = {path.name: path.read_bytes() for path in case.iterdir() if path.stem not in ("expected", "after")}
+    files = {
+        str(path.relative_to(case)): path.read_bytes()
+        for path in case.rglob("*")
+        if path.is_file() and path.stem not in ("expected", "after")
+    }
     name = before_of(case).name
     files[name] = padded(files[name], options)
     for path, content in files.items():
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
         (project / path).write_bytes(content)
     return files
 

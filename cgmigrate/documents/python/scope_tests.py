@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from cgmigrate.documents.python.model_modules import is_config_of_module
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.read_messages import kind_of, meaning, of_membership
+from cgmigrate.documents.python.read_messages import kind_of, meaning, of_membership, result_around
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.spelling import module_class_like
 from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
@@ -50,7 +52,31 @@ class ScopeTests:
                     if (path := dotted(config)) in implementations:
                         self.add(value, _Conjunction(node, implementations[path]))
                         reported.append(value)
+                case ast.Compare(
+                    left=ast.Attribute(attr=attr, value=config),
+                    ops=[ast.NotEq()],
+                    comparators=[ast.Constant(value="full_iteration")],
+                ) if attr == SCOPE and implementations.get(dotted(config)) == "== local":
+                    reported += [value] if self._add_in_module(value, config, node) else []
         return reported
+
+    def _add_in_module(self, node: ast.Compare, config: ast.expr, within: ast.BoolOp) -> bool:
+        """Report ``self.config.cuda_graph_scope != "full_iteration"`` in a module of a model; return whether it is one.
+
+        Its configuration is built: the test is always true since 0.18, and `local` is never the full iteration.
+        """
+        if not is_config_of_module(config, self.report.source, self.names):
+            return False
+        if not (edits := self._merged(node, within)):
+            return False
+        source = self.report.source
+        text = f"{meaning(SCOPE, kind_of(config))}{result_around(node.left, node)}"
+        fix = f"delete `{' '.join(source.of(node).split())}`"
+        replacement = Replacement(
+            f'{source.of(config)}.cuda_graph_impl == "local"', edits=edits, fix=fix, is_built=True
+        )
+        self.report.add(node, Message(ProblemKind.READ, text, replacement))
+        return True
 
     def add(self, node: ast.Compare, within: _Conjunction | None = None) -> None:
         """Report ``member in config.cuda_graph_scope``, or ``not in``."""
@@ -101,7 +127,7 @@ class ScopeTests:
             edits.insert(0, self._implementation_edit(node, within))
         if len(spans) == 2:
             edits += self._without_brackets(within, sum(len(edit.text) - edit.end + edit.start for edit in edits))
-        return edits
+        return edits + self._on_one_line(within, edits)
 
     def _implementation_edit(self, node: ast.Compare, within: ast.BoolOp) -> Edit:
         """Return the edit that writes "full_iteration" for "local" in the test of the implementation."""
@@ -117,6 +143,8 @@ class ScopeTests:
         """Return edits that delete the brackets of ``if (⏎ a⏎ and b⏎):``, once one operand is left and fits a line."""
         source = self.report.source
         above = source.parent(node)
+        if isinstance(above, ast.BoolOp):
+            return self._without_own_brackets(source.span(node))
         if not isinstance(above, (ast.If, ast.While)) or above.test is not node:
             return []
         text, span = source.text, source.span(node)
@@ -130,6 +158,38 @@ class ScopeTests:
         if len(line) + span.end - span.start + growth > _LONGEST_LINE:
             return []
         return [Edit(len(before) - 1, span.start, ""), Edit(span.end, behind + 1, "")]
+
+    def _on_one_line(self, node: ast.BoolOp, edits: Sequence[Edit]) -> list[Edit]:
+        """Return edits that join the lines of the condition around one that is shorter now, if they fit in one."""
+        source, text = self.report.source, self.report.source.text
+        above = source.parent(node)
+        if not isinstance(above, ast.BoolOp):
+            return []
+        span = source.span(above)
+        first, last = len(text[: span.start].rstrip()), len(text) - len(text[span.end :].lstrip())
+        inside = text[first:last]
+        if text[first - 1 : first] != "(" or text[last : last + 1] != ")" or "#" in inside or '"""' in inside:
+            return []
+        breaks = [
+            Edit(first + one.start(), first + one.end(), "" if one.start() == 0 or one.end() == len(inside) else " ")
+            for one in re.finditer(r"\s*\n\s*", inside)
+        ]
+        growth = sum(len(edit.text) - edit.end + edit.start for edit in (*edits, *breaks))
+        line = text[text.rfind("\n", 0, first) + 1 : first]
+        if len(line) + len(inside) + growth + 1 > _LONGEST_LINE or _overlap(edits, breaks):
+            return []
+        return breaks
+
+    def _without_own_brackets(self, span: Span) -> list[Edit]:
+        """Return edits that delete the brackets directly around an operand, once it is a comparison."""
+        text = self.report.source.text
+        if text[span.start - 1 : span.start] != "(" or text[span.end : span.end + 1] != ")":
+            return []
+        return [Edit(span.start - 1, span.start, ""), Edit(span.end, span.end + 1, "")]
+
+
+def _overlap(edits: Iterable[Edit], others: Sequence[Edit]) -> bool:
+    return any(one.start < other.end and other.start < one.end for one in edits for other in others)
 
 
 def _is_bracketed(node: ast.expr, text: str, span: Span) -> bool:
