@@ -19,6 +19,7 @@ from cgmigrate.linking.python.name_texts import gives_values, is_part, passes_ke
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import sets_by_computed_name
+from cgmigrate.megatron.settings import SCOPE
 
 _WORDS = ("setattr", "__setattr__", "__dict__", "vars", "exec")
 _MOST_STEPS = 2
@@ -42,6 +43,10 @@ class HiddenSetters:
     files_with: FilesWith
     references: References
     _users: dict[str, list[FunctionFacts]] = field(default_factory=dict)
+    _passing: dict[AnyFunction, list[FunctionFacts]] = field(default_factory=dict)
+    """The functions that pass texts to a function, as far as that was looked up."""
+    _texts: dict[AnyFunction, frozenset[str]] = field(default_factory=dict)
+    """The texts that a function has itself, or gets from what it uses."""
 
     def find(self) -> list[HiddenSetter]:
         """Return these functions."""
@@ -77,14 +82,28 @@ class HiddenSetters:
             texts = self._texts_for(one, after[:1])
             if texts:
                 return HiddenSetter(setter, through, all(map(is_part, texts)))
-            for user in self._users_of(one):
-                if user.node not in known and passes_texts(user.node, _names((one,))):
+            for user in self._users_that_pass_texts(one):
+                if user.node not in known:
                     known.add(user.node)
                     waiting.append((user, through))
         return None
 
+    def _users_that_pass_texts(self, function: FunctionFacts) -> list[FunctionFacts]:
+        if function.node not in self._passing:
+            names = _names((function,))
+            users = self._users_of(function)
+            self._passing[function.node] = [one for one in users if passes_texts(one.node, names)]
+        return self._passing[function.node]
+
     def _texts_for(self, function: FunctionFacts, after: Sequence[FunctionFacts]) -> frozenset[str]:
         """Return the texts that a function may use as names, or pass on to the function after it."""
+        if function.node not in self._texts:
+            self._texts[function.node] = self._own_texts(function)
+        if passes_keywords(function.node, _names(after)):
+            return self._texts[function.node] | {SCOPE}
+        return self._texts[function.node]
+
+    def _own_texts(self, function: FunctionFacts) -> frozenset[str]:
         module = self._modules.read(function.path)
         texts = texts_of(function.node)
         if module is not None:
@@ -92,8 +111,6 @@ class HiddenSetters:
             texts |= _texts_at_top(module, _names((function,)))
         if function.inside is not None:
             texts |= frozenset[str]().union(*(texts_of(one) for one in _without_methods(function.inside)))
-        if passes_keywords(function.node, _names(after)):
-            texts |= {"cuda_graph_scope"}
         return texts
 
     def _texts_behind(self, node: ast.AST, module: Module, depth: int) -> frozenset[str]:

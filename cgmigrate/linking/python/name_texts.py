@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -89,22 +89,32 @@ def passes_texts(user: AnyFunction, names: Collection[str]) -> bool:
     It passes none where all arguments are other texts, numbers, or what is made of these. A function that it names, and
     does not call itself, may get any.
     """
-    calls = [one for one in ast.walk(user) if isinstance(one, ast.Call) and _last_name(one.func) in names]
-    called = {id(one.func) for one in calls}
-    if not calls or any(_last_name(one) in names and id(one) not in called for one in ast.walk(user)):
+    calls, named = _calls_in(user)
+    if not any(name in calls for name in names) or not named.isdisjoint(names):
         return True
     origins = _Origins.of(user)
-    return not all(origins.is_other(one) for one in calls)
+    return not all(origins.is_other(one) for name in names for one in calls.get(name, ()))
 
 
 def passes_keywords(user: AnyFunction, names: Collection[str]) -> bool:
     """Return whether code calls functions with some names with a keyword argument that names a setting."""
-    return any(
-        isinstance(one, ast.Call)
-        and _last_name(one.func) in names
-        and any(keyword.arg and names_setting(keyword.arg) for keyword in one.keywords)
-        for one in ast.walk(user)
-    )
+    calls, _ = _calls_in(user)
+    keywords = (keyword.arg for name in names for one in calls.get(name, ()) for keyword in one.keywords)
+    return any(map(names_setting, filter(None, keywords)))
+
+
+@lru_cache(maxsize=16384)
+def _calls_in(node: AnyFunction) -> tuple[Mapping[str, Sequence[ast.Call]], frozenset[str]]:
+    """Return the calls in code by the last name of what they call, and the names that it uses in another way."""
+    calls: dict[str, list[ast.Call]] = {}
+    called, named = set[int](), list[tuple[str, int]]()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call):
+            calls.setdefault(_last_name(part.func), []).append(part)
+            called.add(id(part.func))
+        elif name := _last_name(part):
+            named.append((name, id(part)))
+    return calls, frozenset(name for name, one in named if one not in called)
 
 
 def _last_name(node: ast.AST) -> str:
@@ -122,6 +132,7 @@ class _Origins:
     once: dict[str, ast.expr] = field(default_factory=dict)
 
     @staticmethod
+    @lru_cache(maxsize=16384)
     def of(node: AnyFunction) -> _Origins:
         every, values = list[str](), dict[str, ast.expr]()
         for part in ast.walk(node):
