@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cgmigrate.linking.python.world import value_of_member
 from tests.support.files import write
+from tests.support.paths import FETCHED
 
 HEAD = """\
 from megatron.bridge.recipes.llama import base_config
@@ -77,3 +79,22 @@ def test_a_value_that_grows_is_not_followed(cgmigrate, first: str, step: str) ->
 @pytest.mark.usefixtures("checkout")
 def test_a_value_that_contains_itself_is_not_followed(cgmigrate) -> None:
     checked(cgmigrate, HEAD.format(first="[]") + "    x.append(x)\n    helper(x)\n    y = x + [1]\n" + REST)
+
+
+@pytest.mark.parametrize("name", ["CudaGraphScope", "CudaGraphModule", "InferenceCudaGraphScope"])
+def test_members_have_the_values_of_the_installed_release(name: str) -> None:
+    enums = pytest.importorskip("megatron.core.transformer.enums")
+    members = {one.name: one.value for one in getattr(enums, name)}
+
+    assert {one: value_of_member(name, one) for one in members} == members
+
+
+def test_members_have_the_values_of_a_former_release() -> None:
+    source = FETCHED / "megatron-core-0.17.1/megatron/core/transformer/enums.py"
+    if not source.exists():
+        pytest.skip("megatron-core 0.17.1 is not in .corpus (.ci/run fetches it)")
+    names: dict[str, object] = {}
+    exec(compile(source.read_text(), str(source), "exec"), names)
+    members = {one.name: one.value for one in names["CudaGraphScope"]}  # type: ignore[attr-defined]
+
+    assert {one: value_of_member("CudaGraphScope", one) for one in members} == members

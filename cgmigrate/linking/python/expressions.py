@@ -132,16 +132,25 @@ def _rest(node: ast.Dict, after: ast.expr, frame: Frame, run: Run) -> list[objec
     return [keys, *(evaluate(value, frame, run) for value in node.values[at:])]
 
 
+_BY_STR = -1
+"""How ``ast`` says that a value in an f-string is converted by ``str``."""
+
+
 def _joined(node: ast.JoinedStr, frame: Frame, run: Run) -> object:
     parts: list[object] = []
+    texts: list[object] = []
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
             value = evaluate(part.value, frame, run)
             spec = [] if part.format_spec is None else [evaluate(part.format_spec, frame, run)]
             parts += [part.conversion, value, *spec]
+            texts.append(value if part.conversion == _BY_STR and not spec else None)
         else:
             parts.append(evaluate(part, frame, run))
-    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else derived("f", parts, run)
+            texts.append(parts[-1])
+    if is_small(texts) and all(type(one) in (str, int) for one in texts):
+        return "".join(map(str, texts))
+    return derived("f", parts, run)
 
 
 # --- operators ------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
     thawed,
 )
-from cgmigrate.linking.python.world import SAMPLES, SETTINGS, is_enumeration
+from cgmigrate.linking.python.world import SAMPLES, SETTINGS, is_enumeration, value_of_member
 from cgmigrate.megatron.settings import FIELDS
 
 _MISSING = object()
@@ -50,13 +50,17 @@ def attribute(value: object, name: str, place: _Place) -> object:
             from cgmigrate.linking.python.lookup import name_in
 
             return name_in(name, module, run)
-        case Member() if name == "name":
-            return value.name
+        case Member() if (known := _of_member(value, name)) is not None:
+            return known
         case Class():
             return Outside(f"{value.module.package}.{value.node.name}.{name}", of_checkout=True)
         case _ if value is not None and hasattr(value, name):
             return Method(value, name)
     raise cannot_follow(f"`.{name}` of {key_of(value)[:60]} is not followed", node, frame)
+
+
+def _of_member(value: Member, name: str) -> str | int | None:
+    return value.name if name == "name" else value_of_member(value.of, value.name) if name == "value" else None
 
 
 def _of_outside(value: Outside, name: str, frame: Frame, run: Run) -> object:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.megatron.releases import IMPL_SINCE, SCOPE_LIST_SINCE, SPLIT_IN, Release
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, IMPL, INFERENCE, MODULES, SCOPE
+from cgmigrate.megatron.settings import (
+    ENABLE,
+    EXTERNAL,
+    FIELDS,
+    IMPL,
+    INFERENCE,
+    INFERENCE_SCOPES,
+    LAYER_MODULES,
+    MODULES,
+    SCOPE,
+)
 from cgmigrate.megatron.types import Reader
 
 _CLASSES = {"CudaGraphScope": SCOPE_LIST_SINCE, "CudaGraphModule": SPLIT_IN, "InferenceCudaGraphScope": SPLIT_IN}
 """The enumerations of megatron-core whose members are values of settings, with their first releases."""
+_MEMBERS: Mapping[str, Sequence[str]] = {
+    "CudaGraphScope": ("full_iteration", *LAYER_MODULES, "full_iteration_inference"),
+    "CudaGraphModule": LAYER_MODULES,
+    "InferenceCudaGraphScope": INFERENCE_SCOPES,
+}
+"""Their members, in the order of their values: these are numbers from 1, the same in all releases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +51,12 @@ class World:
         if split:
             settings |= {MODULES: "full", INFERENCE: None}
         return settings
+
+
+def value_of_member(of: str, name: str) -> int | None:
+    """Return the value of a member of an enumeration, None if it has no such member."""
+    members = _MEMBERS.get(of, ())
+    return members.index(name) + 1 if name in members else None
 
 
 def is_enumeration(name: str) -> bool:
