@@ -23,7 +23,7 @@ def caller_with_old_object(function: str, path: str, files: Collection[str], cat
     What such a file gives the function may be an object of its own, as tests have, without the new settings.
     """
     own = os.path.realpath(path)
-    others = [os.path.realpath(file) for file in files if os.path.realpath(file) != own]
+    others = [file for file in dict.fromkeys(map(os.path.realpath, files)) if file != own]
     return next((file for file in others if _gives(file, function, own, catalogue, others)), "")
 
 
