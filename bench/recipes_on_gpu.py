@@ -236,6 +236,9 @@ def _verified(folder: Path, number: int, pair: Pair, options: argparse.Namespace
         return Verdict((("training", "failed", (process.stderr or process.stdout).strip()[-300:]),))
     items = report["comparisons"] or [{"workload": "config", **item} for item in report["config"]]
     rows = tuple((item["workload"], item["verdict"], item["reason"]) for item in items)
+    if not rows and process.returncode:
+        # It could not read the pair.
+        return Verdict((("training", "failed", process.stderr.strip()[-300:]),))
     return Verdict(rows or (("training", "unchanged", "there is nothing to compare"),), process.stdout)
 
 
