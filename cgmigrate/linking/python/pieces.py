@@ -15,6 +15,7 @@ from typing import TypeGuard
 from cgmigrate.linking.python.calls import enter, executed_in, parameters, values_of_parameters
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.expressions import evaluate
+from cgmigrate.linking.python.inner_functions import Inner, empty_function, inner_functions, lambdas_at_top
 from cgmigrate.linking.python.lookup import imported_in_function
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.statements import execute
@@ -25,6 +26,8 @@ Uses = Callable[[ast.AST], bool]
 """Whether code uses a setting."""
 _TOP = "(top)"
 _EXTENDED = "+"
+_INSIDE = ":"
+"""What is in the names of functions that other functions define, and of lambdas."""
 _BEGINNING, _REST = "<", ">"
 """What marks the names of the beginning of a function, up to a statement, and of the rest."""
 
@@ -39,6 +42,8 @@ class Unit:
     """The function; None at the top of the module."""
     nodes: tuple[ast.stmt, ...] | tuple[ast.expr, ...] = ()
     """The part; empty for the whole function."""
+    around: tuple[AnyFunction, ...] = ()
+    """The functions around one that other functions define."""
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -71,13 +76,13 @@ class Unit:
         if not self.nodes:
             if not isinstance(self.scope, ast.FunctionDef):
                 raise CannotFollowError(f"`{self.name.partition('#')[0]}` is asynchronous")
-            return enter(Function(self.scope, self.module), run)
+            return enter(Function(self.scope, self.module, self._names_around(run)), run)
         frame = self._frame(run)
         loads = frozenset[str]().union(*(run.relevance.facts(one).loads for one in self.nodes))
         run.needed = frozenset(name for name in loads if name[0] == ".")
         if self.is_beginning and isinstance(self.scope, ast.FunctionDef):
             # What no setting depends on is skipped, as in the whole function.
-            frame.function = Function(self.scope, self.module)
+            frame.function = Function(self.scope, self.module, frame.function.around)
         run.path.arguments = list(frame.names.values())
         if isinstance(self.nodes[0], ast.expr):
             return evaluate(self.nodes[0], frame, run)
@@ -85,14 +90,25 @@ class Unit:
         run.path.bound = {name: frame.names[name] for name in sorted(_bound_for_others(self) & frame.names.keys())}
         return result
 
+    def _names_around(self, run: Run) -> dict[str, object]:
+        """Return the names of the functions around it: what they are when it is called is not known.
+
+        Only functions that are bound once are.
+        """
+        names: dict[str, object] = {}
+        for scope in self.around:
+            inside = Frame(Function(empty_function(), self.module), names, 0)
+            names |= {name: Object(f"name {name}") for name in sorted({*_names_in(scope), *_defined_in(scope)})}
+            for one in _imports_in(scope):
+                names |= imported_in_function(one, inside, run)
+            names |= {one.name: Function(one, self.module, names) for one in _functions_once_in(scope)}
+        return names
+
     def _frame(self, run: Run) -> Frame:
         """Return a frame in which every name of the function is an object that is not known."""
-        empty = ast.parse("def top(): pass").body[0]
-        assert isinstance(empty, ast.FunctionDef)
-        empty.body = []
         names = _names_in(self.scope) if self.scope else _stored_at_top(self.module)
         bound: dict[str, object] = {name: Object(f"name {name}") for name in sorted(names)}
-        frame = Frame(Function(empty, self.module), bound, 0)
+        frame = Frame(Function(empty_function(), self.module, self._names_around(run)), bound, 0)
         if self.scope is not None:
             bound |= values_of_parameters(self.scope, self.module, run)
             for one in _imports_in(self.scope):
@@ -135,6 +151,22 @@ def _stored_at_top(module: Module) -> frozenset[str]:
     return frozenset(_stored(module.tree.body)) - _imported(module)
 
 
+@lru_cache(maxsize=65536)
+def _defined_in(scope: AnyFunction) -> tuple[str, ...]:
+    """Return the names of the functions and classes in a function, each as often as it is bound."""
+    return tuple(
+        node.name
+        for node in ast.walk(scope)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node is not scope
+    )
+
+
+def _functions_once_in(scope: AnyFunction) -> Iterator[ast.FunctionDef]:
+    """Yield the functions that a function defines in any case, and whose names it binds to nothing else."""
+    names = (*_defined_in(scope), *_names_in(scope))
+    yield from (one for one in scope.body if isinstance(one, ast.FunctionDef) and names.count(one.name) == 1)
+
+
 def _stored(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Yield the names that statements bind, not those of functions and classes in them."""
     for statement in body:
@@ -165,10 +197,29 @@ def functions_of(module: Module) -> Iterator[tuple[str, AnyFunction, ast.ClassDe
                 yield f"{name}#{seen[name]}", node, inside
             elif isinstance(node, ast.ClassDef):
                 yield from named(f"{prefix}{node.name}.", node.body, node)
-            elif isinstance(node, (ast.If, ast.Try, ast.With)):
+            else:
                 yield from named(prefix, [one for _, block in _blocks(node) for one in block], inside)
 
     yield from named("", module.tree.body, None)
+
+
+def inner_units(module: Module) -> Iterator[Unit]:
+    """Yield the functions of a module that are in others, and its lambdas, which code may get and call."""
+    for one in (*lambdas_at_top(module.tree), *_inner_of(module)):
+        if one.is_kept:
+            yield Unit(one.name, module, one.node, around=one.around)
+
+
+def only_called_in(unit: Unit) -> Iterator[Unit]:
+    """Yield the functions in a function that only this one calls."""
+    for one in _inner_of(unit.module):
+        if not one.is_kept and unit.scope in one.around:
+            yield Unit(one.name, unit.module, one.node, around=one.around)
+
+
+def _inner_of(module: Module) -> Iterator[Inner]:
+    for name, node, _ in functions_of(module):
+        yield from inner_functions(name, node)
 
 
 def same_for_others(unit: Unit, name: str, old: object, new: object) -> bool:
@@ -227,12 +278,15 @@ def _member_test(left: ast.expr) -> Callable[[object], bool] | None:
 
 def unit_of(module: Module, name: str) -> Unit | None:
     """Return the function of a module with a name, None if it has none."""
+    if _INSIDE in name:
+        inner = next((one for one in (*lambdas_at_top(module.tree), *_inner_of(module)) if one.name == name), None)
+        return Unit(name, module, inner.node, around=inner.around) if inner else None
     return next((Unit(one, module, node) for one, node, _ in functions_of(module) if one == name), None)
 
 
 def parts_of_function(unit: Unit, uses: Uses) -> list[Unit]:
     """Return the parts of a function that use settings."""
-    return _parts_of(_Code(unit.name, unit.module, unit.scope), uses, is_extended=True)
+    return _parts_of(_Code(unit.name, unit.module, unit.scope, unit.around), uses, is_extended=True)
 
 
 def parts_around(unit: Unit, statement: ast.stmt | None, uses: Uses) -> list[Unit]:
@@ -247,11 +301,13 @@ def parts_around(unit: Unit, statement: ast.stmt | None, uses: Uses) -> list[Uni
     name = unit.name.partition(_BEGINNING)[0]
     label = _label_of(unit.scope.body, at, uses)
     at = _place_of(unit.scope.body, label, uses)
-    beginning = Unit(f"{name}{_BEGINNING}{label}", unit.module, unit.scope, tuple(unit.scope.body[:at]))
+    beginning = Unit(f"{name}{_BEGINNING}{label}", unit.module, unit.scope, tuple(unit.scope.body[:at]), unit.around)
     if not any(map(uses, beginning.nodes)):
         return []
     inside = {id(node) for one in body for node in ast.walk(one)}
-    rest = _parts_of(_Code(f"{name}{_REST}{label}", unit.module, unit.scope), uses, is_extended=not unit.nodes)
+    rest = _parts_of(
+        _Code(f"{name}{_REST}{label}", unit.module, unit.scope, unit.around), uses, is_extended=not unit.nodes
+    )
     return [beginning, *(one for one in rest if id(one.nodes[0]) in inside)]
 
 
@@ -268,7 +324,7 @@ def smaller_parts(part: Unit, uses: Uses) -> list[Unit]:
     if not part.name.endswith(_EXTENDED) and not part.is_beginning:
         return []
     inside = {id(node) for one in part.nodes for node in ast.walk(one)}
-    code = _Code(part.name.partition("/")[0].partition(_BEGINNING)[0], part.module, part.scope)
+    code = _Code(part.name.partition("/")[0].partition(_BEGINNING)[0], part.module, part.scope, part.around)
     return [one for one in _parts_of(code, uses, is_extended=False) if id(one.nodes[0]) in inside]
 
 
@@ -285,8 +341,8 @@ def part_of(module: Module, name: str, uses: Uses) -> Unit | None:
         return None
     if unit is not None and unit.scope is not None and _BEGINNING in code_name:
         at = _place_of(unit.scope.body, code_name.partition(_BEGINNING)[2], uses)
-        return Unit(name, module, unit.scope, tuple(unit.scope.body[:at])) if at else None
-    code = _Code(code_name, module, unit.scope if unit else None)
+        return Unit(name, module, unit.scope, tuple(unit.scope.body[:at]), unit.around) if at else None
+    code = _Code(code_name, module, unit.scope if unit else None, unit.around if unit else ())
     for is_extended in (True, False):
         for one in _parts_of(code, uses, is_extended=is_extended):
             if one.name == name or (is_extended and one.name + _EXTENDED == name):
@@ -301,6 +357,7 @@ class _Code:
     name: str
     module: Module
     scope: AnyFunction | None
+    around: tuple[AnyFunction, ...] = ()
 
     def body(self, uses: Uses) -> Sequence[ast.stmt]:
         """Return the statements."""
@@ -333,7 +390,7 @@ def _is_other(statement: ast.stmt, uses: Uses) -> bool:
 
 def _parts_of(code: _Code, uses: Uses, *, is_extended: bool) -> list[Unit]:
     parts = _parts(code.body(uses), code.name, uses, is_extended)
-    return [Unit(name, code.module, code.scope, nodes) for name, nodes in parts]
+    return [Unit(name, code.module, code.scope, nodes, code.around) for name, nodes in parts]
 
 
 def _parts(

@@ -33,6 +33,8 @@ from cgmigrate.linking.python.pieces import (
     AnyFunction,
     Unit,
     functions_of,
+    inner_units,
+    only_called_in,
     parts_around,
     parts_of_function,
     parts_of_top,
@@ -234,6 +236,7 @@ class Proofs:
                 is_layers = inside is not None and is_layer(inside, module, self.modules)
                 if self.relevance.is_relevant(node) and not is_layers and not copies_built(node, module, self.modules):
                     yield Unit(name, module, node)
+            yield from (one for one in inner_units(module) if one.scope and self.relevance.is_relevant(one.scope))
 
     def _needs_evaluation(self, unit: Unit, callers: Callers) -> bool:
         """Return whether a function may be used by other code than what is evaluated, or than layers."""
@@ -242,6 +245,8 @@ class Proofs:
         name = unit.scope.name
         if is_test(unit.module.path) and not self._sees(unit):
             return False
+        if unit.around:
+            return True
         if not unit.scope.decorator_list and is_private(name) and not self._own(unit) and callers.is_unused(name):
             return False
         return not callers.only_called(name) and (bool(self._own(unit)) or not callers.only_in_layers(name))
@@ -304,7 +309,8 @@ class Proofs:
                 for name in self._reached(unit) & current.kept:
                     current.failed.setdefault(name, f"`{unit.scope.name}` is not followed: {reason}")
             parts = self._parts_around(unit, error) or parts_of_function(unit, self.relevance.is_relevant)
-            self._replace(unit, parts, current)
+            inner = [one for one in only_called_in(unit) if one.scope and self.relevance.is_relevant(one.scope)]
+            self._replace(unit, [*parts, *inner], current)
             return
         parts = self._parts_around(unit, error) if unit.is_beginning else []
         if parts := parts or smaller_parts(unit, self.relevance.is_relevant):
@@ -626,7 +632,7 @@ def _states_of(unit: Unit, numbers: range, of_records: range, current: Round) ->
 def _may_be_closed(unit: Unit, relevance: Relevance) -> bool:
     """Return whether all uses of a function may be known: it is no method, and private or only reads settings."""
     scope = unit.scope
-    if scope is None or "." in unit.name or not takes_objects(scope) or scope.name.startswith("test"):
+    if scope is None or unit.around or "." in unit.name or not takes_objects(scope) or scope.name.startswith("test"):
         return False
     if scope.decorator_list:
         # A decorator may keep it for other code.
