@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.changed_names import ANY, changed_in
+from cgmigrate.linking.python.changed_names import is_changed
 from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
 from cgmigrate.linking.python.modules import Import, Module
 from cgmigrate.linking.python.values import (
@@ -56,25 +56,36 @@ def _binding_of(name: str, module: Module, run: Run, depth: int) -> object:
     if depth > _MOST_IMPORTS:
         raise CannotFollowError(f"`{name}` is imported through too many modules ({module.path})")
     run.code.use_name(module.path, name)
+    if (value := _of_stars(name, module, run, depth)) is not _NONE:
+        return value
     if name in module.bindings:
         return _of_binding(name, module, run, depth)
-    for star in module.stars:
-        if (inner := run.modules.imported(star, module)) is None:
-            continue
-        exports = inner.exports
-        if name not in exports if exports is not None else name.startswith("_"):
-            continue
-        if (value := _binding_of(name, inner, run, depth + 1)) is not _NONE:
-            return value
     if any(run.modules.imported(star, module) is None for star in module.stars) and not hasattr(builtins, name):
         # It may be a name of a module that is not read.
         return Outside(f"*.{name}")
     return _NONE
 
 
+def _of_stars(name: str, module: Module, run: Run, depth: int) -> object:
+    """Return what the last import with a star binds a name to; _NONE if none does, or the module itself later."""
+    is_bound = name in module.bindings
+    for star in reversed(module.stars[module.stars_before.get(name, 0) if is_bound else 0 :]):
+        inner = run.modules.imported(star, module)
+        if inner is None:
+            if is_bound and not star.startswith("megatron."):
+                raise CannotFollowError(f"`{name}` may be a name of `{star}`, which is not read ({module.path})")
+            continue
+        exports = inner.exports
+        if name not in exports if exports is not None else name.startswith("_"):
+            continue
+        if (value := _binding_of(name, inner, run, depth + 1)) is not _NONE:
+            return value
+    return _NONE
+
+
 def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
     binding = module.bindings[name]
-    if isinstance(binding, ast.FunctionDef) and _is_changed(name, module, run):
+    if isinstance(binding, ast.FunctionDef) and is_changed(name, module, run.modules, in_place=False):
         raise CannotFollowError(f"`{name}` is replaced by other code ({module.path})")
     match binding:
         case None:
@@ -99,6 +110,8 @@ def _of_import(imported: Import, module: Module, run: Run, depth: int) -> object
     if is_enumeration(full):
         return Outside(full)
     inner = run.modules.imported(imported.module, module)
+    if imported.otherwise is not None and inner is not None:
+        raise CannotFollowError(f"`{imported.name}` is something else if its import fails ({module.path})")
     if not imported.name:
         return Outside(full) if inner is None else Namespace(inner)
     if inner is None:
@@ -129,7 +142,9 @@ def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> objec
         value = _member(node, module, run) or _module(node, module, run)
     if value is None and not isinstance(node, ast.Constant):
         return _of_run(name, module, run)
-    if (isinstance(value, (SharedList, SharedDict)) and not value) or _is_changed(name, module, run):
+    in_place = isinstance(value, (SharedList, SharedDict, tuple))
+    is_registry = isinstance(value, (SharedList, SharedDict)) and not value
+    if is_registry or is_changed(name, module, run.modules, in_place=in_place):
         # A registry, or a switch: what it is depends on the code that was executed before.
         made = _of_run(name, module, run)
         made.may_be_other = True
@@ -142,12 +157,6 @@ def _of_run(name: str, module: Module, run: Run) -> Object:
     """Return the object that a name of a module is: one object for all code of a path."""
     key = f"{module.path}:{name}"
     return run.shared.setdefault(key, Object(key))
-
-
-def _is_changed(name: str, module: Module, run: Run) -> bool:
-    """Return whether code binds a name of a module again, or changes the items of a collection that it names."""
-    own = changed_in(module)
-    return name in own or ANY in own or any(name in changed_in(one) for one in run.modules.others_with(name))
 
 
 def _member(node: ast.expr, module: Module, run: Run) -> object:

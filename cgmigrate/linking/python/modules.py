@@ -17,6 +17,8 @@ IMPORTS_BY_NAME = ("import_module", "__import__", "run_path", "run_module")
 """Functions that import a module by a name that code may compute."""
 LOOKUPS = (*IMPORTS_BY_NAME, "globals")
 """Functions through which code gets others by such names."""
+_UNKNOWN = "?"
+"""A module whose names another one may import with a star; it may be any."""
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.Call)
 _IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError", "Exception")
 
@@ -47,6 +49,8 @@ class Module:
     bindings: dict[str, Binding | None] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     """The modules whose names it imports with a star."""
+    stars_before: dict[str, int] = field(default_factory=dict)
+    """How many of these imports are before the statement that binds a name."""
     values: dict[str, object] = field(default_factory=dict)
     """The values of expressions at the top, once they were read."""
     _functions: frozenset[ast.AST] | None = None
@@ -281,6 +285,14 @@ def _files(stem: str) -> tuple[str, str]:
 
 def _bind(statement: ast.stmt, module: Module) -> None:
     """Note what a statement at the top of a module binds."""
+    _bind_directly(statement, module)
+    if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and ":=" in module.text:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.NamedExpr):
+                module.bindings[node.target.id] = None
+
+
+def _bind_directly(statement: ast.stmt, module: Module) -> None:
     match statement:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             _set(module, name, statement)
@@ -313,6 +325,7 @@ def _unbind_changed(statement: ast.Expr, module: Module) -> None:
 
 def _set(module: Module, name: str, binding: Binding) -> None:
     module.bindings[name] = None if name in module.bindings else binding
+    module.stars_before[name] = len(module.stars)
 
 
 def _bind_imports(statement: ast.Import | ast.ImportFrom, module: Module, otherwise: Mapping[str, ast.expr]) -> None:
@@ -347,6 +360,9 @@ def _bind_try(statement: ast.Try, module: Module) -> None:
     }
     for one in imports:
         _bind_imports(one, module, otherwise)
+    for other in handlers[0].body:
+        if not isinstance(other, ast.Assign):
+            _bind_unknown(other, module)
 
 
 def _catches_import(handler: ast.ExceptHandler) -> bool:
@@ -356,10 +372,27 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
 def _bind_unknown(statement: ast.stmt, module: Module) -> None:
     """Note the names that a statement binds in a way that is not followed."""
     for node in ast.walk(statement):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+        for name in _names_bound_by(node):
+            if name == "*":
+                # It may bind any name again.
+                module.stars.append(_UNKNOWN)
+                module.bindings |= dict.fromkeys(module.bindings)
+            else:
                 module.bindings[name] = None
-            case ast.AsyncFunctionDef(name=name):
-                module.bindings[name] = None
-            case ast.alias():
-                module.bindings[node.asname or node.name.partition(".")[0]] = None
+
+
+def _names_bound_by(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield name
+        case ast.alias():
+            yield node.asname or node.name.partition(".")[0]
+        case (
+            ast.MatchAs(name=str() as name)
+            | ast.MatchStar(name=str() as name)
+            | ast.MatchMapping(rest=str() as name)
+            | ast.ExceptHandler(name=str() as name)
+        ):
+            yield name

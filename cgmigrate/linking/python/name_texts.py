@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cgmigrate.linking.python.aliases import COLLECTION_CHANGES
 from cgmigrate.linking.python.leading_code import returns_value
 from cgmigrate.linking.python.pieces import AnyFunction
-from cgmigrate.linking.python.relevance import COLLECTION_CHANGES
 from cgmigrate.linking.python.world import SETTINGS
 
 _SHORTEST = 4

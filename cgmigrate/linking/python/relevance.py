@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, changed_aliases
 from cgmigrate.linking.python.world import SETTINGS
 
 _COPIES = frozenset(("replace", "deepcopy"))
@@ -179,10 +180,6 @@ def _names_setting(node: ast.AST) -> bool:
 _NAMING = frozenset((ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.alias, ast.arg, ast.MatchClass, ast.Call))
 
 
-COLLECTION_CHANGES = frozenset(
-    ("append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove", "sort")
-)
-"""Methods that change a collection."""
 _BINDING = frozenset((ast.Attribute, ast.Subscript, ast.Call, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar))
 
 
@@ -258,6 +255,8 @@ class _Slice:
     """Whether a setting decides whether the statements behind another one are executed."""
     inner: dict[str, frozenset[str]] = field(default_factory=dict)
     """The names that functions use which the function defines: a call of them may change what these name."""
+    aliases: tuple[Alias, ...] = ()
+    """The names by which it changes collections that others name."""
     _kept: set[int] = field(default_factory=set)
 
     def of(self, body: Sequence[ast.stmt]) -> frozenset[int] | None:
@@ -267,8 +266,12 @@ class _Slice:
             for statement in body
             for name, node in _functions_in(statement)
         }
+        self.aliases = changed_aliases(body)
         while not self.decides_to_leave:
             known = self._size()
+            for one in self.aliases:
+                if not one.of.isdisjoint(self.needed):
+                    self.needed |= one.names
             self._keep(body)
             if known == self._size():
                 return frozenset(self._kept)
