@@ -32,6 +32,58 @@ def changed_aliases(body: Iterable[ast.AST]) -> tuple[Alias, ...]:
     return tuple(one for one in aliases if one.names and one.of)
 
 
+def holding_aliases(body: Iterable[ast.AST]) -> tuple[Alias, ...]:
+    """Return the names of collections and objects with something that others name, which other code gets or changes."""
+    nodes = [node for one in body for node in ast.walk(one)]
+    used = {name for node in nodes for name in _used_names(node)}
+    aliases = (
+        Alias(frozenset(_targets(target)) & used, frozenset(_kept_by(value))) for target, value in _bindings(nodes)
+    )
+    return tuple(one for one in aliases if one.names and one.of)
+
+
+def bound_methods(body: Iterable[ast.AST]) -> dict[str, frozenset[str]]:
+    """Return the names of methods that change a collection, each with the name of this one."""
+    return {
+        name: frozenset((value.value.id,))
+        for target, value in _bindings([node for one in body for node in ast.walk(one)])
+        if isinstance(value, ast.Attribute) and value.attr in COLLECTION_CHANGES and isinstance(value.value, ast.Name)
+        for name in _targets(target)
+    }
+
+
+def _used_names(node: ast.AST) -> Iterator[str]:
+    """Yield the names of what a call gets, and of that of which a part is changed, or a method is called."""
+    match node:
+        case ast.Call(func=function, args=arguments, keywords=keywords):
+            for one in (*arguments, *(keyword.value for keyword in keywords)):
+                yield from (part.id for part in ast.walk(one) if isinstance(part, ast.Name))
+            if isinstance(function, ast.Attribute):
+                yield from _root(function)
+        case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
+            yield from _root(node)
+
+
+def _root(node: ast.expr) -> Iterator[str]:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    if isinstance(node, ast.Name):
+        yield node.id
+
+
+def _kept_by(node: ast.expr) -> Iterator[str]:
+    """Yield the names of what is in a collection, or what a new object may keep that gets it."""
+    match node:
+        case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values) | ast.Dict(values=values):
+            members: list[ast.expr] = values
+        case ast.Call(func=ast.Name(id=name), args=values, keywords=keywords) if name[:1].isupper():
+            members = [*values, *(one.value for one in keywords)]
+        case _:
+            return
+    for one in members:
+        yield from (*origins(one), *_kept_by(one))
+
+
 def changed_names(node: ast.AST) -> Iterator[str]:
     """Yield the name by which code changes a collection."""
     match node:

@@ -268,8 +268,9 @@ def may_change(value: object, key: str, place: _Place) -> None:
 
     Raises CannotFollowError for a collection that other calls share.
     """
+    parts = list(parts_of(value))
     _may_change_items(value, key, place)
-    for one in parts_of(value):
+    for one in parts:
         forget(one, place[2])
         for name, part in one.attributes.items():
             if name not in SETTINGS and (name.startswith("[") or not isinstance(part, Object)):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, changed_aliases
+from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
 from cgmigrate.linking.python.world import SETTINGS
 
 _COPIES = frozenset(("replace", "deepcopy"))
@@ -202,10 +202,18 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
 
 def _changed_by(node: ast.AST) -> Iterator[str]:
     match node:
-        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
-            yield name
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in COLLECTION_CHANGES:
-            yield name
+        case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+            yield from _collection(value)
+        case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in COLLECTION_CHANGES:
+            yield from _collection(value)
+
+
+def _collection(node: ast.expr) -> Iterator[str]:
+    """Yield the name of a collection of which code changes an item, or an item of one: `boxes[0].append(1)`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Name):
+        yield node.id
 
 
 def _passed_to(node: ast.AST) -> Iterator[str]:
@@ -266,7 +274,8 @@ class _Slice:
             for statement in body
             for name, node in _functions_in(statement)
         }
-        self.aliases = changed_aliases(body)
+        self.inner |= bound_methods(body)
+        self.aliases = (*changed_aliases(body), *holding_aliases(body))
         while not self.decides_to_leave:
             known = self._size()
             for one in self.aliases:
