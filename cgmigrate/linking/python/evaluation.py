@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Module, Modules
 from cgmigrate.linking.python.relevance import Relevance
-from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings, Function, Object
+from cgmigrate.linking.python.values import TEXT_OF_SETTINGS, CannotFollowError, FrozenSettings, Function, Object
 from cgmigrate.linking.python.world import World
 
 _MISSING = object()
+READ_AS_TEXT = "the text of an object with settings"
+"""What code asks that is not followed, in its reason."""
 _MOST_STEPS_OF_ALL = 4_000
 _MOST_STEPS_OF_STATE = 600
 """Statements of all paths of one function, and of those of each state of an object that it gets."""
@@ -249,7 +251,9 @@ class Run:
     """How often a choice was forgotten, by its key."""
 
     def choose(self, key: str) -> bool:
-        """Return the decision of the path for a condition that is not known."""
+        """Return the decision of the path for a condition that is not known. Raises CannotFollowError."""
+        if TEXT_OF_SETTINGS in key:
+            raise CannotFollowError(f"a condition asks {READ_AS_TEXT}")
         return self.pick(key, 2) == 0
 
     def pick(self, key: str, count: int) -> int:

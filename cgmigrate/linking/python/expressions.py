@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, cannot_follow
 from cgmigrate.linking.python.lookup import value_of_name
-from cgmigrate.linking.python.objects import attribute, check_members, uses_settings
+from cgmigrate.linking.python.objects import attribute, check_members, has_settings, uses_settings
 from cgmigrate.linking.python.values import (
     MOST_COMPUTED,
+    TEXT_OF_SETTINGS,
     Class,
     Function,
     Member,
@@ -30,6 +31,8 @@ from cgmigrate.linking.python.world import is_enumeration
 _MOST_ITEMS = 1024
 _MOST_CHOICES = 4
 """The items of which each may be in the result or not, in paths of their own."""
+_TEXTS = ("f", "str", "repr")
+"""Operations that make a text of each attribute of an object."""
 _BINARY: dict[type[ast.operator], Callable[[object, object], object]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -75,7 +78,9 @@ def truth(value: object) -> bool | None:
 def derived(operation: str, values: Sequence[object], run: Run) -> Object:
     """Return what is made of values that are not all known: equal operations on equal values have equal keys."""
     del run
-    return Object(f"{operation}({', '.join(map(key_of, values))})", may_be_other=may_be_part_of(values))
+    is_text = operation in _TEXTS or operation.endswith(".format")
+    kind = f"{TEXT_OF_SETTINGS} " if is_text and any(map(has_settings, values)) else ""
+    return Object(f"{kind}{operation}({', '.join(map(key_of, values))})", may_be_other=may_be_part_of(values))
 
 
 def _constant(node: ast.Constant, frame: Frame, run: Run) -> object:

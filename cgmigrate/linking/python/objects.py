@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, Unknowns, cannot_follow
 from cgmigrate.linking.python.values import (
+    TEXT_OF_SETTINGS,
     Class,
     FrozenSettings,
     Function,
@@ -25,7 +26,7 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
     thawed,
 )
-from cgmigrate.linking.python.world import SAMPLES, SETTINGS, is_enumeration, value_of_member
+from cgmigrate.linking.python.world import SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
 from cgmigrate.megatron.settings import FIELDS
 
 _MISSING = object()
@@ -188,6 +189,8 @@ def set_attribute(value: object, name: str, new: object, place: _Place) -> None:
         run.writes += 1
         used(value, place)
         new = _value_of_setting(name, new, place)
+    if name in TRACKERS and isinstance(new, Object) and TEXT_OF_SETTINGS in new.key:
+        raise cannot_follow(f"`.{name}` comes from the text of an object with settings", node, frame)
     value.attributes[name] = new
 
 

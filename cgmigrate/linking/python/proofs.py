@@ -17,7 +17,14 @@ from functools import cached_property
 
 from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_objects
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
-from cgmigrate.linking.python.evaluation import NotFollowedError, Path, TooManyPathsError, Touched, Unknowns
+from cgmigrate.linking.python.evaluation import (
+    READ_AS_TEXT,
+    NotFollowedError,
+    Path,
+    TooManyPathsError,
+    Touched,
+    Unknowns,
+)
 from cgmigrate.linking.python.hidden_setters import HiddenSetter, HiddenSetters
 from cgmigrate.linking.python.layers import copies_built, is_layer
 from cgmigrate.linking.python.leading_code import (
@@ -322,7 +329,9 @@ class Proofs:
             self._open(unit)
         else:
             reason = f"the test at {unit.place} is not followed: {reason}"
-            is_read = any(self._is_read(part, unit.module.path) for node in unit.nodes for part in ast.walk(node))
+            is_read = READ_AS_TEXT in reason or any(
+                self._is_read(part, unit.module.path) for node in unit.nodes for part in ast.walk(node)
+            )
             own |= self._of_test(unit) & current.kept if is_read else frozenset()
         if not own and names_settings(unit) and not is_test(unit.module.path):
             own = current.kept

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.linking.python.world import SETTINGS, TRACKERS
 
 _COPIES = frozenset(("replace", "deepcopy"))
 """Names of code that copies an object."""
@@ -41,8 +41,6 @@ class Facts:
     """The names of collections that change: an item is set, or a method changes them."""
 
 
-_TRACKERS = frozenset((".use_te_rng_tracker", ".te_rng_tracker", ".inference_rng_tracker"))
-"""What code that uses settings asks: they say whether random numbers can be captured."""
 _Sliced = tuple[ast.AST, frozenset[int] | None, frozenset[str]]
 """A function, its statements that are executed, None for all, and the attributes that these use."""
 
@@ -165,7 +163,7 @@ class Relevance:
             return node, None, frozenset(one for one in self.facts(node).loads if one[0] == ".")
         first = needed & self.facts(node).stores
         if (id(node), first) not in self._kept:
-            one = _Slice(self, _names_of(node.args), {*first, *_TRACKERS})
+            one = _Slice(self, _names_of(node.args), {*first, *(f".{name}" for name in TRACKERS)})
             kept = one.of(node.body)
             used = self.facts(node).loads if kept is None else one.needed
             attributes = frozenset(name for name in used if name[0] == ".")

@@ -24,6 +24,8 @@ _MOST_KNOWN = 4096
 _MOST_OF_KEY = 512
 """The characters of a key; a longer one is shortened."""
 _SHOWN_OF_KEY = 128
+TEXT_OF_SETTINGS = "text with settings"
+"""In the keys of texts of objects with settings, and of what comes from them: edits change such a text."""
 _MOST_NESTED = 64
 _MOST_BITS = 4096
 """Python refuses to show numbers of more than three times as many."""
@@ -69,7 +71,8 @@ class Object:
     def __post_init__(self) -> None:
         if len(self.key) > _MOST_OF_KEY:
             # Keys name other keys: what code changes again and again would have one that doubles each time.
-            self.key = f"{self.key[:_SHOWN_OF_KEY]}…{sha256(self.key.encode()).hexdigest()}"
+            mark = f", {TEXT_OF_SETTINGS}" if TEXT_OF_SETTINGS in self.key else ""
+            self.key = f"{self.key[:_SHOWN_OF_KEY]}…{sha256(self.key.encode()).hexdigest()}{mark}"
 
 
 FrozenSettings = tuple[tuple[str, object], ...]

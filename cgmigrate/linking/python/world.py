@@ -76,3 +76,5 @@ SAMPLES: Mapping[str, tuple[object, ...]] = {
 """Values of the settings that stand for one that is not known, in their frozen form."""
 SETTINGS = frozenset(FIELDS)
 """The settings whose values are followed."""
+TRACKERS = ("use_te_rng_tracker", "te_rng_tracker", "inference_rng_tracker")
+"""What code that uses settings asks: they say whether random numbers can be captured."""
