@@ -8,6 +8,7 @@ from functools import lru_cache
 from operator import attrgetter
 
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.compared_objects import check_assertion, copy_of, method_of, view_of
 from cgmigrate.linking.python.computed_names import computes_names
 from cgmigrate.linking.python.evaluation import (
     MOST_CALLS,
@@ -557,6 +558,12 @@ def _name_of(node: ast.AST) -> object:
 def _called_outside(callee: Outside, arguments: Arguments, place: Place) -> object:
     if callee.name.startswith("builtins."):
         return _builtin(callee.name.removeprefix("builtins."), arguments, place)
+    if callee.name == "dataclasses.asdict" and len(arguments[0]) == 1 and not arguments[1]:
+        return copy_of(arguments[0][0], "asdict", place)
+    if callee.name == "types.SimpleNamespace" and not arguments[0] and is_test(place[1].module.path):
+        made = _made(callee.name, arguments, place, by_megatron=False)
+        made.is_bare = True
+        return made
     return _outside(callee, arguments, place)
 
 
@@ -566,12 +573,11 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
     name, values = callee.name, [*arguments[0], *arguments[1].values()]
     if name == "functools.partial":
         return _partial(callee, arguments, place)
-    if name != "typing.cast":
-        _check_outside(callee, arguments, place)
-    if is_enumeration(name) and len(values) == 1 and isinstance(values[0], str):
-        return Member(name.rpartition(".")[2], values[0])
     if name == "typing.cast" and len(values) == 2:
         return values[1]
+    _check_outside(callee, arguments, place)
+    if is_enumeration(name) and len(values) == 1 and isinstance(values[0], str):
+        return Member(name.rpartition(".")[2], values[0])
     if name == "copy.deepcopy" and len(values) == 1:
         return copied(values[0])
     last = name.rpartition(".")[2]
@@ -646,6 +652,10 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     values = [*arguments[0], *arguments[1].values()]
     if run.unknowns.has_fakes and callee.key.startswith(_PATCHER):
         return _patched(values, place)
+    if _is_assertion(callee, values, place):
+        check_assertion(values, place)
+        _note(callee.key, arguments, run)
+        return Object(run.numbered(callee.key))
     shown = f"`{ast.unparse(node.func)[:60]}`"
     method = callee.key.rpartition(".")[2] if owner is not None else "__call__"
     # A call of an object itself is one of its method.
@@ -674,6 +684,12 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     if isinstance(owner, Object):
         _may_change_owner(owner, key, place)
     return Object(key, is_megatron, may_be_other=others and not is_made_of)
+
+
+def _is_assertion(callee: Object, values: list[object], place: Place) -> bool:
+    """Return whether a call is an assertion of `unittest`, which leaves what it compares as it is."""
+    is_own = callee.key.startswith("parameter self.assert") and is_test(place[1].module.path)
+    return is_own and not any(True for value in values for _ in functions_in(value))
 
 
 def _may_set(owner: Object, method: str, run: Run) -> bool:
@@ -826,14 +842,27 @@ def _super(arguments: Arguments, place: Place) -> object:
     raise cannot_follow("`super` is not followed", place[0], place[1])
 
 
+def _vars(arguments: Arguments, place: Place) -> object:
+    if len(arguments[0]) != 1 or arguments[1]:
+        raise cannot_follow("`vars` is not followed", place[0], place[1])
+    return view_of(arguments[0][0], "vars", place)
+
+
 _BUILTINS: dict[str, Callable[[Arguments, Place], object]] = {
     "getattr": _getattr,
     "hasattr": _hasattr,
     "setattr": _setattr,
     "isinstance": _isinstance,
     "super": _super,
+    "vars": _vars,
     "dict.fromkeys": _fromkeys,
 }
+
+
+def _called_method(callee: Method, arguments: Arguments, place: Place) -> object:
+    if isinstance(callee.value, Object):
+        return method_of(callee.value, callee.name, arguments, place)
+    return _method(callee, arguments, place)
 
 
 def _method(callee: Method, arguments: Arguments, place: Place) -> object:
@@ -866,7 +895,7 @@ def _method(callee: Method, arguments: Arguments, place: Place) -> object:
 _CALLED: dict[type, Callable[..., object]] = {
     Function: _function,
     Class: _instance,
-    Method: _method,
+    Method: _called_method,
     Outside: _called_outside,
     Partial: _called_partial,
 }

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, changed_aliases, changed_names, origins
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules
 
@@ -25,6 +26,11 @@ def is_changed(name: str, module: Module, modules: Modules, *, in_place: bool) -
     return any(_is_one_of(_owners_of_any(one), one, module, modules) for one in computing)
 
 
+def is_replaced_by_tests(name: str, modules: Modules) -> bool:
+    """Return whether tests replace what a name is."""
+    return any(name in replaced_in(one) for one in modules.tests_with(name))
+
+
 @lru_cache(maxsize=4096)
 def bound_again_in(module: Module) -> frozenset[str]:
     """Return the names that code of a module binds again: its own, and those of modules that it imports."""
@@ -38,6 +44,23 @@ def changed_in(module: Module) -> frozenset[str]:
     named = {name for one in changed_aliases([module.tree]) for name in one.of} | set(_passed_to_others(module.tree))
     of_others = {name for one in named for name in _spelled(one.removeprefix("."), module)}
     return bound_again_in(module) | changed | of_others
+
+
+@lru_cache(maxsize=4096)
+def replaced_in(module: Module) -> frozenset[str]:
+    """Return the names that tests pass to what replaces code: ``monkeypatch.setattr(flags, "MODE", "old")``."""
+    calls = (node for node in ast.walk(module.tree) if isinstance(node, ast.Call) and _replaces(node.func))
+    return frozenset(
+        part.value.rpartition(".")[2]
+        for node in calls
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+
+
+def _replaces(function: ast.expr) -> bool:
+    name = dotted(function)
+    return name.endswith((".setattr", ".setitem", ".delattr", ".delitem")) or "patch" in name.split(".")
 
 
 def _bound_by(node: ast.AST, module: Module) -> Iterator[str]:

@@ -18,8 +18,6 @@ from cgmigrate.linking.python.values import TEXT_OF_SETTINGS, CannotFollowError,
 from cgmigrate.linking.python.world import World
 
 _MISSING = object()
-READ_AS_TEXT = "the text of an object with settings"
-"""What code asks that is not followed, in its reason."""
 _MOST_STEPS_OF_ALL = 4_000
 _MOST_STEPS_OF_STATE = 600
 """Statements of all paths of one function, and of those of each state of an object that it gets."""
@@ -45,6 +43,10 @@ class RaisedError(Exception):
     def __init__(self, kind: str, *, is_stated: bool = False) -> None:
         super().__init__(kind)
         self.kind, self.is_stated = kind, is_stated
+
+
+class ReadsSettingsError(CannotFollowError):
+    """Code that is not followed, and asks all settings of an object at once."""
 
 
 class NotFollowedError(Exception):
@@ -253,7 +255,7 @@ class Run:
     def choose(self, key: str) -> bool:
         """Return the decision of the path for a condition that is not known. Raises CannotFollowError."""
         if TEXT_OF_SETTINGS in key:
-            raise CannotFollowError(f"a condition asks {READ_AS_TEXT}")
+            raise ReadsSettingsError("a condition asks the text of an object with settings")
         return self.pick(key, 2) == 0
 
     def pick(self, key: str, count: int) -> int:
@@ -293,9 +295,11 @@ class Run:
             raise cannot_follow("too many statements", node, frame)
 
 
-def cannot_follow(what: str, node: ast.AST, frame: Frame) -> CannotFollowError:
+def cannot_follow(
+    what: str, node: ast.AST, frame: Frame, kind: type[CannotFollowError] = CannotFollowError
+) -> CannotFollowError:
     """Return the error of code that is not followed, with its place."""
-    return CannotFollowError(f"{what} ({frame.module.path}:{getattr(node, 'lineno', 0)})")
+    return kind(f"{what} ({frame.module.path}:{getattr(node, 'lineno', 0)})")
 
 
 class TooManyPathsError(CannotFollowError):

@@ -6,12 +6,14 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 
-from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, cannot_follow
+from cgmigrate.linking.python.compared_objects import filtered, item_of, likeness
+from cgmigrate.linking.python.evaluation import Frame, RaisedError, ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.lookup import value_of_name
 from cgmigrate.linking.python.objects import attribute, check_members, has_settings, uses_settings
 from cgmigrate.linking.python.values import (
     MOST_COMPUTED,
     TEXT_OF_SETTINGS,
+    CannotFollowError,
     Class,
     Function,
     Member,
@@ -76,8 +78,13 @@ def truth(value: object) -> bool | None:
 
 
 def derived(operation: str, values: Sequence[object], run: Run) -> Object:
-    """Return what is made of values that are not all known: equal operations on equal values have equal keys."""
+    """Return what is made of values that are not all known: equal operations on equal values have equal keys.
+
+    Raises CannotFollowError for all attributes of an object, which a fix changes.
+    """
     del run
+    if any(isinstance(one, Object) and one.is_view for one in values):
+        raise CannotFollowError(f"`{operation}` gets all attributes of an object")
     is_text = operation in _TEXTS or operation.endswith(".format")
     kind = f"{TEXT_OF_SETTINGS} " if is_text and any(map(has_settings, values)) else ""
     return Object(f"{kind}{operation}({', '.join(map(key_of, values))})", may_be_other=may_be_part_of(values))
@@ -181,7 +188,7 @@ def _check_operands(values: Sequence[object], node: ast.AST, frame: Frame) -> No
     Raises CannotFollowError.
     """
     if any(map(uses_settings, values)):
-        raise cannot_follow("an operator gets an object with settings", node, frame)
+        raise cannot_follow("an operator gets an object with settings", node, frame, ReadsSettingsError)
 
 
 def _makes_large(operation: ast.operator, left: object, right: object) -> bool:
@@ -235,9 +242,12 @@ def _compare(node: ast.Compare, frame: Frame, run: Run) -> object:
     results: list[object] = []
     for operation, right_node in zip(node.ops, node.comparators, strict=True):
         right = evaluate(right_node, frame, run)
-        if not isinstance(operation, (ast.Is, ast.IsNot)):
+        likenesses: list[object] = []
+        if isinstance(operation, (ast.Eq, ast.NotEq)):
+            likenesses = list(filter(None, [likeness(left, right, (node, frame, run))]))
+        elif not isinstance(operation, (ast.Is, ast.IsNot)):
             _check_operands([left, right], node, frame)
-        results.append(_compared(operation, left, right, run))
+        results.append(_compared(operation, left, right, run, likenesses))
         if results[-1] is False:
             return False
         left = right
@@ -253,7 +263,7 @@ def _condition(operation: str, values: Sequence[object], run: Run) -> Object:
     return made
 
 
-def _compared(operation: ast.cmpop, left: object, right: object, run: Run) -> object:
+def _compared(operation: ast.cmpop, left: object, right: object, run: Run, likenesses: list[object]) -> object:
     if isinstance(operation, (ast.Is, ast.IsNot)):
         same = _is_same(left, right)
         if same is not None:
@@ -262,7 +272,8 @@ def _compared(operation: ast.cmpop, left: object, right: object, run: Run) -> ob
         return bool(_computed(_COMPARED[type(operation)], left, right))
     elif isinstance(operation, (ast.In, ast.NotIn)) and isinstance(right, (list, tuple, dict, set)) and not right:
         return isinstance(operation, ast.NotIn)
-    return _condition(type(operation).__name__, [left, right], run)
+    of_views = [one.key if isinstance(one, Object) and one.is_view else one for one in (left, right)]
+    return _condition(type(operation).__name__, [*of_views, *likenesses], run)
 
 
 def _is_same(left: object, right: object) -> bool | None:
@@ -294,6 +305,8 @@ def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
         if isinstance(attribute(value, "name", (node, frame, run)), Member) and isinstance(key, str):
             return Member(name, key)
         return Outside(f"{value.name}[{key_of(key)}]")
+    if isinstance(value, Object) and value.is_view:
+        return item_of(value, key, (node, frame, run))
     if isinstance(value, Object):
         name = f"[{key_of(key)}]"
         known = value.attributes.get(name)
@@ -326,6 +339,10 @@ def _comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: F
     if isinstance(node, ast.SetComp):
         return set(values) if all(map(_is_hashable, values)) else derived("set", values, run)
     return values
+
+
+def _dict_comprehension(node: ast.DictComp, frame: Frame, run: Run) -> object:
+    return filtered(node, evaluate(node.generators[0].iter, frame, run), frame, run)
 
 
 def _each(
@@ -394,6 +411,7 @@ _HANDLERS: dict[type[ast.expr], Callable[..., object]] = {
     ast.ListComp: _comprehension,
     ast.SetComp: _comprehension,
     ast.GeneratorExp: _comprehension,
+    ast.DictComp: _dict_comprehension,
     ast.Call: _call,
     ast.Lambda: _lambda,
 }

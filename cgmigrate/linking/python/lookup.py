@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.changed_names import is_changed
+from cgmigrate.linking.python.changed_names import is_changed, is_replaced_by_tests
 from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
 from cgmigrate.linking.python.modules import Import, Module
 from cgmigrate.linking.python.values import (
@@ -91,7 +91,10 @@ def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
         case None:
             raise CannotFollowError(f"`{name}` is bound in a way that is not followed ({module.path})")
         case ast.FunctionDef() as node:
-            return Function(node, module)
+            is_flag = not any(
+                isinstance(one, ast.arg) for one in ast.walk(node.args)
+            ) and not run.relevance.is_relevant(node)
+            return _of_run(name, module, run) if is_flag and _is_replaced(name, run) else Function(node, module)
         case ast.ClassDef() as node:
             return Class(node, module)
         case Import() as imported:
@@ -144,13 +147,17 @@ def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> objec
         return _of_run(name, module, run)
     in_place = isinstance(value, (SharedList, SharedDict, tuple))
     is_registry = isinstance(value, (SharedList, SharedDict)) and not value
-    if is_registry or is_changed(name, module, run.modules, in_place=in_place):
+    if is_registry or is_changed(name, module, run.modules, in_place=in_place) or _is_replaced(name, run):
         # A registry, or a switch: what it is depends on the code that was executed before.
         made = _of_run(name, module, run)
         made.may_be_other = True
         return made
     module.values[name] = value
     return value
+
+
+def _is_replaced(name: str, run: Run) -> bool:
+    return is_replaced_by_tests(name, run.modules)
 
 
 def _of_run(name: str, module: Module, run: Run) -> Object:

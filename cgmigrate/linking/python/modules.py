@@ -105,6 +105,7 @@ class Modules:
         """The files of imported modules, by the names and the folders of those that import them; empty for others."""
         self._versions = _Versions()
         self._others: dict[str, tuple[str, ...]] = {}
+        self._tests: dict[str, tuple[str, ...]] = {}
 
     def read(self, path: str) -> Module | None:
         """Return the module in a file, by its real path; None if it cannot be read."""
@@ -129,6 +130,7 @@ class Modules:
         """
         result = Modules({**self._texts, **texts}, self._tree_of, self._list_files, self._files_with)
         result._versions, result._paths, result._others = self._versions, self._paths, self._others
+        result._tests = self._tests
         result._modules = {path: module for path, module in self._modules.items() if path not in texts}
         for path, text in texts.items():
             if (first := self.read(path)) is not None:
@@ -158,6 +160,12 @@ class Modules:
         if name not in self._others:
             self._others[name] = tuple(path for path in self._files_with([name]) if not is_test(path))
         yield from filter(None, map(self.read, self._others[name]))
+
+    def tests_with(self, name: str) -> Iterator[Module]:
+        """Yield the modules of tests that contain a name."""
+        if name not in self._tests:
+            self._tests[name] = tuple(path for path in self._files_with([name]) if is_test(path))
+        yield from filter(None, map(self.read, self._tests[name]))
 
     def all_imported(self, module: Module) -> Iterator[str]:
         """Yield the files of the checkout that code of a module imports, wherever it does."""

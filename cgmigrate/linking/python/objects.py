@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator
 
-from cgmigrate.linking.python.evaluation import Frame, RaisedError, Run, Unknowns, cannot_follow
+from cgmigrate.linking.python.evaluation import Frame, RaisedError, ReadsSettingsError, Run, Unknowns, cannot_follow
 from cgmigrate.linking.python.values import (
     TEXT_OF_SETTINGS,
     Class,
@@ -74,6 +74,8 @@ def _of_outside(value: Outside, name: str, frame: Frame, run: Run) -> object:
 
 def _of_object(value: Object, name: str, place: _Place) -> object:
     run = place[2]
+    if value.is_view:
+        return Method(value, name)
     if name in SETTINGS:
         used(value, place)
     if name in value.attributes:
@@ -179,7 +181,7 @@ def has_attribute(value: object, name: str, place: _Place) -> bool | None:
 def set_attribute(value: object, name: str, new: object, place: _Place) -> None:
     """Set an attribute."""
     node, frame, run = place
-    if not isinstance(value, Object):
+    if not isinstance(value, Object) or value.is_view:
         raise cannot_follow(f"an attribute of {key_of(value)[:60]} is set", node, frame)
     if value.may_be_other and (name in SETTINGS or may_be_part_of([new])):
         raise cannot_follow(f"`.{name}` of an object that is not known is set", node, frame)
@@ -190,7 +192,8 @@ def set_attribute(value: object, name: str, new: object, place: _Place) -> None:
         used(value, place)
         new = _value_of_setting(name, new, place)
     if name in TRACKERS and isinstance(new, Object) and TEXT_OF_SETTINGS in new.key:
-        raise cannot_follow(f"`.{name}` comes from the text of an object with settings", node, frame)
+        what = f"`.{name}` comes from the text of an object with settings"
+        raise cannot_follow(what, node, frame, ReadsSettingsError)
     value.attributes[name] = new
 
 
@@ -211,7 +214,7 @@ def set_item(value: object, key: object, new: object, place: _Place) -> None:
     """Set an item of a collection."""
     node, frame, _ = place
     if isinstance(value, Object):
-        if isinstance(key, str) and key in SETTINGS:
+        if value.is_view or (isinstance(key, str) and key in SETTINGS):
             raise cannot_follow("a setting is set by its key", node, frame)
         if value.may_be_other and may_be_part_of([new]):
             raise cannot_follow("an item of an object that is not known is set", node, frame)
@@ -227,8 +230,13 @@ def set_item(value: object, key: object, new: object, place: _Place) -> None:
 
 
 def check_members(value: object, place: _Place) -> None:
-    """Check that other code cannot have changed the members of a collection. Raises CannotFollowError."""
+    """Check that the members of a collection are known: other code cannot have changed them.
+
+    Raises CannotFollowError.
+    """
     node, frame, _ = place
+    if isinstance(value, Object) and value.is_view:
+        raise cannot_follow("code goes through all attributes of an object", node, frame)
     if has_rest(value):
         raise cannot_follow("a member of a collection is used that other code may have changed", node, frame)
 

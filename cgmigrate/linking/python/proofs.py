@@ -18,9 +18,9 @@ from functools import cached_property
 from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_objects
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
 from cgmigrate.linking.python.evaluation import (
-    READ_AS_TEXT,
     NotFollowedError,
     Path,
+    ReadsSettingsError,
     TooManyPathsError,
     Touched,
     Unknowns,
@@ -52,13 +52,13 @@ from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.returned_objects import may_return_object
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
 from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
+from cgmigrate.linking.python.test_reads import reads_settings
 from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
 from cgmigrate.linking.python.values import CannotFollowError
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
 from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
-from cgmigrate.megatron.settings import DEPRECATED, IMPL
 from cgmigrate.megatron.types import Reader
 
 _MOST_ROUNDS = 48
@@ -329,9 +329,7 @@ class Proofs:
             self._open(unit)
         else:
             reason = f"the test at {unit.place} is not followed: {reason}"
-            is_read = READ_AS_TEXT in reason or any(
-                self._is_read(part, unit.module.path) for node in unit.nodes for part in ast.walk(node)
-            )
+            is_read = isinstance(error, ReadsSettingsError) or reads_settings(unit.nodes, unit.scope)
             own |= self._of_test(unit) & current.kept if is_read else frozenset()
         if not own and names_settings(unit) and not is_test(unit.module.path):
             own = current.kept
@@ -397,18 +395,6 @@ class Proofs:
     @cached_property
     def _reach(self) -> ReachSearch:
         return ReachSearch(self._references, self._named, lambda lines: self._in_lines(*lines))
-
-    def _is_read(self, node: ast.AST, path: str) -> bool:
-        """Return whether code of a test reads a deprecated setting, and does not change."""
-        match node:
-            case ast.Attribute(attr=name, ctx=ast.Load()) | ast.Call(args=[_, ast.Constant(value=name), *_]):
-                return name in DEPRECATED and not self._at.get((path, node.lineno))
-            case ast.Compare(left=ast.Attribute(attr=name), comparators=[ast.Constant(value="local")]):
-                return name == IMPL and not self._at.get((path, node.lineno))
-            case ast.Constant(value=str() as text):
-                # An override: `model.cuda_graph_scope=[]`.
-                return any(f"{name}=" in text for name in DEPRECATED)
-        return False
 
     def _reached(self, unit: Unit) -> frozenset[Name]:
         """Return the changes in the code that a function uses."""

@@ -153,10 +153,11 @@ def _is_executed(node: ast.AST, module: Module) -> bool:
     return is_test(module.path) and isinstance(node, ast.expr)
 
 
-def _around(scope: AnyFunction, module: Module) -> Iterator[ast.stmt]:
-    """Yield the fixtures that are used without their names: those of the class, and the automatic ones."""
+def _around(scope: AnyFunction, module: Module) -> Iterator[ast.AST]:
+    """Yield what is used without its name: the fixtures of the class and of its bases, and the automatic ones."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ClassDef) and any(one is scope for one in node.body):
+            yield from node.bases
             yield from (
                 one
                 for one in node.body

@@ -65,6 +65,8 @@ class Object:
     """The attributes that its class computes: each may be the object itself, or a part of another one."""
     is_condition: bool = False
     """Whether it is true or false."""
+    is_view: bool = False
+    """Whether it has the attributes of another object, its attribute ``of``, by their names."""
     is_rest: bool = False
     """Whether it is the only member of a collection that other code may have changed, in place of all it has."""
 
