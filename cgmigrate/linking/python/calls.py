@@ -15,6 +15,7 @@ from cgmigrate.linking.python.evaluation import (
     Frame,
     NotFollowedError,
     RaisedError,
+    ReplacesCodeError,
     Returned,
     Run,
     Signal,
@@ -39,7 +40,7 @@ from cgmigrate.linking.python.objects import (
     settings_of,
 )
 from cgmigrate.linking.python.outcomes import state_of
-from cgmigrate.linking.python.own_objects import fields_of, is_record, own_parameters
+from cgmigrate.linking.python.own_objects import fields_of, has_slots, is_record, own_parameters
 from cgmigrate.linking.python.parametrised import parametrised
 from cgmigrate.linking.python.values import (
     MOST_COMPUTED,
@@ -317,7 +318,8 @@ def _patched(replaced: object, place: Place) -> object:
     node, frame, run = place
     names = set(_texts_of(replaced))
     if not run.relevance.words.isdisjoint(names):
-        raise cannot_follow("code that leads to settings is replaced", node, frame)
+        raise cannot_follow("code that leads to settings is replaced", node, frame, ReplacesCodeError)
+    run.replaced |= names
     return Object(run.numbered("patched"))
 
 
@@ -446,6 +448,9 @@ def _properties(callee: Class, run: Run, seen: set[int]) -> Iterator[str]:
 def _made(name: str, arguments: Arguments, place: Place, by_megatron: bool) -> Object:
     node, frame, run = place
     made = Object(run.numbered(f"{name}({', '.join(map(key_of, arguments[0]))})"), by_megatron, is_instance=True)
+    if name.rpartition(".")[2] in run.replaced:
+        made.is_bare = run.choose(f"{made.key} is a fake")
+        run.path.is_with_fakes = run.path.is_with_fakes or made.is_bare
     for attr, value in arguments[1].items():
         set_attribute(made, attr, value, (_keyword(node, attr), frame, run))
     for at, value in enumerate(arguments[0]):
@@ -538,7 +543,7 @@ def _own_settings(node: ast.ClassDef) -> str:
         for part in ast.walk(statement):
             if _name_of(part) in SETTINGS:
                 return f"the class `{node.name}` sets `{_name_of(part)}` itself"
-    return ""
+    return f"the class `{node.name}` has only some attributes" if any(map(has_slots, node.body)) else ""
 
 
 def _called(node: ast.expr) -> ast.expr:

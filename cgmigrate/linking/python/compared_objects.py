@@ -25,7 +25,7 @@ from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.megatron.settings import FIELDS
 
 _OF = "of"
-_Place = tuple[ast.expr, Frame, Run]
+_Place = tuple[ast.AST, Frame, Run]
 
 
 def view_of(value: object, key: str, place: _Place) -> Object:
@@ -103,10 +103,15 @@ def filtered(node: ast.DictComp, items: object, frame: Frame, run: Run) -> Objec
 
 def check_assertion(values: list[object], place: _Place) -> None:
     """Note what an assertion says of two objects. Raises CannotFollowError for the text of an object with settings."""
-    node, frame, run = place
-    if TEXT_OF_SETTINGS in key_of(values):
+    check_text(key_of(values), place)
+    place[2].path.events += [likeness(values[0], one, place) for one in values[1:2]]
+
+
+def check_text(key: str, place: _Place) -> None:
+    """Check that an assertion does not ask the text of an object with settings. Raises CannotFollowError."""
+    node, frame, _ = place
+    if TEXT_OF_SETTINGS in key:
         raise cannot_follow("an assertion asks the text of an object with settings", node, frame, ReadsSettingsError)
-    run.path.events += [likeness(values[0], one, place) for one in values[1:2]]
 
 
 def likeness(left: object, right: object, place: _Place) -> str:

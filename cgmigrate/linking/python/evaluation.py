@@ -49,6 +49,10 @@ class ReadsSettingsError(CannotFollowError):
     """Code that is not followed, and asks all settings of an object at once."""
 
 
+class ReplacesCodeError(CannotFollowError):
+    """Code of a test that replaces code that leads to settings."""
+
+
 class NotFollowedError(Exception):
     """A function that gets no object is not followed: the evaluation begins again, with any object as its result."""
 
@@ -247,6 +251,8 @@ class Run:
     """The attributes that the function uses which is executed, and its callers; each begins with a dot."""
     shared: dict[str, Object] = field(default_factory=dict)
     """The objects that names of modules are, by the keys of these objects."""
+    replaced: set[str] = field(default_factory=set)
+    """The names of code that a test replaces by other code."""
     _numbers: dict[str, int] = field(default_factory=dict)
     _chosen: dict[str, int] = field(default_factory=dict)
     _forgotten: dict[str, int] = field(default_factory=dict)

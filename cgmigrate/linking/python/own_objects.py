@@ -88,3 +88,11 @@ def _options_in(module: Module) -> frozenset[str]:
                     one.lstrip("-").replace("-", "_") for one in texts if one.startswith("--") or one[:1] != "-"
                 )
     return frozenset(names) if names & SETTINGS else frozenset()
+
+
+def has_slots(statement: ast.stmt) -> bool:
+    """Return whether a statement of a class says which attributes its objects may have, some of them settings."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):
+            return any(isinstance(part, ast.Constant) and part.value in SETTINGS for part in ast.walk(value))
+    return False

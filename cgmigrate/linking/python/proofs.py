@@ -21,6 +21,7 @@ from cgmigrate.linking.python.evaluation import (
     NotFollowedError,
     Path,
     ReadsSettingsError,
+    ReplacesCodeError,
     TooManyPathsError,
     Touched,
     Unknowns,
@@ -52,7 +53,7 @@ from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.returned_objects import may_return_object
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
 from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
-from cgmigrate.linking.python.test_reads import reads_settings
+from cgmigrate.linking.python.test_reads import WATCHING, has_recorder, reads_settings
 from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
@@ -315,6 +316,9 @@ class Proofs:
                 # Code that is not known may get an object that it returns.
                 for name in self._reached(unit) & current.kept:
                     current.failed.setdefault(name, f"`{unit.scope.name}` is not followed: {reason}")
+            if is_test(unit.module.path) and has_recorder(unit.scope, unit.module):
+                reason = f"the test at {unit.place} is not followed: {reason}"
+                current.failed |= dict.fromkeys(self._of_test(unit) & current.kept - current.failed.keys(), reason)
             parts = self._parts_around(unit, error) or parts_of_function(unit, self.relevance.is_relevant)
             inner = [one for one in only_called_in(unit) if one.scope and self.relevance.is_relevant(one.scope)]
             self._replace(unit, [*parts, *inner], current)
@@ -329,7 +333,9 @@ class Proofs:
             self._open(unit)
         else:
             reason = f"the test at {unit.place} is not followed: {reason}"
-            is_read = isinstance(error, ReadsSettingsError) or reads_settings(unit.nodes, unit.scope)
+            is_read = isinstance(error, ReadsSettingsError) or reads_settings(
+                unit.nodes, unit.scope, unit.module, replaces=isinstance(error, ReplacesCodeError)
+            )
             own |= self._of_test(unit) & current.kept if is_read else frozenset()
         if not own and names_settings(unit) and not is_test(unit.module.path):
             own = current.kept
@@ -457,7 +463,8 @@ class Proofs:
                     if node.name in relevance.words and _may_be_closed(Unit(name, module, node), relevance)
                 }
             if names <= known:
-                return files
+                watching = {path for path in self.files_with(WATCHING) if is_test(path)}
+                return tuple(dict.fromkeys((*files, *sorted(watching & set(self.files_with(sorted(known)))))))
             new = {path for path in self.files_with(sorted(names - known)) if not is_test(path)} - set(files)
             known |= names
             files += tuple(sorted(new))

@@ -6,27 +6,75 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.modules import Module
+from cgmigrate.linking.python.name_texts import names_setting
+from cgmigrate.linking.python.own_objects import has_slots
+from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.megatron.settings import DEPRECATED, IMPL
 
 _READS_ALL = frozenset(("asdict", "astuple", "vars", "fields", "getmembers"))
 """Functions that read all attributes of an object."""
+_ACCESSES = frozenset(("__setattr__", "__delattr__", "__getattribute__"))
+"""Methods that see which attributes code sets or reads."""
+WATCHING = (*sorted(_READS_ALL - {"fields"}), "__dict__", "__slots__", *sorted(_ACCESSES))
+"""Words of tests that see which settings an object has, without their names."""
 
 
-def reads_settings(nodes: Iterable[ast.AST], function: ast.AST | None) -> bool:
-    """Return whether code of a function reads a deprecated setting, or all attributes of an object, or sets one itself.
+def reads_settings(nodes: Iterable[ast.AST], function: AnyFunction | None, module: Module, *, replaces: bool) -> bool:
+    """Return whether code of a function reads a deprecated setting, or all attributes of an object, or has one itself.
 
     A test with such code that cannot be followed stays as it is, so that what it reads has to stay, too. What stands in
-    for an object may be used by all code of the test.
+    for an object may be used by all code of the test; ``replaces`` says that it stands in for code that leads to
+    settings.
     """
     parts = [part for node in nodes for part in ast.walk(node)]
     around = parts if function is None else list(ast.walk(function))
     modules = frozenset(name for part in around for name in _names_of_modules(part))
-    return any(map(_is_stand_in, around)) or any(_reads(part) or _reads_all(part, modules) for part in parts)
+    if any(map(_gives_setting, around)) or any(_reads(part) or _reads_all(part, modules) for part in parts):
+        return True
+    return replaces and _names_settings([*around, *_parts_used_by(around, module)])
 
 
-def _is_stand_in(node: ast.AST) -> bool:
+def has_recorder(function: AnyFunction, module: Module) -> bool:
+    """Return whether a test uses a class of its file that sees which attributes code sets, or has only some of them."""
+    own = list(ast.walk(function))
+    return any(map(_records, (*own, *_parts_used_by(own, module))))
+
+
+def _gives_setting(node: ast.AST) -> bool:
     """Return whether code gives a setting to something: `SimpleNamespace(cuda_graph_scope=[])`."""
     return isinstance(node, ast.keyword) and node.arg in DEPRECATED
+
+
+def _records(node: ast.AST) -> bool:
+    """Return whether a class sees which attributes code sets, or has only some with the names of settings."""
+    if not isinstance(node, ast.ClassDef):
+        return False
+    functions = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+    return not functions.isdisjoint(_ACCESSES) or any(has_slots(one) for one in node.body)
+
+
+def _parts_used_by(parts: Iterable[ast.AST], module: Module) -> list[ast.AST]:
+    """Return the nodes of the functions and classes of a module that code uses, also through others."""
+    own = {one.name: one for one in module.tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
+    waiting = [part.id for part in parts if isinstance(part, ast.Name)]
+    used: dict[str, ast.AST] = {}
+    while waiting:
+        name = waiting.pop()
+        if name in own and name not in used:
+            used[name] = own[name]
+            waiting += [part.id for part in ast.walk(own[name]) if isinstance(part, ast.Name)]
+    return [part for one in used.values() for part in ast.walk(one)]
+
+
+def _names_settings(parts: Iterable[ast.AST]) -> bool:
+    """Return whether code has a text or an attribute with the name of a setting, or a text with a part of one."""
+    return any(
+        (isinstance(part, ast.Constant) and names_setting(part.value))
+        or (isinstance(part, ast.Attribute) and part.attr in DEPRECATED)
+        or _gives_setting(part)
+        for part in parts
+    )
 
 
 def _reads(node: ast.AST) -> bool:
