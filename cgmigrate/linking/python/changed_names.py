@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -14,6 +15,8 @@ ANY = "*"
 """Any name of a module: code binds one that it computes."""
 _COMPUTING = ("setattr", "vars", "__dict__")
 """What sets names of a module that are computed."""
+_READERS = frozenset(("getattr", "hasattr", "dir", "isinstance", "issubclass", "str", "repr", "print", "type"))
+"""Functions that leave a module as it is."""
 
 
 def is_changed(name: str, module: Module, modules: Modules, *, in_place: bool) -> bool:
@@ -23,7 +26,9 @@ def is_changed(name: str, module: Module, modules: Modules, *, in_place: bool) -
     if name in own or ANY in own or any(name in changed(one) for one in modules.others_with(name)):
         return True
     computing = (one for word in _COMPUTING for one in modules.others_with(word))
-    return any(_is_one_of(_owners_of_any(one), one, module, modules) for one in computing)
+    if any(_is_one_of(_owners_of_any(one), one, module, modules) for one in computing):
+        return True
+    return _is_passed_on(module, modules)
 
 
 def is_replaced_by_tests(name: str, modules: Modules) -> bool:
@@ -165,6 +170,43 @@ def _is_one_of(owners: frozenset[str], importer: Module, module: Module, modules
         return True
     names = (full for owner in owners for full in _imports(importer).get(owner, ()))
     return any((one := modules.imported(full, importer)) is not None and one.path == module.path for full in names)
+
+
+@lru_cache(maxsize=4096)
+def _is_passed_on(module: Module, modules: Modules) -> bool:
+    """Return whether code uses a module as a value: what gets it may set any of its names."""
+    return any(_is_one_of(_passed_on(one), one, module, modules) for one in modules.others_with(_last_name(module)))
+
+
+def _last_name(module: Module) -> str:
+    """Return the word by which code imports a module."""
+    folder, name = os.path.split(module.path.removesuffix(".py"))
+    return os.path.basename(folder) if name == "__init__" else name
+
+
+@lru_cache(maxsize=4096)
+def _passed_on(module: Module) -> frozenset[str]:
+    """Return the names of imports that code uses as values."""
+    imported = _imports(module)
+    only_read = {id(part) for node in ast.walk(module.tree) for part in _read_by(node) if isinstance(part, ast.Name)}
+    return frozenset(
+        node.id
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name) and node.id in imported and id(node) not in only_read
+    )
+
+
+def _read_by(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield what code only reads attributes of, calls, or derives a class of."""
+    match node:
+        case ast.Attribute(value=value):
+            yield value
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in _READERS:
+            yield from arguments
+        case ast.Call(func=function):
+            yield function
+        case ast.ClassDef(bases=bases):
+            yield from bases
 
 
 @lru_cache(maxsize=4096)
