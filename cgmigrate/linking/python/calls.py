@@ -34,6 +34,7 @@ from cgmigrate.linking.python.objects import (
     has_attribute,
     has_settings,
     may_change,
+    may_change_items,
     parts_of,
     sample,
     set_attribute,
@@ -274,10 +275,13 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
         raise cannot_follow("too many functions call each other", function.node, frame)
     frame.names.update(_bound(function, arguments, run, frame))
     needed = run.needed
+    leaked = [frame.names[name] for name in run.relevance.leaked_in(function.node, needed)]
     try:
         return _executed(function, frame, run)
     finally:
         run.needed = needed
+        for value in leaked:
+            may_change_items(value, run.numbered(function.name), (function.node, frame, run))
 
 
 def _executed(function: Function, frame: Frame, run: Run) -> object:
@@ -404,6 +408,9 @@ def _instance(callee: Class, arguments: Arguments, place: Place) -> object:
     if not by_megatron and any(map(_is_object, (*arguments[0], *arguments[1].values()))):
         raise cannot_follow(f"what `{callee.node.name}` does with an object is not followed", node, frame)
     made = _made(callee.node.name, arguments, place, by_megatron)
+    if _has_making(callee, run, set()):
+        for value in (*arguments[0], *(value for name, value in arguments[1].items() if name not in SETTINGS)):
+            may_change_items(value, made.key, place)
     made.of_checkout = True
     made.properties = frozenset(_properties(callee, run, set()))
     made.may_be_other = _has_accesses(callee, run, set())
@@ -420,6 +427,22 @@ def _record(callee: Class, arguments: Arguments, place: Place) -> Object:
     )
     run.path.records.append(made)
     return made
+
+
+def _has_making(callee: Class, run: Run, seen: set[int]) -> bool:
+    """Return whether code of a class runs when an object of it is made: it may change what this gets."""
+    if id(callee.node) in seen:
+        return False
+    seen.add(id(callee.node))
+    if any(isinstance(one, ast.FunctionDef) and one.name in _MAKING for one in callee.node.body):
+        return True
+    bases = _bases(callee, run)
+    return any(
+        _has_making(base, run, seen)
+        if isinstance(base, Class)
+        else not (isinstance(base, Outside) and base.name.startswith(("megatron.", "abc.", "builtins.object")))
+        for base in bases
+    )
 
 
 def _has_accesses(callee: Class, run: Run, seen: set[int]) -> bool:

@@ -280,13 +280,17 @@ def may_change(value: object, key: str, place: _Place) -> None:
     Raises CannotFollowError for a collection that other calls share.
     """
     parts = list(parts_of(value))
-    _may_change_items(value, key, place)
+    may_change_items(value, key, place)
     for one in parts:
         forget(one, place[2])
+        for name, part in one.first.items():
+            # What a class got at first, it may have kept.
+            if name not in SETTINGS and not has_rest(part):
+                may_change_items(part, key, place)
         for name, part in one.attributes.items():
             if name not in SETTINGS and (name.startswith("[") or not isinstance(part, Object)):
                 changed = Object(f"{name} after {key}, before {key_of(part)}", may_be_other=may_be_part_of([part]))
-                _may_change_items(part, key, place)
+                may_change_items(part, key, place)
                 one.attributes[name] = changed
 
 
@@ -296,10 +300,13 @@ def forget(value: Object, run: Run) -> None:
         run.forget(f"<{value.key}{end}")
 
 
-def _may_change_items(value: object, key: str, place: _Place) -> None:
+def may_change_items(value: object, key: str, place: _Place) -> None:
+    """Note that code may have changed a collection, and those in it. Raises CannotFollowError for a set."""
+    if isinstance(value, Method):
+        value = value.value
     if isinstance(value, (list, tuple, dict)):
         for part in list(value.values()) if isinstance(value, dict) else value:
-            _may_change_items(part, key, place)
+            may_change_items(part, key, place)
     if isinstance(value, (list, dict)):
         changed_in_place(value, place)
         may_be_other = may_be_part_of([value])

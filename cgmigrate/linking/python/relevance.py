@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
+from cgmigrate.linking.python.shared_collections import collections_in, passed_on_in
 from cgmigrate.linking.python.world import SETTINGS, TRACKERS
 
 _COPIES = frozenset(("replace", "deepcopy"))
@@ -41,8 +42,17 @@ class Facts:
     """The names of collections that change: an item is set, or a method changes them."""
 
 
-_Sliced = tuple[ast.AST, frozenset[int] | None, frozenset[str]]
-"""A function, its statements that are executed, None for all, and the attributes that these use."""
+@dataclass(frozen=True, slots=True)
+class _Sliced:
+    """What of a function is executed."""
+
+    node: ast.AST
+    kept: frozenset[int] | None
+    """Its statements that are executed, by identity; None for all."""
+    attributes: frozenset[str]
+    """The attributes that these use."""
+    leaked: frozenset[str] = frozenset()
+    """The parameters that the other statements pass on."""
 
 
 @dataclass(slots=True)
@@ -152,22 +162,30 @@ class Relevance:
         The others neither use a setting nor change what those do that use one, or the attributes that callers need.
         Edits leave them as they are.
         """
-        return self._slice(node, needed)[1]
+        return self._slice(node, needed).kept
 
     def needed_in(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> frozenset[str]:
         """Return the attributes that a function uses in the statements that are executed, and those of its callers."""
-        return needed | self._slice(node, needed)[2]
+        return needed | self._slice(node, needed).attributes
+
+    def leaked_in(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> frozenset[str]:
+        """Return the parameters that a function passes on in statements that are not executed.
+
+        What gets them may change the collections that they are.
+        """
+        return self._slice(node, needed).leaked
 
     def _slice(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> _Sliced:
         if isinstance(node, ast.Lambda) or not node.body:
-            return node, None, frozenset(one for one in self.facts(node).loads if one[0] == ".")
+            return _Sliced(node, None, frozenset(one for one in self.facts(node).loads if one[0] == "."))
         first = needed & self.facts(node).stores
         if (id(node), first) not in self._kept:
             one = _Slice(self, _names_of(node.args), {*first, *(f".{name}" for name in TRACKERS)})
             kept = one.of(node.body)
             used = self.facts(node).loads if kept is None else one.needed
             attributes = frozenset(name for name in used if name[0] == ".")
-            self._kept[id(node), first] = (node, kept, attributes)
+            leaked = frozenset() if kept is None else _names_of(node.args) & _passed_on(node.body, kept)
+            self._kept[id(node), first] = _Sliced(node, kept, attributes, leaked)
         return self._kept[id(node), first]
 
 
@@ -254,7 +272,7 @@ class _Slice:
 
     relevance: Relevance
     parameters: frozenset[str] = frozenset()
-    """Callers see what changes in the collections that these name."""
+    """Callers see what changes in the collections that these name, and other names of them."""
     needed: set[str] = field(default_factory=set)
     tainted: set[str] = field(default_factory=set)
     decides_to_leave: bool = False
@@ -263,6 +281,8 @@ class _Slice:
     """The names that functions use which the function defines: a call of them may change what these name."""
     aliases: tuple[Alias, ...] = ()
     """The names by which it changes collections that others name."""
+    shared: frozenset[str] = frozenset()
+    """The names of collections that it may change by other names, in any statement."""
     _kept: set[int] = field(default_factory=set)
 
     def of(self, body: Sequence[ast.stmt]) -> frozenset[int] | None:
@@ -274,18 +294,21 @@ class _Slice:
         }
         self.inner |= bound_methods(body)
         self.aliases = (*changed_aliases(body), *holding_aliases(body))
+        self.shared = collections_in(body).intersection(*[frozenset().union(*map(passed_on_in, body))])
         while not self.decides_to_leave:
             known = self._size()
             for one in self.aliases:
                 if not one.of.isdisjoint(self.needed):
                     self.needed |= one.names
+                if not one.of.isdisjoint(self.parameters):
+                    self.parameters |= one.names
             self._keep(body)
             if known == self._size():
-                return frozenset(self._kept)
+                return frozenset(self._kept) if self.shared.isdisjoint(self.needed) else None
         return None
 
     def _size(self) -> int:
-        return len(self._kept) + len(self.needed) + len(self.tainted)
+        return len(self._kept) + len(self.needed) + len(self.tainted) + len(self.parameters)
 
     def _keep(self, body: Sequence[ast.stmt]) -> bool:
         """Keep statements of a block; return whether one of them does more than raise an exception."""
@@ -347,6 +370,18 @@ class _Slice:
             if facts.reads or not facts.loads.isdisjoint(self.tainted):
                 self.tainted.update(name for name in facts.stores if name[0] != ".")
         return True
+
+
+def _passed_on(body: Sequence[ast.stmt], kept: frozenset[int]) -> frozenset[str]:
+    """Return the names of what statements pass on that are not kept."""
+    names = frozenset[str]()
+    for statement in body:
+        if id(statement) not in kept:
+            names |= passed_on_in(statement)
+        else:
+            for block in _blocks(statement):
+                names |= _passed_on(block, kept)
+    return names
 
 
 def _names_of(node: ast.arguments) -> frozenset[str]:
