@@ -24,6 +24,9 @@ from cgmigrate.text.files import read_bytes
 MODEL = "model"
 """The key of a configuration that has the settings, in the configurations of Megatron-Bridge."""
 DATA = ("*.yaml", "*.yml", "*.json", "*.toml")
+_JSON = r"""(?<!\\)"({0})"\s*:|^\s*'?({0})'?\s*:"""
+_TOML = r"""(?<![\w\\])["']?({0})["']?\s*="""
+"""A key of a file, with the names to put in. JSON5 has keys without quotes, too; an escaped quote is text."""
 
 
 def data_writer(
@@ -54,13 +57,13 @@ def _is_refused(own: Settings, release: Release) -> bool:
 
 
 def _line_of_key(path: str, names: Collection[str]) -> int:
-    """Return the line of a JSON or TOML file with a key of some names, 0 if there is none."""
+    """Return the line of a JSON or TOML file with a key of some names, 0 if it has none; text in a value is no key."""
     try:
         text = read_bytes(path).decode("utf-8", "replace")
     except OSError:
         return 0
     every = "|".join(map(re.escape, sorted(names)))
-    match = re.search(rf"(?<![\w\\])[\"']?({every})[\"']?\s*[:=]", text)
+    match = re.search((_TOML if path.endswith(".toml") else _JSON).format(every), text, re.MULTILINE)
     return text.count("\n", 0, match.start()) + 1 if match else 0
 
 

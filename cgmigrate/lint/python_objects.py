@@ -107,7 +107,9 @@ def proved_sites(
     if outer_writer:
         reason = f"{outer_writer} may override it by its deprecated name"
         return {
-            path: ProvedSites(reasons={index: reason for one in file.sets.values() for _, index in one.members})
+            path: ProvedSites(
+                reasons={index: reason for one in file.sets.values() for _, index in one.members}, files=(path,)
+            )
             for path, file in candidates.items()
         }
     trees = {path: file.document for path, file in files.items()}

@@ -54,7 +54,8 @@ def test_what_is_written_runs_as_before(
     for case in CASES:
         before = _project(case, tmp_path / case.name / "before")
         after = _project(case, tmp_path / case.name / "after")
-        cgmigrate("fix", *options, "--from", "0.17", "--to", str(NEWEST), str(after))
+        result = cgmigrate("fix", *options, "--from", "0.17", "--to", str(NEWEST), str(after))
+        assert "internal error" not in result.output, (case.name, result.output)
         changed[case.name] = _changed(before, after)
         trees += [before, after]
     results = results_of(*trees)
