@@ -49,7 +49,7 @@ from cgmigrate.linking.python.pieces import (
     smaller_parts,
 )
 from cgmigrate.linking.python.references import References
-from cgmigrate.linking.python.relevance import Relevance
+from cgmigrate.linking.python.relevance import Relevance, sets_by_computed_name
 from cgmigrate.linking.python.returned_objects import may_return_object
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
 from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
@@ -337,7 +337,8 @@ class Proofs:
                 unit.nodes, unit.scope, unit.module, replaces=isinstance(error, ReplacesCodeError)
             )
             own |= self._of_test(unit) & current.kept if is_read else frozenset()
-        if not own and names_settings(unit) and not is_test(unit.module.path):
+        may_set = names_settings(unit) or self._is_hidden_setter(unit)
+        if not own and may_set and not is_test(unit.module.path):
             own = current.kept
             reason = f"the code at {unit.place} may set or read the settings, and is not followed"
         for name in own:
@@ -393,6 +394,17 @@ class Proofs:
     @cached_property
     def _setters(self) -> list[HiddenSetter]:
         return self._hidden.find()
+
+    def _is_hidden_setter(self, unit: Unit) -> bool:
+        """Return whether the code of a part may set a setting by a name that it computes."""
+        return unit.scope in self._hidden_functions and any(
+            sets_by_computed_name(node) for root in unit.nodes for node in ast.walk(root)
+        )
+
+    @cached_property
+    def _hidden_functions(self) -> frozenset[ast.AST | None]:
+        """The functions that may set a setting by a name that they compute, with those that they define."""
+        return frozenset(node for one in self._setters for node in ast.walk(one.function.node))
 
     @cached_property
     def _references(self) -> References:
