@@ -282,7 +282,7 @@ class Planner:
         return proved_sites(
             files,
             seeds,
-            lambda: map(os.path.realpath, files_with(top, ("def ", "import "), "*.py")),
+            lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
             self._outer_writer(top, file),
             is_explicit=self.contexts.options_of(file.path).options.explicit,
         )

@@ -19,7 +19,7 @@ from cgmigrate.linking.python.relevance import Relevance, holders_in
 from cgmigrate.linking.python.world import SETTINGS
 
 _MAKING = frozenset(("__init__", "__post_init__"))
-_OF_COLLECTIONS = frozenset(
+OF_COLLECTIONS = frozenset(
     ("keys", "values", "items", "index", "count", "split", "join", "strip", "startswith", "endswith", "lower", "upper")
 ) | frozenset(("append", "extend", "sort", "format", "encode", "decode"))
 """Methods of collections and texts: one of the project with such a name sets no setting."""
@@ -46,7 +46,7 @@ def relevance_of(references: References, paths: Iterable[str], setters: Collecti
         names | SETTINGS,
         frozenset(holders),
         readers=frozenset(one.removeprefix(".") for one in readers),
-        methods=frozenset(one.removeprefix(".") for one in words - names) - _OF_COLLECTIONS,
+        methods=frozenset(one.removeprefix(".") for one in words - names) - OF_COLLECTIONS,
     )
 
 
@@ -79,7 +79,7 @@ def used_by(function: FunctionFacts, references: References) -> set[object]:
     while waiting:
         uses = references.of(*waiting.pop())
         named = (name.removeprefix("=") for name in uses.names if name[0] in ".@=" or uses.computes)
-        used.update(name for name in named if name.lstrip(".@") not in _OF_COLLECTIONS or name[0] not in ".@")
+        used.update(name for name in named if name.lstrip(".@") not in OF_COLLECTIONS or name[0] not in ".@")
         for node, inner in uses.code:
             if isinstance(node, ast.expr) and node not in used:
                 # What a name of a module is bound to is used as well.

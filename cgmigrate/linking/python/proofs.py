@@ -36,6 +36,7 @@ from cgmigrate.linking.python.leading_code import (
     words_of,
 )
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules, is_test
+from cgmigrate.linking.python.name_places import Places
 from cgmigrate.linking.python.path_pairs import is_new, shortened
 from cgmigrate.linking.python.pieces import (
     AnyFunction,
@@ -389,7 +390,7 @@ class Proofs:
 
     @cached_property
     def _hidden(self) -> HiddenSetters:
-        return HiddenSetters(self.files_with, self._references)
+        return HiddenSetters(Places(self.files_with, self._references))
 
     @cached_property
     def _setters(self) -> list[HiddenSetter]:

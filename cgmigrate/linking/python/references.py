@@ -45,6 +45,10 @@ class References:
             known = self._uses[node] = self._read(node, module)
         return known
 
+    def module_named(self, name: str, module: Module) -> Module | None:
+        """Return the module of the checkout that a name at the top of a module is, None if it is none."""
+        return self._module(name, module, {})
+
     def _read(self, node: ast.AST, module: Module) -> Uses:
         uses = Uses()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_test(module.path):

@@ -91,7 +91,7 @@ class Relevance:
         bases, called = set[int](), set[int]()
         for part in _walk(node):
             kind = part.__class__
-            if kind is ast.Attribute and isinstance(part.value, ast.Attribute):  # type: ignore[attr-defined]
+            if kind is ast.Attribute and _is_base(part.value):  # type: ignore[attr-defined]
                 bases.add(id(part.value))  # type: ignore[attr-defined]
             if kind is ast.Name:
                 (stores if isinstance(part.ctx, ast.Store) else loads).add(part.id)  # type: ignore[attr-defined]
@@ -427,6 +427,11 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 def _leaves(body: Sequence[ast.stmt]) -> bool:
     """Return whether a block may leave the block that it is in."""
     return any(isinstance(part, (*_LEAVES, ast.Raise)) for one in body for part in ast.walk(one))
+
+
+def _is_base(node: ast.AST) -> bool:
+    """Return whether an attribute is only what another one is read of: ``model.__dict__.update`` may set any."""
+    return isinstance(node, ast.Attribute) and not computed_name(node)
 
 
 def computed_name(node: ast.AST) -> bool:
