@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 
 from cgmigrate.linking.python.calls import parameters
@@ -13,6 +13,8 @@ from cgmigrate.linking.python.relevance import Relevance
 _HARMLESS = frozenset(
     ("len", "enumerate", "sorted", "str", "repr", "print", "isinstance", "zip", "range", "min", "max")
 )
+_KEEPS = frozenset(("append", "appendleft", "add", "insert", "extend", "setdefault", "update", "put", "push"))
+"""Methods that keep what they get last."""
 _Flow = tuple[frozenset[str], ast.AST]
 """The names that get what an expression makes; none if the function returns it."""
 Resolve = Callable[[str], AnyFunction | None]
@@ -20,8 +22,52 @@ Resolve = Callable[[str], AnyFunction | None]
 
 
 def may_return_object(node: AnyFunction, relevance: Relevance, resolve: Resolve) -> bool:
-    """Return whether a function may return an object that its callers do not have, and that code with settings made."""
-    return _returns_others(node) and _returns_from_leading(node, relevance, resolve)
+    """Return whether other code may get an object of a function that it did not have, and that code with settings made.
+
+    The function returns it, or keeps it in what it did not make itself: `self.cfg = recipe()`, `CONFIGS.append(cfg)`.
+    """
+    kept = tuple(_kept_in(node))
+    return (bool(kept) or _returns_others(node)) and _returns_from_leading(node, relevance, resolve, kept)
+
+
+@lru_cache(maxsize=4096)
+def _kept_in(node: AnyFunction) -> tuple[ast.expr, ...]:
+    """Return what a function keeps in its parameters, or in names that it does not bind."""
+    own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    shared = {name for part in ast.walk(node) if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
+    own -= shared | set(parameters(node))
+
+    def is_others(target: ast.expr) -> bool:
+        while isinstance(target, (ast.Attribute, ast.Subscript)):
+            target = target.value
+        return not isinstance(target, ast.Name) or target.id not in own
+
+    kept: list[ast.expr] = []
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=targets, value=value):
+                parts = [one for target in targets for one in ast.walk(target)]
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
+                parts = [target]
+            case ast.Call(func=ast.Attribute(value=target, attr=method), args=[*_, value]) if method in _KEEPS:
+                kept += [value] if is_others(target) else []
+                continue
+            case _:
+                continue
+        holders = [
+            one
+            for one in parts
+            if isinstance(one, (ast.Attribute, ast.Subscript)) or (isinstance(one, ast.Name) and one.id in shared)
+        ]
+        kept += [value] if any(map(is_others, holders)) else []
+    return tuple(one for one in kept if not _is_text_or_number(one))
+
+
+def _is_text_or_number(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("str", "repr", "int", "float", "bool", "len")
+    return isinstance(node, (ast.Constant, ast.JoinedStr, ast.Compare))
 
 
 @lru_cache(maxsize=4096)
@@ -35,8 +81,8 @@ def _returns_others(node: AnyFunction) -> bool:
     return not all(isinstance(one, ast.Name) and one.id in own for one in returned)
 
 
-def _returns_from_leading(node: AnyFunction, relevance: Relevance, resolve: Resolve) -> bool:
-    """Return whether a result may come from a function that leads to settings."""
+def _returns_from_leading(node: AnyFunction, relevance: Relevance, resolve: Resolve, kept: Iterable[ast.expr]) -> bool:
+    """Return whether a result, or what is kept elsewhere, may come from a function that leads to settings."""
     if any(isinstance(part, (ast.Global, ast.Nonlocal, ast.Await)) for part in ast.walk(node)):
         return True
     bound = frozenset(_bound_in(node))
@@ -44,7 +90,8 @@ def _returns_from_leading(node: AnyFunction, relevance: Relevance, resolve: Reso
     def may_lead(part: ast.AST) -> bool:
         return relevance.is_relevant(part) or relevance.leads(part) or _calls_any(part, bound)
 
-    flows = [(targets, value, may_lead(value)) for targets, value in _flows_of(node, resolve)]
+    every = (*_flows_of(node, resolve), *((frozenset[str](), one) for one in kept))
+    flows = [(targets, value, may_lead(value)) for targets, value in every]
     plain = _plain_parameters(node)
     tainted = set[str]()
     while True:
