@@ -430,7 +430,13 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
 
 
 def _is_base(node: ast.AST) -> bool:
-    """Return whether an attribute is only what another one is read of: ``model.__dict__.update`` may set any."""
+    """Return whether an attribute is only what another one is read of.
+
+    ``model.__dict__.update`` may set any; an object that sets its own by what it is made with shows no settings.
+    """
+    match node:
+        case ast.Attribute(value=ast.Name(id="self")):
+            return True
     return isinstance(node, ast.Attribute) and not computed_name(node)
 
 
