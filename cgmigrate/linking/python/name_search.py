@@ -15,7 +15,7 @@ from cgmigrate.linking.python.leading_code import OF_COLLECTIONS, FunctionFacts,
 from cgmigrate.linking.python.modules import Import, Module
 from cgmigrate.linking.python.name_flows import Flows, parameters_of, parts_of, results_of
 from cgmigrate.linking.python.name_places import Place, Places
-from cgmigrate.linking.python.name_texts import last_name, names_defined_in, names_setting, reads_names, texts_of
+from cgmigrate.linking.python.name_texts import attributes_read, last_name, names_defined_in, names_setting, reads_names, texts_of
 from cgmigrate.linking.python.names_set import names_set
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.world import SETTINGS
@@ -23,7 +23,7 @@ from cgmigrate.linking.python.world import SETTINGS
 _MOST_STEPS = 8
 _MOST_PLACES_IN_ALL = 200
 """How far a name is followed, and to how many places."""
-_MOST_READS = 2
+_MOST_READS = 4
 """How far an object is followed of which code reads the names of attributes."""
 _MOST_PLACES = 40
 """An attribute that more places set is one of many classes: what one of them keeps in it says nothing of others."""
@@ -122,10 +122,11 @@ class NameSearch:
         }
         bindings = step.place.module.bindings
         variables = {_original(one, step.place.module) for one in names if one in bindings}
+        read = attributes_read(block)
         for name in sorted(attributes | variables):
             places = self.places.values_of(name)
             for place, seeds in places if len(places) <= _MOST_PLACES else ():
-                yield self._next(step, place, seeds, False, asks_callers=True)
+                yield self._next(step, place, seeds, name in read, asks_callers=True)
 
     def _of_callers(self, block: ast.AST, names: frozenset[str], step: _Step, is_reader: bool) -> Iterator[_Step]:
         """Yield the arguments that callers of a function give to the parameters that it needs."""
