@@ -28,6 +28,8 @@ class FileContexts:
     configurations: Configurations | None
     notes: list[str]
     """Notes of the run; those about releases are added."""
+    unfollowed: list[str] = field(default_factory=list)
+    """The roots of checkouts whose objects of code this run does not follow: it would take minutes."""
     _seeds: dict[str, Seeds] = field(default_factory=dict)
     """By the folder of the file, as it is named on the command line."""
     _options: dict[str, FileOptions] = field(default_factory=dict)

@@ -15,7 +15,14 @@ from cgmigrate.linking.python.leading_code import OF_COLLECTIONS, FunctionFacts,
 from cgmigrate.linking.python.modules import Import, Module
 from cgmigrate.linking.python.name_flows import Flows, parameters_of, parts_of, results_of
 from cgmigrate.linking.python.name_places import Place, Places
-from cgmigrate.linking.python.name_texts import attributes_read, last_name, names_defined_in, names_setting, reads_names, texts_of
+from cgmigrate.linking.python.name_texts import (
+    attributes_read,
+    last_name,
+    names_defined_in,
+    names_setting,
+    reads_names,
+    texts_of,
+)
 from cgmigrate.linking.python.names_set import names_set
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.world import SETTINGS

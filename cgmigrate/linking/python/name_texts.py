@@ -60,7 +60,7 @@ def reads_names(node: ast.AST) -> bool:
 
 
 def attributes_read(node: ast.AST) -> frozenset[str]:
-    """Return the attributes of which code uses the names of their own attributes: ``preset`` of ``vars(self.preset)``."""
+    """Return the attributes of whose values code uses the names of attributes: ``preset`` of ``vars(self.preset)``."""
     calls = (one for one in ast.walk(node) if isinstance(one, ast.Call) and last_name(one.func) in _NAME_READERS)
     return frozenset(one.attr for call in calls for one in call.args if isinstance(one, ast.Attribute))
 
