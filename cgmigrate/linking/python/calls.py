@@ -15,6 +15,7 @@ from cgmigrate.linking.python.evaluation import (
     Frame,
     NotFollowedError,
     RaisedError,
+    ReadsSettingsError,
     ReplacesCodeError,
     Returned,
     Run,
@@ -62,6 +63,7 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
 )
 from cgmigrate.linking.python.world import SETTINGS, is_enumeration
+from cgmigrate.megatron.settings import DEPRECATED
 
 Arguments = tuple[list[object], dict[str, object]]
 """The positional and the named arguments of a call."""
@@ -681,9 +683,7 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     if run.unknowns.has_fakes and callee.key.startswith(_PATCHER):
         return _patched(values, place)
     if _is_assertion(callee, values, place):
-        check_assertion(values, place)
-        _note(callee.key, arguments, run)
-        return Object(run.numbered(callee.key))
+        return _asserted(callee, arguments, place)
     shown = f"`{ast.unparse(node.func)[:60]}`"
     method = callee.key.rpartition(".")[2] if owner is not None else "__call__"
     # A call of an object itself is one of its method.
@@ -718,6 +718,16 @@ def _is_assertion(callee: Object, values: list[object], place: Place) -> bool:
     """Return whether a call is an assertion of `unittest`, which leaves what it compares as it is."""
     is_own = callee.key.startswith("parameter self.assert") and is_test(place[1].module.path)
     return is_own and not any(True for value in values for _ in functions_in(value))
+
+
+def _asserted(callee: Object, arguments: Arguments, place: Place) -> object:
+    """Return the result of an assertion of `unittest`. Raises CannotFollowError if it may ask settings by name."""
+    node, frame, run = place
+    if not DEPRECATED.isdisjoint(arguments[1]):
+        raise cannot_follow("an assertion asks a setting", node, frame, ReadsSettingsError)
+    check_assertion([*arguments[0], *arguments[1].values()], place)
+    _note(callee.key, arguments, run)
+    return Object(run.numbered(callee.key))
 
 
 def _may_set(owner: Object, method: str, run: Run) -> bool:

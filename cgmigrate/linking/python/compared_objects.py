@@ -136,6 +136,9 @@ def likeness(left: object, right: object, place: _Place) -> str:
             raise cannot_follow("an operator gets an object with settings", node, frame, ReadsSettingsError)
         used(part, place)
         used(other, place)
+        if part.is_open or other.is_open:
+            # It comes from code that is not followed, and may have other settings than the project's code leaves.
+            raise cannot_follow("an object of other code is compared whole", node, frame, ReadsSettingsError)
         settings = [_settings_of(one, run) for one in (part, other)]
         if settings[0] != settings[1]:
             texts.append(f"{path}: {key_of(settings)}")

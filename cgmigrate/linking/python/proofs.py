@@ -58,6 +58,7 @@ from cgmigrate.linking.python.test_reads import WATCHING, has_recorder, reads_se
 from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
+from cgmigrate.linking.python.unnamed_reads import UnnamedReads
 from cgmigrate.linking.python.values import CannotFollowError
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
 from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
@@ -127,6 +128,7 @@ class Proofs:
             self.failed.update({one.name: reason for one in self.changes if one.path == path})
         files = self._files = self._with_callers()
         self._relevance = relevance_of(self._references, files, [one.function for one in self._setters])
+        self.failed |= self._seen_by_helpers()
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
         callers.find({one.scope.name for one in units if one.scope and _may_be_closed(one, self.relevance)})
@@ -334,16 +336,22 @@ class Proofs:
             self._open(unit)
         else:
             reason = f"the test at {unit.place} is not followed: {reason}"
-            is_read = isinstance(error, ReadsSettingsError) or reads_settings(
-                unit.nodes, unit.scope, unit.module, replaces=isinstance(error, ReplacesCodeError)
-            )
-            own |= self._of_test(unit) & current.kept if is_read else frozenset()
+            own |= self._read_in_test(unit, error) & current.kept
         may_set = names_settings(unit) or self._is_hidden_setter(unit)
         if not own and may_set and not is_test(unit.module.path):
             own = current.kept
             reason = f"the code at {unit.place} may set or read the settings, and is not followed"
         for name in own:
             current.failed.setdefault(name, reason)
+
+    def _read_in_test(self, unit: Unit, error: CannotFollowError) -> frozenset[Name]:
+        """Return the changes that a test may see which is not followed."""
+        replaces = isinstance(error, ReplacesCodeError)
+        is_read = isinstance(error, ReadsSettingsError)
+        if is_read or reads_settings(unit.nodes, unit.scope, unit.module, replaces=replaces):
+            return self._of_test(unit)
+        is_seen = unit.scope is not None and unit.scope.name.startswith("test")
+        return self._seen_by(unit.scope, unit.module, by_helpers=False) if is_seen and unit.scope else frozenset()
 
     def _may_return_object(self, node: AnyFunction, module: Module) -> bool:
         functions = {
@@ -476,11 +484,43 @@ class Proofs:
                     if node.name in relevance.words and _may_be_closed(Unit(name, module, node), relevance)
                 }
             if names <= known:
-                watching = {path for path in self.files_with(WATCHING) if is_test(path)}
-                return tuple(dict.fromkeys((*files, *sorted(watching & set(self.files_with(sorted(known)))))))
+                return tuple(dict.fromkeys((*files, *self._watching(sorted(known), files, relevance))))
             new = {path for path in self.files_with(sorted(names - known)) if not is_test(path)} - set(files)
             known |= names
             files += tuple(sorted(new))
+
+    def _watching(self, names: Sequence[str], files: Iterable[str], relevance: Relevance) -> list[str]:
+        """Return the files of tests with some names that may see settings which they do not name."""
+        using = {path for path in self.files_with(names) if is_test(path)}
+        unnamed = UnnamedReads(self._references, self._leading(files), relevance.holders)
+        seeing = {path for path, test, module in self._tests_in(using) if unnamed.seen(test, module, by_helpers=False)}
+        return sorted(seeing | (using & set(self.files_with(WATCHING))))
+
+    def _tests_in(self, files: Iterable[str]) -> Iterator[tuple[str, AnyFunction, Module]]:
+        for path in sorted(files):
+            if (module := self.modules.read(path)) is not None:
+                yield from ((path, one.node, module) for one in facts_of(module) if one.node.name.startswith("test"))
+
+    @cached_property
+    def _unnamed(self) -> UnnamedReads:
+        return UnnamedReads(self._references, self._leading(self._files), self.relevance.holders)
+
+    def _seen_by_helpers(self) -> dict[Name, str]:
+        """Return the changes that helpers of tests see, each with the reason to withhold it: no helper is evaluated."""
+        result: dict[Name, str] = {}
+        for _, test, module in self._tests_in(filter(is_test, self.files_with(sorted(self._unnamed.leading)))):
+            for name in sorted(self._seen_by(test, module, by_helpers=True)):
+                result.setdefault(name, f"{_place(test, module)} calls code that compares or lists an object whole")
+        return result
+
+    def _seen_by(self, test: AnyFunction, module: Module, *, by_helpers: bool) -> frozenset[Name]:
+        """Return the changes in objects of which a test sees settings that it does not name."""
+        changes = set[Name]()
+        for name in self._unnamed.seen(test, module, by_helpers=by_helpers):
+            for one in (*self._named(name), *self._named(f".{name}")):
+                if (its_module := self.modules.read(one.path)) is not None:
+                    changes |= self._reach.of_function(one.node, its_module).changes
+        return frozenset(changes & self._reach.of(test, module).changes if changes else changes)
 
     def _leading(self, files: Iterable[str]) -> frozenset[str]:
         """Return the functions that change, and those that use them, by their names."""
@@ -694,6 +734,10 @@ def names_settings(unit: Unit) -> bool:
                 case ast.Call(func=ast.Name(id="exec"), args=[ast.Constant(value=str() as text), *_]):
                     return any(name in text for name in SETTINGS)
     return False
+
+
+def _place(test: AnyFunction, module: Module) -> str:
+    return f"the test at {module.path}:{test.lineno}"
 
 
 def _joined(needs: Iterable[frozenset[Name]]) -> list[frozenset[Name]]:

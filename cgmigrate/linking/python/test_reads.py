@@ -30,7 +30,11 @@ def reads_settings(nodes: Iterable[ast.AST], function: AnyFunction | None, modul
     parts = [part for node in nodes for part in ast.walk(node)]
     around = parts if function is None else list(ast.walk(function))
     modules = frozenset(name for part in around for name in _names_of_modules(part))
-    if any(map(_gives_setting, around)) or any(_reads(part) or _reads_all(part, modules) for part in parts):
+    if (
+        any(map(_gives_setting, around))
+        or any(map(_has_key, parts))
+        or any(_reads(part) or _reads_all(part, modules) for part in parts)
+    ):
         return True
     return replaces and _names_settings([*around, *_parts_used_by(around, module)])
 
@@ -44,6 +48,15 @@ def has_recorder(function: AnyFunction, module: Module) -> bool:
 def _gives_setting(node: ast.AST) -> bool:
     """Return whether code gives a setting to something: `SimpleNamespace(cuda_graph_scope=[])`."""
     return isinstance(node, ast.keyword) and node.arg in DEPRECATED
+
+
+def _has_key(node: ast.AST) -> bool:
+    """Return whether code has a setting as a key, or at the end of a path: ``{"model.cuda_graph_scope": []}``."""
+    match node:
+        case ast.Dict(keys=keys):
+            texts = (one.value for one in keys if isinstance(one, ast.Constant) and isinstance(one.value, str))
+            return any(text.rpartition(".")[2] in DEPRECATED for text in texts)
+    return False
 
 
 def _records(node: ast.AST) -> bool:
