@@ -34,6 +34,10 @@ class Watched(Protocol):
     examined: int
     to_examine: int
 
+    @property
+    def following(self) -> int:
+        """The number of files of code with settings whose objects are followed now; 0 if none are."""
+
 
 @contextmanager
 def shown(
@@ -99,7 +103,12 @@ class Bar:
 
 
 def line(run: Watched) -> str:
-    """Return the bar: first all files are searched for the settings, then the files with settings are checked."""
+    """Return the bar: first all files are searched for the settings, then the files with settings are checked.
+
+    Following the objects of a large checkout takes minutes, in which no file is done.
+    """
+    if run.following:
+        return f"Following objects across {run.following:,} files of code with settings …"
     if run.to_examine:
         return _bar(run.examined, run.to_examine, "files with CUDA-graph settings checked")
     if run.discovery.files_listed:

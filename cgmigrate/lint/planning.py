@@ -274,13 +274,17 @@ class Planner:
         contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
         own = contexts.get(os.path.realpath(file.path))
         files = {path: one for path, (_, one) in self._code.items() if contexts[path] == own}
-        return proved_sites(
-            files,
-            seeds,
-            lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
-            self._outer_writer(top, file),
-            is_explicit=self.contexts.options_of(file.path).options.explicit,
-        )
+        self.contexts.following = len(seeds)
+        try:
+            return proved_sites(
+                files,
+                seeds,
+                lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
+                self._outer_writer(top, file),
+                is_explicit=self.contexts.options_of(file.path).options.explicit,
+            )
+        finally:
+            self.contexts.following = 0
 
     def _outer_writer(self, top: str, file: OpenedFile) -> str:
         """Return what sets settings of objects of code from outside of it, with its place; empty if nothing does."""

@@ -10,11 +10,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
+from cgmigrate.cli.progress import line
 from cgmigrate.megatron.releases import UPSTREAM
 from tests.support.files import write
 from tests.support.paths import ROOT
@@ -376,6 +378,13 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 65536)
     except OSError:  # how Linux says that the other end is closed
         return b""
+
+
+def test_a_long_run_says_that_it_follows_objects() -> None:
+    watched = SimpleNamespace(following=158, to_examine=187, examined=17)
+    assert line(watched) == "Following objects across 158 files of code with settings …"
+    watched.following = 0
+    assert line(watched).endswith(" 17 of 187 files with CUDA-graph settings checked")
 
 
 def test_a_long_run_shows_how_far_it_is(project: Path) -> None:
