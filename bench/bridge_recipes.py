@@ -196,6 +196,19 @@ def execute(tree: Path, read: Callable[[Any, Any], dict[str, Any]] | None = None
 
     ``read`` makes the settings from a recipe's model and its random number flags; without it they are validated.
     """
+    results: dict[str, Any] = {}
+    for name, module in modules_of(tree):
+        if isinstance(module, str):
+            results[name] = module
+            continue
+        for recipe, function in sorted(vars(module).items()):
+            if _is_recipe(function, recipe, name):
+                results[f"{name}.{recipe}"] = [_effect(function, truth, read or _validated) for truth in (True, False)]
+    return results
+
+
+def modules_of(tree: Path) -> Iterator[tuple[str, types.ModuleType | str]]:
+    """Import the recipe modules of a tree, with stand-ins: yield each name with its module, or the error's text."""
     root = next(path for path in (tree / "src", tree) if (path / "megatron/bridge").is_dir())
     import megatron.core.transformer  # noqa: F401  (the real one, before any stand-in)
 
@@ -206,21 +219,15 @@ def execute(tree: Path, read: Callable[[Any, Any], dict[str, Any]] | None = None
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Imports)]
     sys.meta_path.insert(0, _Imports(root, last=False))
     sys.meta_path.append(_Imports(root, last=True))
-    results: dict[str, Any] = {}
     for file in sorted(root.joinpath("megatron/bridge").rglob("*.py")):
         parts = file.relative_to(root).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         if not any(name == recipes or name.startswith(recipes + ".") for recipes in RECIPES):
             continue
         try:
-            module = importlib.import_module(name)
+            yield name, importlib.import_module(name)
         except Exception as error:
-            results[name] = f"not imported: {type(error).__name__}: {error}"
-            continue
-        for recipe, function in sorted(vars(module).items()):
-            if _is_recipe(function, recipe, name):
-                results[f"{name}.{recipe}"] = [_effect(function, truth, read or _validated) for truth in (True, False)]
-    return results
+            yield name, f"not imported: {type(error).__name__}: {error}"
 
 
 def _is_recipe(function: Any, name: str, module: str) -> bool:
@@ -304,10 +311,15 @@ def results_of(*trees: Path) -> list[dict[str, Any]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path[1:]))},
+        env=environment(),
     )
     results: list[dict[str, Any]] = json.loads(process.stdout)
     return results
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a process that imports what this one can import."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path[1:]))}
 
 
 @dataclasses.dataclass(frozen=True)
