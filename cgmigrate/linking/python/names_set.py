@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES
-from cgmigrate.linking.python.name_flows import expressions_in
+from cgmigrate.linking.python.name_flows import expressions_in, names_in
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.relevance import sets_by_computed_name
 
@@ -33,7 +33,8 @@ def names_set(node: AnyFunction) -> tuple[ast.expr, ...]:
 def _setting(node: AnyFunction) -> Iterator[ast.AST]:
     """Yield the nodes that may set attributes by their names, and the variables that are the same dictionaries."""
     parts = [*ast.walk(node)]
-    yield from filter(sets_by_computed_name, parts)
+    own = {id(part) for one in parts for part in _own_names_in(one, parts)}
+    yield from (part for part in parts if sets_by_computed_name(part) and id(part) not in own)
     same = {
         one.id
         for part in parts
@@ -42,6 +43,64 @@ def _setting(node: AnyFunction) -> Iterator[ast.AST]:
         if isinstance(one, ast.Name)
     }
     yield from (one for one in parts if isinstance(one, ast.Name) and one.id in same and isinstance(one.ctx, ast.Load))
+
+
+def _own_names_in(node: ast.AST, parts: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes in a loop over the attributes of an object that set the same ones of this object again.
+
+    ``for name, value in vars(batch).items(): setattr(batch, name, value.cuda())`` gives it no names that it has not.
+    """
+    match node:
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=name), *_]),
+            iter=ast.Call(func=ast.Attribute(value=names, attr="items"), args=[]),
+        ) if (owner := _owner(names)) is not None:
+            pass
+        case _:
+            return
+    kept = {name, *names_in(owner)}
+    if any(_binds(part, kept) for statement in node.body for part in ast.walk(statement)):
+        return
+    before = _before(node, parts)
+    for part in (part for statement in node.body for part in ast.walk(statement)):
+        match part:
+            case ast.Call(func=ast.Name(id="setattr"), args=[target, ast.Name(id=key), _]):
+                if key == name and _is_same(target, owner, before):
+                    yield part
+            case ast.Subscript(value=own, slice=ast.Name(id=key)):
+                target_owner = _owner(own)
+                if key == name and target_owner is not None and _is_same(target_owner, owner, before):
+                    yield own
+
+
+def _owner(names: ast.AST) -> ast.expr | None:
+    """Return the object of which code has the attributes as a dictionary."""
+    match names:
+        case ast.Call(func=ast.Name(id="vars"), args=[owner]) | ast.Attribute(value=owner, attr="__dict__"):
+            return owner
+    return None
+
+
+def _is_same(one: ast.expr, other: ast.expr, before: ast.stmt | None) -> bool:
+    """Return whether two expressions are one object: they are the same, or the statement before gives one the other."""
+    if ast.dump(one) == ast.dump(other):
+        return True
+    match before:
+        case ast.Assign(targets=[target], value=value):
+            return ast.unparse(target) == ast.unparse(one) and ast.dump(value) == ast.dump(other)
+    return False
+
+
+def _before(statement: ast.stmt, parts: Sequence[ast.AST]) -> ast.stmt | None:
+    """Return the statement before another one in its block."""
+    blocks = (getattr(part, name, None) for part in parts for name in ("body", "orelse", "finalbody"))
+    block = next(one for one in blocks if isinstance(one, list) and statement in one)
+    at = block.index(statement)
+    return block[at - 1] if at else None
+
+
+def _binds(node: ast.AST, names: Collection[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names and not isinstance(node.ctx, ast.Load)
 
 
 def _names_at(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Sequence[ast.expr] | None:
