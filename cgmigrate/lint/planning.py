@@ -253,7 +253,7 @@ class Planner:
 
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
-        from cgmigrate.lint.python_objects import proved_sites
+        from cgmigrate.lint.python_objects import Style, proved_sites
         from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
@@ -274,17 +274,24 @@ class Planner:
         contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
         own = contexts.get(os.path.realpath(file.path))
         files = {path: one for path, (_, one) in self._code.items() if contexts[path] == own}
+        options = self.contexts.options_of(file.path).options
         self.contexts.following = len(seeds)
         try:
-            return proved_sites(
+            proved = proved_sites(
                 files,
                 seeds,
                 lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
                 self._outer_writer(top, file),
-                is_explicit=self.contexts.options_of(file.path).options.explicit,
+                Style(options.explicit, options.setters),
             )
         finally:
             self.contexts.following = 0
+        if options.setters and not any(one.setters for one in proved.values()):
+            self.contexts.notes.append(
+                "attributes are written, not calls: `setters` of the configuration names no function of the checkout "
+                "that gives any object its modules, clears its former scope, and does nothing else"
+            )
+        return proved
 
     def _outer_writer(self, top: str, file: OpenedFile) -> str:
         """Return what sets settings of objects of code from outside of it, with its place; empty if nothing does."""

@@ -84,19 +84,29 @@ class _File:
             return ""
 
 
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How fixes are written. ``setters`` are the functions that they may call; None for those that the code imports."""
+
+    is_explicit: bool = False
+    """Whether fixes write settings that no code needs."""
+    setters: Sequence[str] | None = None
+
+
+PLAIN = Style()
+
+
 def proved_sites(
     files: Mapping[str, ExaminedFile],
     seeds: Sequence[str],
     list_files: Callable[[], Iterable[str]],
     outer_writer: str = "",
-    *,
-    is_explicit: bool = False,
+    style: Style = PLAIN,
 ) -> dict[str, ProvedSites]:
     """Return what is proved for files of a project that have the same releases, by their real paths.
 
     ``seeds`` are all files of the project with settings. ``list_files`` returns all its files of code.
-    ``outer_writer`` says what else sets settings of its objects, which prevents a proof. ``is_explicit`` says that
-    fixes write settings that no code needs.
+    ``outer_writer`` says what else sets settings of its objects, which prevents a proof.
     """
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
     if not any(
@@ -127,9 +137,9 @@ def proved_sites(
         if (module := modules.read(path)) is not None and is_shim(module):
             file.sets = {name: one for name, one in file.sets.items() if one.because}
     context = next(iter(candidates.values())).examined.context
-    setters = setters_of(modules, seeds, context.target)
+    setters = setters_of(modules, seeds, context.target, style.setters)
     for file in candidates.values():
-        _add_forms(file, setters, is_explicit=is_explicit)
+        _add_forms(file, setters, is_explicit=style.is_explicit)
     changes = [_change(name, file) for file in candidates.values() for name in file.sets]
 
     def edited(names: Mapping[Name, int]) -> Modules:

@@ -40,6 +40,7 @@ class Configuration:
     preview: bool = False
     docs: bool = False
     explicit: bool = False
+    setters: tuple[str, ...] | None = None
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
@@ -68,5 +69,6 @@ def merged(options: Options, configuration: Configuration) -> Options:
         preview=options.preview or configuration.preview,
         docs=options.docs or configuration.docs,
         explicit=options.explicit or configuration.explicit,
+        setters=configuration.setters if options.setters is None else options.setters,
         rule_folders=(*configuration.extend_rules, *options.rule_folders),
     )

@@ -231,6 +231,14 @@ def _is_explicit(reader: _Reader, key: str, value: Any) -> bool:
     return bool(value == "explicit")
 
 
+def _setters(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+    names = _texts(reader, key, value)
+    for name in names:
+        if "." not in name or not all(part.isidentifier() for part in name.split(".")):
+            raise reader.error(key, f"{name!r} is no full name of a function (`package.module.function`)")
+    return names
+
+
 def _format(reader: _Reader, key: str, value: Any) -> str:
     name = FORMER_NAMES.get(_text(reader, key, value), value)
     if name not in FORMATS:
@@ -266,6 +274,7 @@ KEYS: Mapping[str, Key] = {
     "preview": Key("preview", _boolean),
     "docs": Key("docs", _boolean),
     "style": Key("explicit", _is_explicit),
+    "setters": Key("setters", _setters),
     "per-file-ignores": Key("per_file_ignores", _per_file),
     "exclude": Key("exclude", _patterns),
     "extend-exclude": Key("extend_exclude", _patterns),

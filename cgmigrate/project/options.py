@@ -76,6 +76,8 @@ class Options:
     """Whether fixes of documentation are applied."""
     explicit: bool = False
     """Whether a fix says that no modules are captured where that is the default."""
+    setters: tuple[str, ...] | None = None
+    """The functions that fixes of code may call, by their full names; None for those that the project imports."""
 
 
 def format_of(name: str) -> Format:

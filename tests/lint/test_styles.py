@@ -85,6 +85,59 @@ def recipe(is_small: bool = True) -> ConfigContainer:
     assert "cuda_graph" not in fixed(text)
 
 
+SETTERS = """\
+def set_modules(config, modules):
+    config.cuda_graph_modules = modules
+    config.cuda_graph_scope = None
+
+
+def clear_modules(config):
+    set_modules(config, [])
+
+
+def set_modules_and_more(config, modules):
+    set_modules(config, modules)
+    config.num_layers = 4
+"""
+
+
+@pytest.mark.parametrize(
+    ("setters", "calls"),
+    [
+        ('["team.graphs.set_modules"]', True),
+        ('["team.graphs.set_modules", "team.graphs.clear_modules"]', True),
+        ("[]", False),
+        ('["team.graphs.set_modules_and_more"]', False),
+        ('["team.graphs.missing"]', False),
+    ],
+)
+def test_the_configuration_may_name_setters(
+    tmp_path: Path, cgmigrate: Callable[..., Any], fixed: Callable[..., str], setters: str, calls: bool
+) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team/__init__.py").touch()
+    (tmp_path / "team/graphs.py").write_text(SETTERS)
+    change = CHANGE.format(name="whole", scope="[]")
+    text = fixed(change, f"setters = {setters}\n")
+
+    assert ('    set_modules(cfg.model, ["attn"])\n' in text) is calls
+    assert ("    clear_modules(cfg.model)\n" in text) is ("clear_modules" in setters)
+    assert ('    cfg.model.cuda_graph_modules = ["attn"]\n' in text) is not calls
+    assert "cuda_graph_scope" not in text
+    (tmp_path / "megatron/bridge/recipes/recipe.py").write_text(HEAD + change)
+    notes = cgmigrate("check", "--from", "0.17", "--to", str(NEWEST), str(tmp_path)).stderr
+    assert ("`setters` of the configuration names no function" in notes) is (not calls and setters != "[]")
+
+
+def test_a_setter_has_a_full_name(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:
+    (tmp_path / "cgmigrate.toml").write_text('setters = ["set_modules"]\n')
+    (tmp_path / "recipe.py").write_text(HEAD + MAKE)
+    result = cgmigrate("check", str(tmp_path))
+
+    assert result.exit_code == 2
+    assert "'set_modules' is no full name of a function" in result.output
+
+
 def test_another_style_is_refused(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:
     (tmp_path / "cgmigrate.toml").write_text('style = "short"\n')
     (tmp_path / "recipe.py").write_text(HEAD + MAKE)

@@ -31,6 +31,7 @@ VALID: dict[str, st.SearchStrategy[Any]] = {
     "preview": st.booleans(),
     "docs": st.booleans(),
     "style": st.sampled_from(["delete", "explicit"]),
+    "setters": st.lists(st.just("team.graphs.set_modules"), max_size=2),
     "per-file-ignores": st.dictionaries(st.sampled_from(["a/", "!b.yaml"]), st.lists(st.just("CG1")), max_size=2),
     "exclude": st.lists(st.sampled_from(["a/", "*.yaml"])),
     "extend-exclude": st.lists(st.sampled_from(["a/", "*.yaml"])),

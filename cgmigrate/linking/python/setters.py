@@ -11,7 +11,7 @@ from cgmigrate.documents.python.setters import Setters
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Handlers, NotFollowedError, Path, Run, Unknowns, paths_of
 from cgmigrate.linking.python.leading_code import relevance_of
-from cgmigrate.linking.python.modules import Import, Modules, is_test
+from cgmigrate.linking.python.modules import Import, Module, Modules, is_test
 from cgmigrate.linking.python.objects import frozen_settings
 from cgmigrate.linking.python.outcomes import plain_setting
 from cgmigrate.linking.python.path_pairs import plain
@@ -19,12 +19,33 @@ from cgmigrate.linking.python.pieces import Unit
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.statements import execute, store
 from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings
-from cgmigrate.linking.python.world import World
+from cgmigrate.linking.python.world import SETTINGS, World
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import IMPL, MODULES, SCOPE
 from cgmigrate.megatron.types import Reader
 
 _HANDLERS = Handlers(value_of_call, execute, store)
+_PURE = frozenset(
+    (
+        "getattr",
+        "hasattr",
+        "isinstance",
+        "issubclass",
+        "list",
+        "tuple",
+        "set",
+        "sorted",
+        "str",
+        "len",
+        "any",
+        "all",
+        "bool",
+    )
+) | {"iter", "type", "repr", "map", "filter", "zip", "enumerate"}
+_METHODS = frozenset(dir(str)) | {"get", "items", "keys", "values", "fromkeys"}
+_OF_LOCALS = frozenset(("append", "extend", "add", "insert"))
+"""Builtins and methods that code of a setter may call; the last only on its own variables."""
+_EFFECTS = (ast.Global, ast.Nonlocal, ast.With, ast.AsyncWith, ast.Await, ast.Yield, ast.YieldFrom)
 _MODULES = ["attn", "mlp"]
 _OLD: FrozenSettings = ((IMPL, "transformer_engine"), (SCOPE, ("list", "moe_router")))
 _NEW: FrozenSettings = ((IMPL, "transformer_engine"), (MODULES, ("list", "moe_router")))
@@ -42,9 +63,15 @@ class _Candidate:
     path: str
 
 
-def setters_of(modules: Modules, seeds: Sequence[str], release: Release) -> Setters | None:
-    """Return the setters that files of a project import, None if it has none."""
-    candidates = sorted(_candidates(modules, seeds), key=lambda one: (one.module, one.name))
+def setters_of(
+    modules: Modules, seeds: Sequence[str], release: Release, names: Sequence[str] | None = None
+) -> Setters | None:
+    """Return the setters with some full names, or that files of a project import if these are None.
+
+    Returns None if there are none: a function that does not do what a setter does is none.
+    """
+    found = _candidates(modules, seeds) if names is None else set(_named(modules, seeds, names))
+    candidates = sorted(found, key=lambda one: (one.module, one.name))
     for one in candidates:
         if _gives(one, [_MODULES], modules, release):
             clears = (
@@ -78,13 +105,29 @@ def _candidates(modules: Modules, seeds: Iterable[str]) -> set[_Candidate]:
     return set(result.values())
 
 
+def _named(modules: Modules, seeds: Iterable[str], names: Iterable[str]) -> Iterator[_Candidate]:
+    """Yield the functions that have some full names, as the first file of the project imports them that can."""
+    importers = [one for path in seeds if not is_test(path) and (one := modules.read(path)) is not None]
+    for full in names:
+        module, _, name = full.rpartition(".")
+        for importer in importers:
+            source = modules.imported(module, importer)
+            node = source.bindings.get(name) if source else None
+            if isinstance(node, ast.FunctionDef) and source:
+                yield _Candidate(module, name, importer.path, node, source.path)
+                break
+
+
 def _names_modules(text: str) -> bool:
     return MODULES in text and SCOPE in text
 
 
 def _gives(candidate: _Candidate, arguments: list[list[str]], modules: Modules, release: Release) -> bool:
     """Return whether a function gives each object some modules, clears its scope, and does nothing else."""
-    if len(candidate.node.args.args) != 1 + len(arguments):
+    source = modules.read(candidate.path)
+    if len(candidate.node.args.args) != 1 + len(arguments) or source is None:
+        return False
+    if not _only_sets(candidate.node, source, frozenset()):
         return False
     try:
         paths = list(_paths(candidate, arguments, modules, release))
@@ -92,6 +135,40 @@ def _gives(candidate: _Candidate, arguments: list[list[str]], modules: Modules, 
         return False
     expected = arguments[0] if arguments else []
     return bool(paths) and all(_is_set(one, expected) for one in paths)
+
+
+def _only_sets(node: ast.FunctionDef, module: Module, seen: frozenset[str]) -> bool:
+    """Return whether a function, with those of its module that it calls, sets no other attributes than settings.
+
+    What is evaluated are only the statements that settings need, so that would not show others.
+    """
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    return not node.decorator_list and all(_is_harmless(part, module, seen | {node.name}) for part in parts)
+
+
+def _is_harmless(part: ast.AST, module: Module, seen: frozenset[str]) -> bool:
+    match part:
+        case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
+            return name in SETTINGS
+        case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), _]):
+            return name in SETTINGS
+        case ast.Call(func=function):
+            return _is_harmless_call(function, module, seen)
+        case ast.Subscript(ctx=ast.Store() | ast.Del()):
+            return False
+    return not isinstance(part, _EFFECTS)
+
+
+def _is_harmless_call(function: ast.expr, module: Module, seen: frozenset[str]) -> bool:
+    match function:
+        case ast.Name(id=name):
+            called = module.bindings.get(name)
+            if isinstance(called, ast.FunctionDef):
+                return name in seen or _only_sets(called, module, seen)
+            return name in _PURE or name[:1].isupper()
+        case ast.Attribute(value=owner, attr=name):
+            return name in _METHODS or (name in _OF_LOCALS and isinstance(owner, ast.Name))
+    return False
 
 
 def _is_set(path: Path, expected: list[str]) -> bool:
