@@ -7,7 +7,7 @@ have the former names; those of the second the present ones, as fixed code leave
 former names, as code of users may: megatron-core still reads these. Private helpers get what recipes give them, and no
 more, so they are called with `--private` only. Exit status 1 if a helper raises or differs.
 
-What `bridge_recipes.py` says of stand-ins and validation is true here, too. Helpers whose further parameters have no
+Stand-ins and validation are those of `bridge_recipes.py`. Helpers whose further parameters have no
 defaults get stand-ins for these.
 """
 

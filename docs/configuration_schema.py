@@ -35,6 +35,7 @@ def _forms() -> Mapping[str, Mapping[str, Any]]:
         "_codes": _TEXTS,
         "_patterns": _TEXTS,
         "_folders": _TEXTS,
+        "_setters": _TEXTS | {"items": _TEXT | {"pattern": r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"}},
         "_per_file": {"type": "object", "additionalProperties": _TEXTS},
         "_ecosystems": _ecosystems(),
         "_is_explicit": {"enum": list(STYLES)},

@@ -70,8 +70,8 @@ def setters_of(
 
     Returns None if there are none: a function that does not do what a setter does is none.
     """
-    found = _candidates(modules, seeds) if names is None else set(_named(modules, seeds, names))
-    candidates = sorted(found, key=lambda one: (one.module, one.name))
+    every = _candidates(modules, seeds) if names is None else set(_named(modules, seeds, names))
+    candidates = sorted(every, key=lambda one: (one.module, one.name))
     for one in candidates:
         if _gives(one, [_MODULES], modules, release):
             clears = (
