@@ -113,6 +113,12 @@ class Modules:
             self._modules[path] = self._parsed(path)
         return self._modules[path]
 
+    def add(self, path: str, text: str) -> Module:
+        """Return a module with a text, as if it were in a file; code that imports it by its path gets it."""
+        module = _module(path, text, ast.parse(text))
+        self._modules[path] = module
+        return module
+
     def _parsed(self, path: str) -> Module | None:
         try:
             text = self._texts.get(path)

@@ -44,6 +44,8 @@ class Unit:
     """The part; empty for the whole function."""
     around: tuple[AnyFunction, ...] = ()
     """The functions around one that other functions define."""
+    shown_at: str = ""
+    """The file and line that code is written for which is in no file; empty for other code."""
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -55,7 +57,7 @@ class Unit:
     @property
     def place(self) -> str:
         """The file and line."""
-        return f"{self.module.path}:{self.lines[0]}"
+        return self.shown_at or f"{self.module.path}:{self.lines[0]}"
 
     def evaluate(self, run: Run) -> object:
         """Return the value of the unit; a condition is decided. Raises RaisedError and CannotFollowError."""

@@ -53,6 +53,7 @@ from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance, sets_by_computed_name
 from cgmigrate.linking.python.returned_objects import may_return_object
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
+from cgmigrate.linking.python.test_data import DataSearch, Seen, classes_with_data, using
 from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
 from cgmigrate.linking.python.test_reads import WATCHING, has_recorder, reads_settings
 from cgmigrate.linking.python.trials import Forms, Trials
@@ -134,7 +135,20 @@ class Proofs:
         callers.find({one.scope.name for one in units if one.scope and _may_be_closed(one, self.relevance)})
         for one in units:
             (self._units if self._needs_evaluation(one, callers) else self._closed).append(one)
+        self._add_data_of_tests()
         return self._groups()
+
+    def _add_data_of_tests(self) -> None:
+        """Add code that does what tests may do with settings that they have as data."""
+        files = list(filter(is_test, self.seeds))
+        seen = Seen()
+        search = DataSearch(self._references, self._reach, self._named, self._may_return_object)
+        search.add(((test, module) for _, test, module in self._tests_in(using(files, self.files_with))), seen)
+        search.add(
+            ((one, module) for path in files for one, module in classes_with_data(self.modules.read(path))), seen
+        )
+        self.failed |= {name: reason for name, reason in seen.withheld.items() if name not in self.failed}
+        self._units += filter(None, seen.units.values())
 
     def _groups(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole.
@@ -312,6 +326,10 @@ class Proofs:
     def _not_followed(self, unit: Unit, error: CannotFollowError, current: Round) -> None:
         """Evaluate the parts of a function that is not followed; code that is no function is not proved."""
         reason = str(error)
+        if unit.shown_at:
+            reason = f"what tests do with the settings at {unit.place} is not followed: {reason}"
+            current.failed |= dict.fromkeys(self._of_test(unit) & current.kept - current.failed.keys(), reason)
+            return
         if not unit.nodes:
             assert unit.scope is not None
             is_evaluated = isinstance(error, TooManyPathsError) or not self._may_return_object(unit.scope, unit.module)

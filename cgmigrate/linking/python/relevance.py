@@ -87,7 +87,9 @@ class Relevance:
 
     def _facts(self, node: ast.AST) -> Facts:
         loads, stores, passed, changes = set[str](), set[str](), set[str](), set[str]()
-        is_relevant = reads = False
+        # A function may lead to settings by a table of the project: `RECIPES[name]()`.
+        is_relevant = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in self.words
+        reads = False
         bases, called = set[int](), set[int]()
         for part in _walk(node):
             kind = part.__class__

@@ -55,7 +55,7 @@ class ReachSearch:
         A helper gets what all tests of its module may use, and one of another module what any test may use.
         """
         if scope is not None and scope.name.startswith("test"):
-            return self._from(scope, [(scope, module), *((one, module) for one in _around(scope, module))])
+            return self._from(scope, [(scope, module), *((one, module) for one in around(scope, module))])
         reach = self._from(None, [(module.tree, module)])
         is_known = reach.is_known and module.path.rpartition("/")[2].startswith("test_")
         return Reach(reach.changes, is_known)
@@ -153,7 +153,7 @@ def _is_executed(node: ast.AST, module: Module) -> bool:
     return is_test(module.path) and isinstance(node, ast.expr)
 
 
-def _around(scope: AnyFunction, module: Module) -> Iterator[ast.AST]:
+def around(scope: AnyFunction, module: Module) -> Iterator[ast.AST]:
     """Yield what is used without its name: the fixtures of the class and of its bases, and the automatic ones."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ClassDef) and any(one is scope for one in node.body):

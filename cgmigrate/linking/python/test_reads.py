@@ -16,6 +16,8 @@ _READS_ALL = frozenset(("asdict", "astuple", "vars", "fields", "getmembers"))
 """Functions that read all attributes of an object."""
 _ACCESSES = frozenset(("__setattr__", "__delattr__", "__getattribute__"))
 """Methods that see which attributes code sets or reads."""
+OF_OBJECTS = frozenset(("getattr", "setattr", "hasattr", "delattr", "isinstance"))
+"""Functions whose first argument is an object of which they use one attribute."""
 WATCHING = (*sorted(_READS_ALL - {"fields"}), "__dict__", "__slots__", *sorted(_ACCESSES))
 """Words of tests that see which settings an object has, without their names."""
 
@@ -54,9 +56,16 @@ def _has_key(node: ast.AST) -> bool:
     """Return whether code has a setting as a key, or at the end of a path: ``{"model.cuda_graph_scope": []}``."""
     match node:
         case ast.Dict(keys=keys):
-            texts = (one.value for one in keys if isinstance(one, ast.Constant) and isinstance(one.value, str))
-            return any(text.rpartition(".")[2] in DEPRECATED for text in texts)
+            return any(key_of_data(one) in DEPRECATED for one in keys)
     return False
+
+
+def key_of_data(key: ast.expr | None) -> str:
+    """Return the attribute that a key of a dictionary names: the end of its path. Empty if it is no text."""
+    match key:
+        case ast.Constant(value=str() as text):
+            return text.rpartition(".")[2]
+    return ""
 
 
 def _records(node: ast.AST) -> bool:
@@ -123,3 +132,39 @@ def _names_of_modules(node: ast.AST) -> Iterator[str]:
 
 def _is_module_type(annotation: ast.expr) -> bool:
     return dotted(annotation).rpartition(".")[2] == "ModuleType"
+
+
+def reads_computed(node: ast.AST) -> bool:
+    """Return whether code reads an attribute by a name that it computes, other than to get at an object."""
+    objects = {id(one) for part in ast.walk(node) for one in _objects_in(part)}
+    bound = {
+        part.targets[0].id: id(part.value)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+    }
+    used = [part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+    read = {part.id for part in used if id(part) not in objects}
+    objects |= {value for name, value in bound.items() if name not in read}
+    return any(_reads_computed(part) and id(part) not in objects for part in ast.walk(node))
+
+
+def _objects_in(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a node that are objects of which it uses an attribute, or calls, or names in an error."""
+    match node:
+        case ast.Raise():
+            yield from ast.walk(node)
+        case ast.Attribute(value=value):
+            yield value
+        case ast.Call(func=function, args=arguments):
+            yield function
+            if isinstance(function, ast.Name) and function.id in OF_OBJECTS:
+                yield from arguments[:1]
+
+
+def _reads_computed(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
+            return not isinstance(name, ast.Constant)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) | ast.Attribute(attr=name):
+            return name in WATCHING
+    return False

@@ -14,11 +14,13 @@ from cgmigrate.linking.python.calls import parameters
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.references import References
+from cgmigrate.linking.python.test_reads import reads_computed
 
 _READ_ALL = frozenset(("asdict", "astuple", "vars", "fields", "getmembers", "dumps", "pformat", "deepdiff", "DeepDiff"))
 _AS_TEXT = frozenset(("str", "repr", "print", "format"))
 _MOST_CALLS = 3
 """How many helpers may pass the object on."""
+_NAMES = (ast.Name, ast.Attribute)
 _SETS_UP = ("setUp", "setup", "setup_method", "setUpClass", "setup_class")
 
 
@@ -43,8 +45,8 @@ class UnnamedReads:
         """
         if not self._sees(test, module, by_helpers):
             return []
-        names = (_called_name(part) for part in ast.walk(module.tree) if isinstance(part, ast.Call))
-        every = sorted({*names} & {*self.leading})
+        used = (part for part in ast.walk(module.tree) if isinstance(part, _NAMES))
+        every = sorted({one.id if isinstance(one, ast.Name) else one.attr for one in used} & {*self.leading})
         alone = [
             name
             for name in every
@@ -56,8 +58,16 @@ class UnnamedReads:
         made = self._made_in(test, module)
         if not by_helpers:
             return self._reads(test, module, made, 0)
-        calls = (part for part in ast.walk(test) if isinstance(part, ast.Call))
-        return any(self._helper_reads(one, module, made, _MOST_CALLS) for one in calls)
+        calls = [part for part in ast.walk(test) if isinstance(part, ast.Call)]
+        return any(self._helper_reads(one, module, made, _MOST_CALLS) or self._lends(one, module) for one in calls)
+
+    def _lends(self, call: ast.Call, module: Module) -> bool:
+        """Return whether a call gives code that leads to changes to a function that may use all that it sets."""
+        values = (*call.args, *(one.value for one in call.keywords))
+        names = {one.id if isinstance(one, ast.Name) else one.attr for one in values if isinstance(one, _NAMES)}
+        if names.isdisjoint(self.leading):
+            return False
+        return any(reads_computed(function) for function, _ in self._called(call, module))
 
     # --- which objects ----------------------------------------------------------------------------
 
@@ -177,13 +187,6 @@ class UnnamedReads:
             for inner, its_module in self.references.of(base, module).code:
                 if isinstance(inner, ast.ClassDef):
                     yield from self._methods(inner, name, its_module)
-
-
-def _called_name(node: ast.Call) -> str:
-    match node.func:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
 
 
 def _named(node: ast.AST) -> str:
