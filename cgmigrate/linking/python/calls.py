@@ -224,7 +224,10 @@ def _skipped(callee: Function, arguments: Arguments, place: Place) -> Object:
     _note(key, arguments, run)
     for value in values:
         may_change(value, key, place)
-    return Object(key, callee.module.package.startswith("megatron"), may_be_other=_may_share(callee.node))
+    by_megatron = callee.module.package.startswith("megatron") and not run.relevance.may_return_changed(
+        callee.node, callee.module
+    )
+    return Object(key, by_megatron, may_be_other=_may_share(callee.node))
 
 
 def _may_share(node: ast.FunctionDef | ast.Lambda) -> bool:
@@ -620,7 +623,8 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
         may_change(value, key, place)
     others = may_be_part_of(values)
     # What a method of the project makes that leads to settings may have some.
-    is_unset = _makes_models(name) and not (callee.of_checkout and last in run.relevance.methods)
+    is_leading = callee.leads or (callee.of_checkout and last in run.relevance.methods)
+    is_unset = _makes_models(name) and not is_leading
     return Object(key, is_unset, is_instance=last[:1].isupper(), may_be_other=others)
 
 

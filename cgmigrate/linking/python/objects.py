@@ -54,10 +54,17 @@ def attribute(value: object, name: str, place: _Place) -> object:
         case Member() if (known := _of_member(value, name)) is not None:
             return known
         case Class():
-            return Outside(f"{value.module.package}.{value.node.name}.{name}", of_checkout=True)
+            leads = any(run.relevance.may_return_changed(one, value.module) for one in _of_class(value.node, name))
+            return Outside(f"{value.module.package}.{value.node.name}.{name}", of_checkout=True, leads=leads)
         case _ if value is not None and hasattr(value, name):
             return Method(value, name)
     raise cannot_follow(f"`.{name}` of {key_of(value)[:60]} is not followed", node, frame)
+
+
+def _of_class(node: ast.ClassDef, name: str) -> list[ast.AST]:
+    """Return a method of a class, with what its other statements make: tables that it may use."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return [one for one in node.body if not isinstance(one, functions) or one.name == name]
 
 
 def _of_member(value: Member, name: str) -> str | int | None:

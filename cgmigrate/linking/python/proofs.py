@@ -35,6 +35,7 @@ from cgmigrate.linking.python.leading_code import (
     relevance_of,
     words_of,
 )
+from cgmigrate.linking.python.leading_results import LeadingResults
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules, is_test
 from cgmigrate.linking.python.name_places import Places
 from cgmigrate.linking.python.path_pairs import is_new, shortened
@@ -129,6 +130,7 @@ class Proofs:
             self.failed.update({one.name: reason for one in self.changes if one.path == path})
         files = self._files = self._with_callers()
         self._relevance = relevance_of(self._references, files, [one.function for one in self._setters])
+        self._relevance.may_return_changed = self._leading_results(files).may_return
         self.failed |= self._seen_by_helpers()
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
@@ -550,6 +552,14 @@ class Proofs:
                 functions, lambda one, known: one.name in changed or (one.may_leave and not known.isdisjoint(one.words))
             )
         )
+
+    def _leading_results(self, files: Iterable[str]) -> LeadingResults:
+        names = self._leading(files)
+        modules = [module for module in map(self.modules.read, files) if module and not is_test(module.path)]
+        leading = {one.node for module in modules for one in facts_of(module) if one.name.removeprefix(".") in names}
+        results = LeadingResults(self._references, {*leading})
+        results.add_tables(modules)
+        return results
 
     def _in_lines(self, path: str, first: int, last: int) -> set[Name]:
         lines = self._lines_of.get(path, ())

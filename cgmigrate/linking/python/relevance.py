@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
+from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.shared_collections import collections_in, passed_on_in
 from cgmigrate.linking.python.world import SETTINGS, TRACKERS
 
@@ -68,6 +69,8 @@ class Relevance:
     readers: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
     """The methods among these functions."""
+    may_return_changed: Callable[[ast.AST, Module], bool] = lambda _node, _module: False
+    """Whether a function that is not followed may return an object of code that changes."""
     computing: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
     """Which functions use attributes by names that they compute, as far as that was evaluated."""
     _leading: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)

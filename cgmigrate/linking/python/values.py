@@ -162,6 +162,8 @@ class Outside:
 
     name: str
     of_checkout: bool = False
+    leads: bool = False
+    """Whether its result may be an object of code that changes."""
 
 
 @dataclass(frozen=True, slots=True)

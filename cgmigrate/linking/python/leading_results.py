@@ -1,0 +1,94 @@
+"""Whether a function that is not followed may return an object of code that changes.
+
+It may do so by tables of functions (`RECIPES[name]()`), also of other modules and those that decorators fill, and by
+modules that it imports by names which it computes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.modules import LOOKUPS, Module
+from cgmigrate.linking.python.references import Code, References
+
+_DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingResults:
+    """Decides for functions of the project: ``leading`` are those that change, or lead to ones that do."""
+
+    references: References
+    leading: set[ast.AST]
+    """With the tables that get some of them."""
+    _known: dict[ast.AST, bool] = field(default_factory=dict)
+
+    def add_tables(self, modules: Iterable[Module]) -> None:
+        """Note the tables that get leading functions in some modules: by a statement, a call or a decorator."""
+        for module in modules:
+            for node in ast.walk(module.tree):
+                match node:
+                    case ast.FunctionDef(decorator_list=decorators) if node in self.leading:
+                        self._add_tables(decorators, module)
+                    case ast.Call(func=function, args=arguments, keywords=keywords):
+                        values = [*arguments, *(one.value for one in keywords)]
+                        self._add_filled(function, values, module)
+                    case ast.Assign(targets=[target], value=value) if not isinstance(target, ast.Name):
+                        self._add_filled(target, [value], module)
+
+    def _add_filled(self, target: ast.expr, values: Iterable[ast.expr], module: Module) -> None:
+        """Note the tables of a target, or of the function that is called, if it gets a leading function."""
+        named = (one for one in values if isinstance(one, (ast.Name, ast.Attribute)))
+        if any(used in self.leading for one in named for used, _ in self.references.of(one, module).code):
+            self._add_tables([target], module)
+
+    def _add_tables(self, nodes: Iterable[ast.AST], module: Module) -> None:
+        for node in nodes:
+            for used, its_module in self.references.of(node, module).code:
+                if isinstance(used, ast.expr):
+                    self.leading.add(used)
+                elif used not in self.leading:
+                    # A decorator, or a function that gets one: the tables that it may fill.
+                    inner = self.references.of(used, its_module).code
+                    self.leading.update(one for one, _ in inner if isinstance(one, ast.expr))
+
+    def may_return(self, node: ast.AST, module: Module) -> bool:
+        """Return whether the result of a function may be an object of code that changes."""
+        if node not in self._known:
+            pieces = self._pieces(node, module)
+            self._known[node] = any(one in self.leading or any(map(_is_lookup, ast.walk(one))) for one, _ in pieces)
+        return self._known[node]
+
+    def _pieces(self, node: ast.AST, module: Module) -> Iterator[Code]:
+        """Yield the code that a function uses, and the statements at the top of a module that use the same names."""
+        waiting: list[Code] = [(node, module)]
+        known = set[ast.AST]()
+        while waiting:
+            piece, its_module = waiting.pop()
+            if piece in known:
+                continue
+            known.add(piece)
+            yield piece, its_module
+            waiting += self.references.of(piece, its_module).code
+            names = {one.id for one in ast.walk(piece) if isinstance(one, ast.Name)} & its_module.bindings.keys()
+            waiting += ((one, its_module) for one in _statements_with(names, its_module))
+
+
+def _statements_with(names: Collection[str], module: Module) -> Iterator[ast.stmt]:
+    """Yield the statements at the top of a module that use one of some names, other than definitions and imports."""
+    for one in module.tree.body:
+        if not isinstance(one, _DEFINING) and any(
+            isinstance(part, ast.Name) and part.id in names for part in ast.walk(one)
+        ):
+            yield one
+
+
+def _is_lookup(node: ast.AST) -> bool:
+    """Return whether code gets a module by a name that it computes."""
+    match node:
+        case ast.Call(func=function, args=[name, *_]):
+            return dotted(function).rpartition(".")[2] in LOOKUPS and not isinstance(name, ast.Constant)
+    return False
