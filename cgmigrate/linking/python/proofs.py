@@ -10,18 +10,16 @@ function every object captures the same before and after, and everything else th
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_objects
+from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
 from cgmigrate.linking.python.evaluation import (
     NotFollowedError,
     Path,
-    ReadsSettingsError,
-    ReplacesCodeError,
     TooManyPathsError,
     Touched,
     Unknowns,
@@ -29,14 +27,10 @@ from cgmigrate.linking.python.evaluation import (
 from cgmigrate.linking.python.hidden_setters import HiddenSetter, HiddenSetters
 from cgmigrate.linking.python.layers import copies_built, is_layer
 from cgmigrate.linking.python.leading_code import (
-    FunctionFacts,
-    closed,
-    facts_of,
     relevance_of,
     words_of,
 )
-from cgmigrate.linking.python.leading_results import LeadingResults
-from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules, is_test
+from cgmigrate.linking.python.modules import Import, Module, Modules, is_test
 from cgmigrate.linking.python.name_places import Places
 from cgmigrate.linking.python.path_pairs import is_new, shortened
 from cgmigrate.linking.python.pieces import (
@@ -52,15 +46,13 @@ from cgmigrate.linking.python.pieces import (
 )
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance, sets_by_computed_name
-from cgmigrate.linking.python.returned_objects import may_return_object
-from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
-from cgmigrate.linking.python.test_data import DataSearch, Seen, classes_with_data, using
-from cgmigrate.linking.python.test_reach import ReachSearch, may_have_fakes
-from cgmigrate.linking.python.test_reads import WATCHING, has_recorder, reads_settings
+from cgmigrate.linking.python.rounds import Change, Difference, Name, Progress, Releases, Round
+from cgmigrate.linking.python.seen_changes import SeenChanges, watching
+from cgmigrate.linking.python.test_reach import may_have_fakes
+from cgmigrate.linking.python.test_reads import has_recorder
 from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
-from cgmigrate.linking.python.unnamed_reads import UnnamedReads
 from cgmigrate.linking.python.values import CannotFollowError
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
 from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
@@ -103,13 +95,7 @@ class Proofs:
     _closed: list[Unit] = field(default_factory=list)
     """Functions that only code calls which is evaluated."""
     _files: tuple[str, ...] = ()
-    _users: dict[str, list[FunctionFacts]] = field(default_factory=dict)
-    _at: dict[Place, set[Name]] = field(default_factory=dict)
     _relevance: Relevance | None = None
-    _seeing: dict[str, bool] = field(default_factory=dict)
-    """Whether tests of a file may get an object of code that changes, as far as that was evaluated."""
-    _tests: dict[Place, frozenset[Name]] = field(default_factory=dict)
-    """The changes that tests may see, by the place of the test."""
     _known: dict[Unit, list[Known]] = field(default_factory=dict)
     """What units do that depend on no state, with the code of each attempt."""
     _ways: Ways = field(default_factory=Ways)
@@ -121,36 +107,23 @@ class Proofs:
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
-        for change in self.changes:
-            for place in change.places:
-                self._at.setdefault(place, set()).add(change.name)
         changed = {one.path for one in self.changes}
         for path, code in reached_by_computed_names(self.files_with(COMPUTING), self.modules, changed):
             reason = f"the code at {code} may get its object, and sets attributes by names that it computes"
             self.failed.update({one.name: reason for one in self.changes if one.path == path})
         files = self._files = self._with_callers()
         self._relevance = relevance_of(self._references, files, [one.function for one in self._setters])
-        self._relevance.may_return_changed = self._leading_results(files).may_return
-        self.failed |= self._seen_by_helpers()
+        self._relevance.may_return_changed = self._places.results(files).may_return
+        self.failed |= self._seen.by_helpers()
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
         callers.find({one.scope.name for one in units if one.scope and _may_be_closed(one, self.relevance)})
         for one in units:
             (self._units if self._needs_evaluation(one, callers) else self._closed).append(one)
-        self._add_data_of_tests()
+        in_data = self._seen.in_data(self.seeds)
+        self.failed |= {name: reason for name, reason in in_data.withheld.items() if name not in self.failed}
+        self._units += filter(None, in_data.units.values())
         return self._groups()
-
-    def _add_data_of_tests(self) -> None:
-        """Add code that does what tests may do with settings that they have as data."""
-        files = list(filter(is_test, self.seeds))
-        seen = Seen()
-        search = DataSearch(self._references, self._reach, self._named, self._may_return_object)
-        search.add(((test, module) for _, test, module in self._tests_in(using(files, self.files_with))), seen)
-        search.add(
-            ((one, module) for path in files for one, module in classes_with_data(self.modules.read(path))), seen
-        )
-        self.failed |= {name: reason for name, reason in seen.withheld.items() if name not in self.failed}
-        self._units += filter(None, seen.units.values())
 
     def _groups(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole.
@@ -270,13 +243,13 @@ class Proofs:
         if unit.scope is None:
             return True
         name = unit.scope.name
-        if is_test(unit.module.path) and not self._sees(unit):
+        if is_test(unit.module.path) and not self._seen.may_be_seen(unit):
             return False
         if unit.around:
             return True
-        if not unit.scope.decorator_list and is_private(name) and not self._own(unit) and callers.is_unused(name):
+        if not unit.scope.decorator_list and is_private(name) and not self._places.of(unit) and callers.is_unused(name):
             return False
-        return not callers.only_called(name) and (bool(self._own(unit)) or not callers.only_in_layers(name))
+        return not callers.only_called(name) and (bool(self._places.of(unit)) or not callers.only_in_layers(name))
 
     # --- one attempt ------------------------------------------------------------------------------
 
@@ -330,18 +303,20 @@ class Proofs:
         reason = str(error)
         if unit.shown_at:
             reason = f"what tests do with the settings at {unit.place} is not followed: {reason}"
-            current.failed |= dict.fromkeys(self._of_test(unit) & current.kept - current.failed.keys(), reason)
+            current.failed |= dict.fromkeys(self._seen.by_test(unit) & current.kept - current.failed.keys(), reason)
             return
         if not unit.nodes:
             assert unit.scope is not None
-            is_evaluated = isinstance(error, TooManyPathsError) or not self._may_return_object(unit.scope, unit.module)
+            is_evaluated = isinstance(error, TooManyPathsError) or not self._seen.may_return_object(
+                unit.scope, unit.module
+            )
             if not is_evaluated and not is_test(unit.module.path):
                 # Code that is not known may get an object that it returns.
-                for name in self._reached(unit) & current.kept:
+                for name in self._seen.by_function(unit) & current.kept:
                     current.failed.setdefault(name, f"`{unit.scope.name}` is not followed: {reason}")
             if is_test(unit.module.path) and has_recorder(unit.scope, unit.module):
                 reason = f"the test at {unit.place} is not followed: {reason}"
-                current.failed |= dict.fromkeys(self._of_test(unit) & current.kept - current.failed.keys(), reason)
+                current.failed |= dict.fromkeys(self._seen.by_test(unit) & current.kept - current.failed.keys(), reason)
             parts = self._parts_around(unit, error) or parts_of_function(unit, self.relevance.is_relevant)
             inner = [one for one in only_called_in(unit) if one.scope and self.relevance.is_relevant(one.scope)]
             self._replace(unit, [*parts, *inner], current)
@@ -351,36 +326,18 @@ class Proofs:
             self._replace(unit, parts, current)
             return
         current.progress[unit] = Progress(len(current.states.pairs))
-        own = frozenset(self._own(unit) & current.kept)
+        own = frozenset(self._places.of(unit) & current.kept)
         if not is_test(unit.module.path):
             self._open(unit)
         else:
             reason = f"the test at {unit.place} is not followed: {reason}"
-            own |= self._read_in_test(unit, error) & current.kept
+            own |= self._seen.by_part_of_test(unit, error) & current.kept
         may_set = names_settings(unit) or self._is_hidden_setter(unit)
         if not own and may_set and not is_test(unit.module.path):
             own = current.kept
             reason = f"the code at {unit.place} may set or read the settings, and is not followed"
         for name in own:
             current.failed.setdefault(name, reason)
-
-    def _read_in_test(self, unit: Unit, error: CannotFollowError) -> frozenset[Name]:
-        """Return the changes that a test may see which is not followed."""
-        replaces = isinstance(error, ReplacesCodeError)
-        is_read = isinstance(error, ReadsSettingsError)
-        if is_read or reads_settings(unit.nodes, unit.scope, unit.module, replaces=replaces):
-            return self._of_test(unit)
-        is_seen = unit.scope is not None and unit.scope.name.startswith("test")
-        return self._seen_by(unit.scope, unit.module, by_helpers=False) if is_seen and unit.scope else frozenset()
-
-    def _may_return_object(self, node: AnyFunction, module: Module) -> bool:
-        functions = {
-            one.name: one
-            for one, _ in self._references.of(node, module).code
-            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
-        }
-        bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-        return may_return_object(node, self.relevance, lambda name: None if name in bound else functions.get(name))
 
     def _parts_around(self, unit: Unit, error: CannotFollowError) -> list[Unit]:
         """Return the beginning of a test that is followed, and the parts of its rest.
@@ -406,15 +363,17 @@ class Proofs:
         self._closed = [one for one in self._closed if one not in called]
         self._units += called
 
-    def _of_test(self, unit: Unit) -> frozenset[Name]:
-        """Return the changes that a test may see: its own, and those in the code that it uses."""
-        key = (unit.module.path, unit.scope.lineno if unit.scope else 0)
-        if key not in self._tests:
-            reach = self._reach.of(unit.scope, unit.module)
-            every = reach.changes if reach.is_known else {one.name for one in self.changes}
-            own = _lines(unit.scope) if unit.scope else unit.lines
-            self._tests[key] = frozenset(every | self._in_lines(unit.module.path, *own))
-        return self._tests[key]
+    @cached_property
+    def _references(self) -> References:
+        return References(self.modules)
+
+    @cached_property
+    def _places(self) -> ChangePlaces:
+        return ChangePlaces(self.modules, self._references, self.changes)
+
+    @cached_property
+    def _seen(self) -> SeenChanges:
+        return SeenChanges(self._places, self.relevance, self._files, self.files_with)
 
     @cached_property
     def _hidden(self) -> HiddenSetters:
@@ -435,66 +394,13 @@ class Proofs:
         """The functions that may set a setting by a name that they compute, with those that they define."""
         return frozenset(node for one in self._setters for node in ast.walk(one.function.node))
 
-    @cached_property
-    def _references(self) -> References:
-        return References(self.modules)
-
-    @cached_property
-    def _reach(self) -> ReachSearch:
-        return ReachSearch(self._references, self._named, lambda lines: self._in_lines(*lines))
-
-    def _reached(self, unit: Unit) -> frozenset[Name]:
-        """Return the changes in the code that a function uses."""
-        assert unit.scope is not None
-        reach = self._reach.of_function(unit.scope, unit.module)
-        return reach.changes if reach.is_known else frozenset(one.name for one in self.changes)
-
-    def _named(self, name: str) -> Sequence[FunctionFacts]:
-        """Return the functions with a name; that of a method begins with a dot."""
-        if not self._users:
-            for path in self._files:
-                for one in facts_of(self.modules.read(path)):
-                    for spelled in (one.name, *([one.as_property] if one.is_property else [])):
-                        self._users.setdefault(spelled, []).append(one)
-        return self._users.get(name, ())
-
-    def _sees(self, unit: Unit) -> bool:
-        """Return whether a test changes, or may get an object of code that does, also through names of other files."""
-        if self._own(unit) or self._may_see_changes(unit.module):
-            return True
-        return bool(self._reach.of(unit.scope, unit.module).changes)
-
-    def _may_see_changes(self, module: Module) -> bool:
-        """Return whether a test may get an object of code that changes: it imports it, or by names that it computes."""
-        if module.path not in self._seeing:
-            self._seeing[module.path] = self._sees_changes(module)
-        return self._seeing[module.path]
-
-    def _sees_changes(self, module: Module) -> bool:
-        if _imports_by_name(module):
-            return True
-        if any(self._own(one) for one in self._helpers(module)):
-            return True
-        changed = {one.path for one in self.changes} - {module.path}
-        folders = {folder for path in changed for folder in _folders_of(path)}
-        return any(
-            path in changed or (path.endswith("__init__.py") and path.removesuffix("/__init__.py") in folders)
-            for path in self.modules.all_imported(module)
-        )
-
-    def _helpers(self, module: Module) -> Iterator[Unit]:
-        """Yield the functions of a module of tests that its tests may call."""
-        for name, node, _ in functions_of(module):
-            if not node.name.startswith("test"):
-                yield Unit(name, module, node)
-
     def _with_callers(self) -> tuple[str, ...]:
         """Return the files with settings, and those that use what changes, or private functions that get objects."""
         files = tuple(dict.fromkeys((*self.seeds, *self._hidden.files(self._setters))))
         known = set[str]()
         while True:
             relevance = relevance_of(self._references, files, [one.function for one in self._setters])
-            names = set(self._leading(files))
+            names = set(self._places.leading(files))
             for path in files:
                 if (module := self.modules.read(path)) is None or is_test(path):
                     continue
@@ -504,78 +410,12 @@ class Proofs:
                     if node.name in relevance.words and _may_be_closed(Unit(name, module, node), relevance)
                 }
             if names <= known:
-                return tuple(dict.fromkeys((*files, *self._watching(sorted(known), files, relevance))))
+                return tuple(
+                    dict.fromkeys((*files, *watching(sorted(known), files, self._places, relevance, self.files_with)))
+                )
             new = {path for path in self.files_with(sorted(names - known)) if not is_test(path)} - set(files)
             known |= names
             files += tuple(sorted(new))
-
-    def _watching(self, names: Sequence[str], files: Iterable[str], relevance: Relevance) -> list[str]:
-        """Return the files of tests with some names that may see settings which they do not name."""
-        using = {path for path in self.files_with(names) if is_test(path)}
-        unnamed = UnnamedReads(self._references, self._leading(files), relevance.holders)
-        seeing = {path for path, test, module in self._tests_in(using) if unnamed.seen(test, module, by_helpers=False)}
-        return sorted(seeing | (using & set(self.files_with(WATCHING))))
-
-    def _tests_in(self, files: Iterable[str]) -> Iterator[tuple[str, AnyFunction, Module]]:
-        for path in sorted(files):
-            if (module := self.modules.read(path)) is not None:
-                yield from ((path, one.node, module) for one in facts_of(module) if one.node.name.startswith("test"))
-
-    @cached_property
-    def _unnamed(self) -> UnnamedReads:
-        return UnnamedReads(self._references, self._leading(self._files), self.relevance.holders)
-
-    def _seen_by_helpers(self) -> dict[Name, str]:
-        """Return the changes that helpers of tests see, each with the reason to withhold it: no helper is evaluated."""
-        result: dict[Name, str] = {}
-        for _, test, module in self._tests_in(filter(is_test, self.files_with(sorted(self._unnamed.leading)))):
-            for name in sorted(self._seen_by(test, module, by_helpers=True)):
-                result.setdefault(name, f"{_place(test, module)} calls code that compares or lists an object whole")
-        return result
-
-    def _seen_by(self, test: AnyFunction, module: Module, *, by_helpers: bool) -> frozenset[Name]:
-        """Return the changes in objects of which a test sees settings that it does not name."""
-        changes = set[Name]()
-        for name in self._unnamed.seen(test, module, by_helpers=by_helpers):
-            for one in (*self._named(name), *self._named(f".{name}")):
-                if (its_module := self.modules.read(one.path)) is not None:
-                    changes |= self._reach.of_function(one.node, its_module).changes
-        return frozenset(changes & self._reach.of(test, module).changes if changes else changes)
-
-    def _leading(self, files: Iterable[str]) -> frozenset[str]:
-        """Return the functions that change, and those that use them, by their names."""
-        functions = [one for path in files if not is_test(path) for one in facts_of(self.modules.read(path))]
-        changed = {one.name for one in functions if self._in_lines(one.path, *one.lines)}
-        return frozenset(
-            one.removeprefix(".")
-            for one in closed(
-                functions, lambda one, known: one.name in changed or (one.may_leave and not known.isdisjoint(one.words))
-            )
-        )
-
-    def _leading_results(self, files: Iterable[str]) -> LeadingResults:
-        names = self._leading(files)
-        modules = [module for module in map(self.modules.read, files) if module and not is_test(module.path)]
-        leading = {one.node for module in modules for one in facts_of(module) if one.name.removeprefix(".") in names}
-        results = LeadingResults(self._references, {*leading})
-        results.add_tables(modules)
-        return results
-
-    def _in_lines(self, path: str, first: int, last: int) -> set[Name]:
-        lines = self._lines_of.get(path, ())
-        between = lines[bisect_left(lines, first) : bisect_right(lines, last)] if lines else ()
-        return {name for line in between for name in self._at[path, line]}
-
-    @cached_property
-    def _lines_of(self) -> Mapping[str, Sequence[int]]:
-        """The lines that change, by file, in their order."""
-        lines: dict[str, list[int]] = {}
-        for path, line in sorted(self._at):
-            lines.setdefault(path, []).append(line)
-        return lines
-
-    def _own(self, unit: Unit) -> set[Name]:
-        return self._in_lines(unit.module.path, *unit.lines)
 
     def _compare(self, unit: Unit, numbers: range, current: Round) -> int:
         """Compare a unit with its edited text for some states; return how many objects it gets from other code."""
@@ -625,7 +465,7 @@ class Proofs:
             if not opened or not is_test(unit.module.path):
                 return True
             opened += [(RECORD, records[at]) for _, at in before.opened_records]
-            return self._ways.within(opened, self._of_test(unit))
+            return self._ways.within(opened, self._seen.by_test(unit))
 
         while failure is None:
             comparisons.clear()
@@ -645,7 +485,9 @@ class Proofs:
         """Return what the comparisons of a unit depend on that gets one object, and perhaps one record."""
         pair, record = current.states.pairs[numbers.start], current.records.pairs[records.start]
         is_pair = not numbers.start or not records.start or numbers.start in current.sources.get(records.start, ())
-        is_needed = not is_test(unit.module.path) or self._ways.within([(OBJECT, numbers.start)], self._of_test(unit))
+        is_needed = not is_test(unit.module.path) or self._ways.within(
+            [(OBJECT, numbers.start)], self._seen.by_test(unit)
+        )
         return unit, pair, record, is_pair, is_needed
 
     def _note(self, unit: Unit, compared: tuple[range, range], one: Comparison, current: Round) -> None:
@@ -656,7 +498,7 @@ class Proofs:
         numbers, records = compared
         if one.opened_records:
             current.progress[unit].records = len(current.records.pairs)
-        uses = frozenset(name for place in one.uses for name in self._at.get(place, ())) & current.kept
+        uses = frozenset(name for place in one.uses for name in self._places.at.get(place, ())) & current.kept
         sources = [(OBJECT, numbers[at]) for at in one.opened]
         sources += [(RECORD, records[at]) for at in one.opened_records]
         if one.difference:
@@ -687,7 +529,7 @@ class Proofs:
     def _add_differences(self, ways: Ways, current: Round) -> None:
         """Note which changes are not proved together: those of each way to objects with which code differs."""
         for unit, uses, sources, difference in self._differing_paths:
-            seen = self._of_test(unit) if is_test(unit.module.path) else current.kept
+            seen = self._seen.by_test(unit) if is_test(unit.module.path) else current.kept
             for way in ways.through(uses, sources):
                 if way and way - uses <= seen:
                     current.differences.setdefault(way, Difference(difference, unit.module.path))
@@ -723,33 +565,12 @@ def _may_be_closed(unit: Unit, relevance: Relevance) -> bool:
     return scope.name.startswith("_") or scope.name in relevance.readers
 
 
-def _lines(node: ast.stmt) -> tuple[int, int]:
-    return node.lineno, node.end_lineno or node.lineno
-
-
 def is_shim(module: Module) -> bool:
     """Return whether a module imports a class of values of settings only where the release has it."""
     return any(
         isinstance(one, Import) and one.otherwise is not None and is_enumeration(f"{one.module}.{one.name}")
         for one in module.bindings.values()
     )
-
-
-def _imports_by_name(module: Module) -> bool:
-    return any(word in module.text for word in IMPORTS_BY_NAME) and any(map(_is_import, ast.walk(module.tree)))
-
-
-def _is_import(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in IMPORTS_BY_NAME
-    return False
-
-
-def _folders_of(path: str) -> Iterator[str]:
-    while (folder := path.rpartition("/")[0]) and folder != path:
-        yield folder
-        path = folder
 
 
 def names_settings(unit: Unit) -> bool:
@@ -762,10 +583,6 @@ def names_settings(unit: Unit) -> bool:
                 case ast.Call(func=ast.Name(id="exec"), args=[ast.Constant(value=str() as text), *_]):
                     return any(name in text for name in SETTINGS)
     return False
-
-
-def _place(test: AnyFunction, module: Module) -> str:
-    return f"the test at {module.path}:{test.lineno}"
 
 
 def _joined(needs: Iterable[frozenset[Name]]) -> list[frozenset[Name]]:
