@@ -72,10 +72,11 @@ class ChangePlaces:
 
     def results(self, files: Iterable[str]) -> LeadingResults:
         """Return what decides whether a function may return an object of code that changes."""
-        names = self.leading(files)
         modules = [module for path in files if not is_test(path) and (module := self.modules.read(path))]
-        leading = {one.node for module in modules for one in facts_of(module) if one.name.removeprefix(".") in names}
-        results = LeadingResults(self.references, {*leading})
+        functions = [one for module in modules for one in facts_of(module)]
+        results = LeadingResults(
+            self.references, {one.node for one in functions if self.in_lines(one.path, *one.lines)}
+        )
         results.add_tables(modules)
         return results
 

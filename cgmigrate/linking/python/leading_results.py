@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.leading_code import returns_value
 from cgmigrate.linking.python.modules import LOOKUPS, Module
 from cgmigrate.linking.python.references import Code, References
 
@@ -19,7 +20,7 @@ _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, as
 
 @dataclass(frozen=True, slots=True)
 class LeadingResults:
-    """Decides for functions of the project: ``leading`` are those that change, or lead to ones that do."""
+    """Decides for functions of the project: ``leading`` are those that change."""
 
     references: References
     leading: set[ast.AST]
@@ -31,7 +32,7 @@ class LeadingResults:
         for module in modules:
             for node in ast.walk(module.tree):
                 match node:
-                    case ast.FunctionDef(decorator_list=decorators) if node in self.leading:
+                    case ast.FunctionDef(decorator_list=[_, *_] as decorators) if self._leads(node, module):
                         self._add_tables(decorators, module)
                     case ast.Call(func=function, args=arguments, keywords=keywords):
                         values = [*arguments, *(one.value for one in keywords)]
@@ -42,8 +43,11 @@ class LeadingResults:
     def _add_filled(self, target: ast.expr, values: Iterable[ast.expr], module: Module) -> None:
         """Note the tables of a target, or of the function that is called, if it gets a leading function."""
         named = (one for one in values if isinstance(one, (ast.Name, ast.Attribute)))
-        if any(used in self.leading for one in named for used, _ in self.references.of(one, module).code):
+        if any(self._leads(*used) for one in named for used in self.references.of(one, module).code):
             self._add_tables([target], module)
+
+    def _leads(self, node: ast.AST, module: Module) -> bool:
+        return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and self.may_return(node, module)
 
     def _add_tables(self, nodes: Iterable[ast.AST], module: Module) -> None:
         for node in nodes:
@@ -57,6 +61,8 @@ class LeadingResults:
 
     def may_return(self, node: ast.AST, module: Module) -> bool:
         """Return whether the result of a function may be an object of code that changes."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not returns_value(node):
+            return False
         if node not in self._known:
             pieces = self._pieces(node, module)
             self._known[node] = any(one in self.leading or any(map(_is_lookup, ast.walk(one))) for one, _ in pieces)
@@ -64,17 +70,21 @@ class LeadingResults:
 
     def _pieces(self, node: ast.AST, module: Module) -> Iterator[Code]:
         """Yield the code that a function uses, and the statements at the top of a module that use the same names."""
-        waiting: list[Code] = [(node, module)]
+        waiting: list[tuple[Code, bool]] = [((node, module), False)]
         known = set[ast.AST]()
         while waiting:
-            piece, its_module = waiting.pop()
+            (piece, its_module), by_class = waiting.pop()
             if piece in known:
                 continue
             known.add(piece)
             yield piece, its_module
-            waiting += self.references.of(piece, its_module).code
+            used = self.references.of(piece, its_module).code
+            by_class = by_class or isinstance(piece, ast.ClassDef)
+            # The classes that methods name say little of what calls of them return.
+            used = [one for one in used if not (by_class and isinstance(one[0], ast.ClassDef))]
             names = {one.id for one in ast.walk(piece) if isinstance(one, ast.Name)} & its_module.bindings.keys()
-            waiting += ((one, its_module) for one in _statements_with(names, its_module))
+            used += ((one, its_module) for one in _statements_with(names, its_module))
+            waiting += ((one, by_class) for one in used)
 
 
 def _statements_with(names: Collection[str], module: Module) -> Iterator[ast.stmt]:
