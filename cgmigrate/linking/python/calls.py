@@ -34,6 +34,7 @@ from cgmigrate.linking.python.objects import (
     functions_in,
     has_attribute,
     has_settings,
+    kept_by_class,
     may_change,
     may_change_items,
     parts_of,
@@ -405,7 +406,7 @@ def _default(node: ast.expr, frame: Frame, run: Run) -> object:
 def _instance(callee: Class, arguments: Arguments, place: Place) -> object:
     """Return a new object of a class of the checkout."""
     node, frame, run = place
-    by_megatron = _is_megatrons(callee, run, set())
+    by_megatron = _is_megatrons(callee, run, set()) and not _keeps_leading(callee, run, set())
     if not by_megatron and is_record(callee.node):
         return _record(callee, arguments, place)
     if reason := _sets_settings(callee, run, set()):
@@ -523,6 +524,16 @@ def _is_megatrons(callee: Class, run: Run, seen: set[int]) -> bool:
         else isinstance(base, Outside) and base.name.startswith("megatron.")
         for base in bases
     )
+
+
+def _keeps_leading(callee: Class, run: Run, seen: set[int]) -> bool:
+    """Return whether objects of a class may have others of code that changes: ``config = start_config()``."""
+    if id(callee.node) in seen:
+        return False
+    seen.add(id(callee.node))
+    leads = any(run.relevance.may_return_changed(one, callee.module) for one in kept_by_class(callee.node))
+    bases = () if leads else _bases(callee, run)
+    return leads or any(isinstance(base, Class) and _keeps_leading(base, run, seen) for base in bases)
 
 
 def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:

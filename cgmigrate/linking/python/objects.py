@@ -54,17 +54,30 @@ def attribute(value: object, name: str, place: _Place) -> object:
         case Member() if (known := _of_member(value, name)) is not None:
             return known
         case Class():
-            leads = any(run.relevance.may_return_changed(one, value.module) for one in _of_class(value.node, name))
-            return Outside(f"{value.module.package}.{value.node.name}.{name}", of_checkout=True, leads=leads)
+            return _of_class(value, name, run)
         case _ if value is not None and hasattr(value, name):
             return Method(value, name)
     raise cannot_follow(f"`.{name}` of {key_of(value)[:60]} is not followed", node, frame)
 
 
-def _of_class(node: ast.ClassDef, name: str) -> list[ast.AST]:
-    """Return a method of a class, with what its other statements make: tables that it may use."""
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return [one for one in node.body if not isinstance(one, functions) or one.name == name]
+def _of_class(value: Class, name: str, run: Run) -> object:
+    """Return an attribute of a class; one that may come from code that changes is an object that is not known."""
+    methods = [one for one in value.node.body if isinstance(one, ast.FunctionDef) and one.name == name]
+    code = [*methods, *kept_by_class(value.node)]
+    full = f"{value.module.package}.{value.node.name}.{name}"
+    leads = any(run.relevance.may_return_changed(one, value.module) for one in code)
+    if leads and not methods:
+        return Object(full)
+    return Outside(full, of_checkout=True, leads=leads)
+
+
+def kept_by_class(node: ast.ClassDef) -> list[ast.AST]:
+    """Return the statements of a class that make what its objects keep: no methods, and no annotations alone."""
+    return [
+        one.value
+        for one in node.body
+        if isinstance(one, (ast.Assign, ast.AnnAssign)) and isinstance(one.value, ast.expr)
+    ]
 
 
 def _of_member(value: Member, name: str) -> str | int | None:
