@@ -60,17 +60,23 @@ class LeadingResults:
                     self.leading.update(one for one, _ in inner if isinstance(one, ast.expr))
 
     def may_return(self, node: ast.AST, module: Module) -> bool:
-        """Return whether the result of a function may be an object of code that changes."""
+        """Return whether the result of a function may be an object of code that changes.
+
+        A value that a class keeps is followed by the functions that it names alone: providers are among them.
+        """
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not returns_value(node):
             return False
         if node not in self._known:
-            pieces = self._pieces(node, module)
-            self._known[node] = any(one in self.leading or any(map(_is_lookup, ast.walk(one))) for one, _ in pieces)
+            is_value = isinstance(node, ast.expr)
+            pieces = (one for one, _ in self._pieces(node, module, by_class=is_value))
+            self._known[node] = any(
+                one in self.leading or (not is_value and any(map(_is_lookup, ast.walk(one)))) for one in pieces
+            )
         return self._known[node]
 
-    def _pieces(self, node: ast.AST, module: Module) -> Iterator[Code]:
+    def _pieces(self, node: ast.AST, module: Module, *, by_class: bool) -> Iterator[Code]:
         """Yield the code that a function uses, and the statements at the top of a module that use the same names."""
-        waiting: list[tuple[Code, bool]] = [((node, module), False)]
+        waiting: list[tuple[Code, bool]] = [((node, module), by_class)]
         known = set[ast.AST]()
         while waiting:
             (piece, its_module), by_class = waiting.pop()
