@@ -48,6 +48,7 @@ from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance, sets_by_computed_name
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Progress, Releases, Round
 from cgmigrate.linking.python.seen_changes import SeenChanges, watching
+from cgmigrate.linking.python.test_data import using
 from cgmigrate.linking.python.test_reach import may_have_fakes
 from cgmigrate.linking.python.test_reads import has_recorder
 from cgmigrate.linking.python.trials import Forms, Trials
@@ -410,9 +411,9 @@ class Proofs:
                     if node.name in relevance.words and _may_be_closed(Unit(name, module, node), relevance)
                 }
             if names <= known:
-                return tuple(
-                    dict.fromkeys((*files, *watching(sorted(known), files, self._places, relevance, self.files_with)))
-                )
+                seeing = watching(sorted(known), files, self._places, relevance, self.files_with)
+                helped = using(filter(is_test, files), self.files_with) & set(self.files_with(sorted(known)))
+                return tuple(dict.fromkeys((*files, *seeing, *sorted(helped))))
             new = {path for path in self.files_with(sorted(names - known)) if not is_test(path)} - set(files)
             known |= names
             files += tuple(sorted(new))
