@@ -89,13 +89,13 @@ class LeadingResults:
             # The classes that methods name say little of what calls of them return.
             used = [one for one in used if not (by_class and isinstance(one[0], ast.ClassDef))]
             names = {one.id for one in ast.walk(piece) if isinstance(one, ast.Name)} & its_module.bindings.keys()
-            used += ((one, its_module) for one in _statements_with(names, its_module))
+            used += ((one, its_module) for one in statements_with(names, its_module))
             waiting += ((one, by_class) for one in used)
 
 
-def _statements_with(names: Collection[str], module: Module) -> Iterator[ast.stmt]:
+def statements_with(names: Collection[str], module: Module) -> Iterator[ast.stmt]:
     """Yield the statements at the top of a module that use one of some names, other than definitions and imports."""
-    for one in module.tree.body:
+    for one in module.tree.body if names else ():
         if not isinstance(one, _DEFINING) and any(
             isinstance(part, ast.Name) and part.id in names for part in ast.walk(one)
         ):

@@ -16,6 +16,7 @@ import yaml
 
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of, returns_value
+from cgmigrate.linking.python.leading_results import statements_with
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, Unit
 from cgmigrate.linking.python.references import Code, References
@@ -113,7 +114,8 @@ class DataSearch:
             names = set(uses.names)
             waiting += uses.code
             waiting += ((one.node, its_module) for one in facts_of(its_module) if one.name in names)
-            waiting += ((one, its_module) for one in _statements_with(names, its_module))
+            again = _bound_again(names, its_module)
+            waiting += ((one, its_module) for one in statements_with(again, its_module))
         return list(known.items())
 
     def _functions(self, pieces: Iterable[Code]) -> dict[FunctionFacts, frozenset[Name]]:
@@ -298,14 +300,9 @@ def _sets_computed(node: ast.AST) -> bool:
     return False
 
 
-def _statements_with(names: set[str], module: Module) -> Iterator[ast.stmt]:
-    """Yield the statements at the top of a module that use one of its names which it binds more than once."""
-    names = {name for name in names if name in module.bindings and module.bindings[name] is None}
-    if names:
-        for one in module.tree.body:
-            is_data = not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            if is_data and any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(one)):
-                yield one
+def _bound_again(names: set[str], module: Module) -> set[str]:
+    """Return the names of a module that it binds more than once."""
+    return {name for name in names if name in module.bindings and module.bindings[name] is None}
 
 
 def _required(node: AnyFunction) -> dict[str, str]:
