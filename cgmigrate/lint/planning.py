@@ -126,7 +126,18 @@ class Planner:
         interface: KeyInterface | None = None,
     ) -> Planned:
         limits = [self._limits(file) for file in files]
+        examined = [self._with_own_options(file, one) for file, one in zip(files, examined, strict=True)]
         return Planned(files, make_plan(examined, limits, self.one_by_one, merge, interface))
+
+    def _with_own_options(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
+        """Return a file with the options that programs of the project define, as far as its flags may be theirs."""
+        deprecated = file.document.catalogue.deprecated
+        flags = [site for site in file.document.sites if site.flags and deprecated & site.own.keys()]
+        if not flags:
+            return examined
+        options = self.related.own_options(file.path)
+        reasons = {site.index: reason for site in flags if (reason := options.of(site))}
+        return replace(examined, relations=replace(examined.relations, own_options=reasons)) if reasons else examined
 
     def _limits(self, file: OpenedFile) -> Limits:
         return Limits(

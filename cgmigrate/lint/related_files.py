@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import Syntax, with_parts
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.overrides import Override, Overrides
+    from cgmigrate.linking.own_options import OwnOptions
     from cgmigrate.linking.started_files import StartedFiles
     from cgmigrate.linking.started_recipes import StartedRecipes
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
+
+_CODE = (".py", ".sh", ".bash", ".slurm", ".sbatch")
+"""How the names of files end that may define options."""
 
 
 def _with_unknown(relations: Relations, merge: UnknownMerge, path: str) -> Relations:
@@ -55,6 +60,8 @@ class RelatedFiles:
     """By checkout."""
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
     _started_recipes: dict[tuple[str | None, Catalogue], StartedRecipes] = field(default_factory=dict)
+
+    _own_options: dict[tuple[str | None, Catalogue], OwnOptions] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
         """Return the relations of a YAML file."""
@@ -289,6 +296,28 @@ class RelatedFiles:
         if (top, catalogue) not in self._codes:
             self._codes[top, catalogue] = ProjectCode(top, dict(self._python_below(top)), catalogue)
         return self._codes[top, catalogue]
+
+    def own_options(self, path: str) -> OwnOptions:
+        """Return the options that programs of the checkout around a file define under names of settings."""
+        from cgmigrate.linking.own_options import OwnOptions
+        from cgmigrate.project.checkout import checkout_of
+
+        catalogue, top = self.catalogue_of(path), checkout_of(os.path.realpath(os.path.dirname(path)))
+        if (top, catalogue) not in self._own_options:
+            options = [flag for name, flag in catalogue.flags.items() if name in catalogue.deprecated]
+            self._own_options[top, catalogue] = OwnOptions(partial(self._code_with, top), options, shown_path)
+        return self._own_options[top, catalogue]
+
+    def _code_with(self, top: str | None, words: Collection[str]) -> list[str]:
+        """Return the files of code and the scripts, of the run and a checkout, that contain one of some words."""
+        from cgmigrate.project.checkout import files_with
+
+        named = [word.encode() for word in words]
+        own = [
+            item.path for item in self.sources if item.path.endswith(_CODE) and any(word in item.data for word in named)
+        ]
+        of_checkout = files_with(top, words, *(f"*{suffix}" for suffix in _CODE)) if top else []
+        return sorted(set(map(os.path.realpath, (*own, *of_checkout))))
 
     def _project_of(self, path: str) -> str | None:
         """Return the folder of the project around a file, None if nothing shows it."""

@@ -51,6 +51,8 @@ class Relations:
     that are written together."""
     not_proved: Mapping[int, str] = field(default_factory=dict)
     """Why such a proof is not possible, by the index of the site."""
+    own_options: Mapping[int, str] = field(default_factory=dict)
+    """Why flags may be options of a program of the project, by the index of the site."""
     proved_rewrites: Mapping[int, Settings] = field(default_factory=dict)
     """The settings of proved sites that are written in another form than that of their own fix, by index."""
 
@@ -62,6 +64,8 @@ def with_relations(case: SiteCase, relations: Relations, context: Context) -> Si
         written = case.document.sites[case.site.index].own.values()
         if relations.overridden_key and any(isinstance(value, Interpolation) for value in written):
             case = case.risk(f"a command line overrides {relations.overridden_key}, whose value it has")
+    if option := relations.own_options.get(case.site.index, ""):
+        return case.risk(option)
     if case.overrides_parent and (reason := _unsets(case)):
         return case.risk(f"it overrides settings of another file, and {reason}")
     return case

@@ -1,0 +1,154 @@
+"""Flags of command lines that a program of the project defines by itself, under the name of one of Megatron's settings.
+
+``python team/train.py --cuda-graph-scope attn`` is a flag of ``team/train.py`` if that file, or one that it imports,
+defines it. Written under its new name, the program refuses it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from cgmigrate.documents.python.programs import PROGRAM
+from cgmigrate.documents.sites import Site
+from cgmigrate.linking.option_definitions import options_defined
+from cgmigrate.linking.python.modules import is_test
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.text.files import read_bytes
+
+_MOST_FILES = 2000
+"""A limit for the files that a program imports."""
+_COMPUTED = re.compile(r"\b(import_module|__import__|run_path|run_module|exec)\(")
+"""Calls that run code under a name that may be computed."""
+_STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
+"""What starts another program, which may get all arguments."""
+_FLAG = re.compile(r"--?[A-Za-z]")
+
+
+@dataclass
+class OwnOptions:
+    """The options that files of a checkout define; each file is read once, and only where a flag asks for it."""
+
+    files_with: Callable[[Collection[str]], Iterable[str]]
+    """Lists the files of code and the scripts of the checkout that contain one of some words, by their real paths."""
+    options: Collection[str]
+    """The flags of deprecated settings."""
+    shown: Callable[[str], str]
+    """How a path is shown."""
+    _closures: dict[str, frozenset[str] | None] = field(default_factory=dict)
+
+    def of(self, site: Site) -> str:
+        """Return why a flag of a site may be one of the project's own; empty if it is one of Megatron's."""
+        keys = {use.key.rpartition(".")[2] for use in site.written if _FLAG.match(use.key)}
+        for path, lines in self._defined.items():
+            for option in sorted(keys & lines.keys()):
+                if self._may_get(site, path):
+                    return f"`{option}` is defined by {self.shown(path)}:{lines[option]}, which has to change with it"
+        return ""
+
+    @cached_property
+    def _defined(self) -> Mapping[str, Mapping[str, int]]:
+        """The files that define options, with the line of each."""
+        bare = sorted({one for option in self.options for one in (option.lstrip("-"), _underscored(option))})
+        paths = (path for path in self.files_with(bare) if not is_part_of_megatron(path))
+        every = ((path, options_defined(path, self.options)) for path in paths)
+        return {path: lines for path, lines in every if lines}
+
+    def _may_get(self, site: Site, path: str) -> bool:
+        """Return whether a program that gets the flags of a site may be, or use, a file with a definition."""
+        programs = site.programs or site.scripts
+        if not path.endswith(".py"):
+            return any(one == os.path.basename(path) or not one.endswith(".py") for one in programs)
+        if not programs:
+            return not is_test(path)
+        return any(self._may_use(program, path) for program in programs)
+
+    def _may_use(self, program: str, path: str) -> bool:
+        own = [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
+        if not own:
+            # A program that is no file of the project is known only by its name.
+            return not is_test(path) and not PROGRAM.fullmatch(program)
+        closures = [self._closure(one) for one in own if not is_part_of_megatron(one)]
+        return any(closure is None or path in closure for closure in closures)
+
+    # --- what a program imports -------------------------------------------------------------------
+
+    @cached_property
+    def _by_stem(self) -> Mapping[str, list[str]]:
+        """The files of code by the last part of the name under which they are imported, or by their own."""
+        result: defaultdict[str, list[str]] = defaultdict(list)
+        for path in self.files_with(("import", "def ", "class ")):
+            folder, name = os.path.split(path)
+            if name.endswith(".py"):
+                result[os.path.basename(folder) if name == "__init__.py" else name[:-3]].append(path)
+        return result
+
+    def _closure(self, start: str) -> frozenset[str] | None:
+        """Return the files that a program is made of; None if not all are known."""
+        if start not in self._closures:
+            self._closures[start] = self._files_of(start)
+        return self._closures[start]
+
+    def _files_of(self, start: str) -> frozenset[str] | None:
+        found, waiting = {start}, [start]
+        while waiting and len(found) < _MOST_FILES:
+            path = waiting.pop()
+            names = _imported(path)
+            if names is None:
+                return None
+            new = {file for name in names for file in self._files_named(name, path)} - found
+            found |= new
+            waiting += new
+        return frozenset(found) if not waiting else None
+
+    def _files_named(self, name: str, importer: str) -> Iterator[str]:
+        """Yield the files of a module: those whose paths end in its name, since programs extend the search path."""
+        folder, bare = os.path.dirname(importer), name.lstrip(".")
+        for _ in range(len(name) - len(bare) - 1):
+            folder = os.path.dirname(folder)
+        tail = bare.replace(".", "/")
+        ends = (f"/{tail}.py", f"/{tail}/__init__.py") if tail else ("/__init__.py",)
+        for path in self._by_stem.get(bare.rpartition(".")[2] or os.path.basename(folder), ()):
+            if path.endswith(ends) if bare == name else path in {folder + end for end in ends}:
+                yield path
+
+
+def _underscored(option: str) -> str:
+    return option.lstrip("-").replace("-", "_")
+
+
+def _imported(path: str) -> frozenset[str] | None:
+    """Return the modules that a file imports; None if it may import others, or start them."""
+    if is_part_of_megatron(path):
+        return frozenset()
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if _COMPUTED.search(text) or ("sys.argv" in text and _STARTS.search(text)):
+        return None
+    return frozenset(_names(tree))
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """Yield the modules that code imports, and the packages that they are in; ``.common`` is relative."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                modules = [one.name for one in names]
+            case ast.ImportFrom(module=module, names=names, level=level):
+                source = "." * level + (module or "")
+                modules = [source, *(f"{source}.{one.name}" if module else source + one.name for one in names)]
+            case _:
+                continue
+        for one in modules:
+            bare = one.lstrip(".")
+            parts = bare.split(".")
+            dots = one[: len(one) - len(bare)]
+            yield from (dots + ".".join(parts[: at + 1]) for at in range(len(parts)))

@@ -1,0 +1,145 @@
+"""Flags that a program of the project defines by itself keep their names; those of Megatron's programs do not."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.files import write
+
+FLAGS = "--cuda-graph-scope attn --tensor-model-parallel-size 2"
+OF_MEGATRON = "#!/bin/bash\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\n"
+PARSER = 'import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument("--cuda-graph-scope")\n'
+TABLE = (
+    'OPTIONS = {"cuda_graph_scope": str}\n\ndef add(parser):\n    for name, kind in OPTIONS.items():\n'
+    '        parser.add_argument("--" + name.replace("_", "-"), type=kind)\n'
+)
+
+OWN = {
+    "python": {"team/train.py": PARSER, "run.sh": f"python team/train.py {FLAGS}"},
+    "its folder is computed": {"team/train.py": PARSER, "run.sh": f'torchrun "$HERE/train.py" {FLAGS}'},
+    "a module": {"team/train.py": PARSER, "run.sh": f"torchrun -m team.train {FLAGS}"},
+    "an array": {"team/train.py": PARSER, "run.sh": f'ARGS=({FLAGS})\npython team/train.py "${{ARGS[@]}}"'},
+    "a program that is not known": {"team/train.py": PARSER, "run.sh": f'$LAUNCH "$PROGRAM" {FLAGS}'},
+    "slurm": {"train.py": PARSER, "job.sbatch": f"#!/bin/bash\nsrun python train.py {FLAGS}"},
+    "imported": {
+        "team/train.py": "from team.options import parser\n",
+        "team/options.py": PARSER,
+        "run.sh": f"python team/train.py {FLAGS}",
+    },
+    "imported from its package": {
+        "team/train.py": "from .options import parser\n",
+        "team/options/__init__.py": "from .graphs import parser\n",
+        "team/options/graphs.py": PARSER,
+        "run.sh": f"python team/train.py {FLAGS}",
+    },
+    "from a folder of the search path": {
+        "train.py": 'import sys\n\nsys.path.append("lib")\nfrom options import parser\n',
+        "lib/options.py": PARSER,
+        "run.sh": f"python train.py {FLAGS}",
+    },
+    "imported by a computed name": {
+        "train.py": 'from importlib import import_module\n\nimport_module(f"options_{kind}")\n',
+        "options_gpt.py": PARSER,
+        "run.sh": f"python train.py {FLAGS}",
+    },
+    "a table": {"train.py": f"from options import add\n{TABLE}", "run.sh": f"python train.py {FLAGS}"},
+    "click": {
+        "train.py": 'import click\n\n@click.command()\n@click.option("--cuda-graph-scope/--none")\ndef main(): ...\n',
+        "run.sh": f"python train.py {FLAGS}",
+    },
+    "tyro": {
+        "train.py": "import tyro\n\nclass Options:\n    cuda_graph_scope: str = ''\n\ntyro.cli(Options)\n",
+        "run.sh": f"python train.py {FLAGS}",
+    },
+    "fire": {
+        "train.py": "import fire\n\ndef main(cuda_graph_scope): ...\n\nfire.Fire(main)\n",
+        "run.sh": f"python train.py {FLAGS}",
+    },
+    "sys.argv": {
+        "train.py": 'import sys\n\nscope = sys.argv[sys.argv.index("--cuda-graph-scope") + 1]\n',
+        "run.sh": f"python train.py {FLAGS}",
+    },
+    "getopt": {
+        "train.py": 'import getopt, sys\n\ngetopt.getopt(sys.argv[1:], "", ["cuda-graph-scope="])\n',
+        "run.sh": f"python train.py {FLAGS}",
+    },
+    "docopt": {
+        "train.py": '"""Usage: train.py [--cuda-graph-scope=<at>]"""\nfrom docopt import docopt\n\ndocopt(__doc__)\n',
+        "run.sh": f"python train.py {FLAGS}",
+    },
+    "a script": {
+        "run.sh": f"./train.sh {FLAGS}",
+        "train.sh": '#!/bin/bash\ncase "$1" in\n  --cuda-graph-scope) SCOPE=$2; shift ;;\nesac\n',
+    },
+    "a script of a shell": {
+        "run.sh": f"bash train.sh {FLAGS}",
+        "train.sh": '#!/bin/bash\nif [[ "$1" == "--cuda-graph-scope" ]]; then SCOPE=$2; fi\n',
+    },
+    "a list in code": {
+        "team/train.py": PARSER,
+        "run.py": (
+            "import subprocess\n\nsubprocess.run(\n    ['python', 'team/train.py', '--cuda-graph-scope', 'attn',"
+            " '--tensor-model-parallel-size', '2']\n)\n"
+        ),
+    },
+}
+"""Projects with flags of their own, by what they have to be recognised by."""
+
+OF_OTHERS = {
+    "no parser": {"run.sh": OF_MEGATRON},
+    "a parser of another program": {"tools/infer.py": PARSER, "run.sh": OF_MEGATRON},
+    "a program that imports no parser": {
+        "tools/infer.py": PARSER,
+        "pretrain_own.py": "from megatron.training import pretrain\n",
+        "run.sh": OF_MEGATRON.replace("pretrain_gpt", "pretrain_own"),
+    },
+    "an attribute": {
+        "pretrain_gpt.py": "def provider(args):\n    print(args.cuda_graph_scope)\n",
+        "run.sh": OF_MEGATRON,
+    },
+    "a list of arguments": {
+        "pretrain_gpt.py": "import launch\n",
+        "launch.py": 'import subprocess\n\nsubprocess.run(["other", "--cuda-graph-scope", "attn"])\n',
+        "run.sh": OF_MEGATRON,
+    },
+    "another spelling": {
+        "pretrain_gpt.py": PARSER.replace("--cuda-graph-scope", "--cuda_graph_scope"),
+        "run.sh": OF_MEGATRON,
+    },
+    "a test": {"tests/test_run.py": PARSER, "run.sh": OF_MEGATRON.replace("pretrain_gpt.py", "$PROGRAM")},
+}
+"""Projects whose flags are Megatron's."""
+
+
+def fixed(project: Path, files: Mapping[str, str]) -> tuple[str, str]:
+    """Return the output of a fix of a new project, and the flags that its launcher then has."""
+    from click.testing import CliRunner
+
+    from cgmigrate.cli.commands import main
+
+    for name, text in files.items():
+        write(project / name, text)
+    for words in (["init", "-q", "."], ["add", "."]):
+        subprocess.run(["git", "-C", str(project), *words], check=True)
+    result = CliRunner().invoke(main, ["fix", "--from", "0.17", str(project)])
+    launcher = next(project / name for name in files if name.startswith(("run.", "job.")))
+    return result.output, launcher.read_text()
+
+
+@pytest.mark.parametrize("files", OWN.values(), ids=OWN)
+def test_a_flag_of_the_project_stays(files: Mapping[str, str], tmp_path: Path) -> None:
+    output, launcher = fixed(tmp_path, files)
+    assert "cuda-graph-scope" in launcher, output
+    assert "cuda-graph-modules" not in launcher
+    assert "unsafe" in output
+
+
+@pytest.mark.parametrize("files", OF_OTHERS.values(), ids=OF_OTHERS)
+def test_a_flag_of_megatron_is_rewritten(files: Mapping[str, str], tmp_path: Path) -> None:
+    output, launcher = fixed(tmp_path, files)
+    assert "--cuda-graph-modules attn" in launcher, output
+    assert "cuda-graph-scope" not in launcher
