@@ -79,9 +79,9 @@ def _describes(node: ast.AST, option: str) -> bool:
     """Return whether a node is a call that describes an option."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments, keywords=keywords):
-            given = [*arguments, *(one.value for one in keywords)]
+            values = [*arguments, *(one.value for one in keywords)]
             is_description = _DESCRIBES.search(name) or any(one.arg in _DESCRIPTION for one in keywords)
-            return bool(is_description) and any(option in _spelled(one) for one in given)
+            return bool(is_description) and any(option in _spelled(one) for one in values)
     return False
 
 

@@ -95,16 +95,16 @@ class OwnOptions:
         return self._closures[start]
 
     def _files_of(self, start: str) -> frozenset[str] | None:
-        found, waiting = {start}, [start]
-        while waiting and len(found) < _MOST_FILES:
+        paths, waiting = {start}, [start]
+        while waiting and len(paths) < _MOST_FILES:
             path = waiting.pop()
             names = _imported(path)
             if names is None:
                 return None
-            new = {file for name in names for file in self._files_named(name, path)} - found
-            found |= new
+            new = {file for name in names for file in self._files_named(name, path)} - paths
+            paths |= new
             waiting += new
-        return frozenset(found) if not waiting else None
+        return frozenset(paths) if not waiting else None
 
     def _files_named(self, name: str, importer: str) -> Iterator[str]:
         """Yield the files of a module: those whose paths end in its name, since programs extend the search path."""
