@@ -1,4 +1,4 @@
-"""What sets the objects of code from outside of it: data files that are merged into them, and overrides of commands.
+"""What sets the objects of code from outside of it: data files that are merged into them, notebooks, and overrides.
 
 Such a setting has to change together with the code, since a release refuses both forms of one object.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import is_documentation
+from cgmigrate.linking.name_spellings import spellings
 from cgmigrate.linking.overrides import Overrides
 from cgmigrate.linking.python.modules import is_test
 from cgmigrate.megatron.capture import capture_of
@@ -23,10 +24,27 @@ from cgmigrate.text.files import read_bytes
 
 MODEL = "model"
 """The key of a configuration that has the settings, in the configurations of Megatron-Bridge."""
-DATA = ("*.yaml", "*.yml", "*.json", "*.toml")
-_JSON = r"""(?<!\\)"({0})"\s*:|^\s*'?({0})'?\s*:"""
+_YAML = (".yaml", ".yml")
+_TABLES = (".csv", ".tsv", ".txt", ".lst", ".ini", ".cfg", ".conf", ".env", ".properties")
+_SUFFIXES = (*_YAML, ".json", ".jsonl", ".json5", ".toml", *_TABLES)
+_PROSE = (".html", ".adoc", ".tex", ".patch", ".diff", ".log")
+DATA = (*(f"*{suffix}" for suffix in _SUFFIXES), "*.env.*")
+_JSON = r"""(?<!\\)"([\w-]+\.)*({0})"\s*[:,\]}}]|^\s*'?({0})'?\s*:"""
 _TOML = r"""(?<![\w\\])["']?({0})["']?\s*="""
-"""A key of a file, with the names to put in. JSON5 has keys without quotes, too; an escaped quote is text."""
+_TABLE = r"""(^|[\s,;"'.\[{{(]|__)({0})["']?[ \t]*([=:,;\t\]}})]|$)"""
+"""A key of a file, or a field, with the names to put in.
+
+JSON5 has keys without quotes, too; an escaped quote is text.
+"""
+_NAMED = re.compile(r"""[."']\w*cuda[-_]?graph""", re.IGNORECASE)
+"""An attribute or a text with the name of a setting, or a part of it."""
+_OF_OTHERS = frozenset(("enable_cuda_graph",))
+"""Names that other programs have, too: in YAML they count only under ``model``."""
+
+
+def data_words(catalogue: Catalogue) -> list[str]:
+    """Return words of which each data file has one that names a deprecated setting, in any spelling."""
+    return sorted((*catalogue.deprecated, *spellings(catalogue)))
 
 
 def data_writer(
@@ -37,16 +55,22 @@ def data_writer(
     ``release`` is the one that reads it now: what it refuses, such as a description of the setting, sets nothing.
     """
     for path in sorted(paths):
-        if path.endswith((".yaml", ".yml")):
-            document = document_of(path)
-            for site in document.sites if document is not None else ():
-                own = site.own
-                if site.path[-1:] == (MODEL,) and catalogue.deprecated & own.keys() and not _is_refused(own, release):
-                    line = document.text.count("\n", 0, site.span.start) + 1 if document is not None else 0
-                    return f"{shown_path(path)}:{line}"
-        elif line := _line_of_key(path, catalogue.deprecated):
+        if path.endswith(_YAML):
+            if (document := document_of(path)) is not None and (at := _site_in(document, catalogue, release)) >= 0:
+                return f"{shown_path(path)}:{document.text.count(chr(10), 0, at) + 1}"
+        elif line := _line_of_key(path, data_words(catalogue)):
             return f"{shown_path(path)}:{line}"
     return ""
+
+
+def _site_in(document: Document, catalogue: Catalogue, release: Release) -> int:
+    """Return where the first deprecated setting of a YAML file is that a configuration may get, -1 without one."""
+    for site in document.sites:
+        named = catalogue.deprecated & site.own.keys()
+        is_own = site.path[-1:] == (MODEL,) or not named <= _OF_OTHERS
+        if named and is_own and not _is_refused(site.own, release):
+            return site.span.start
+    return -1
 
 
 def _is_refused(own: Settings, release: Release) -> bool:
@@ -57,14 +81,32 @@ def _is_refused(own: Settings, release: Release) -> bool:
 
 
 def _line_of_key(path: str, names: Collection[str]) -> int:
-    """Return the line of a JSON or TOML file with a key of some names, 0 if it has none; text in a value is no key."""
+    """Return the line of a data file with a key of some names, 0 if it has none; text in a value is no key."""
     try:
         text = read_bytes(path).decode("utf-8", "replace")
     except OSError:
         return 0
-    every = "|".join(map(re.escape, sorted(names)))
-    match = re.search((_TOML if path.endswith(".toml") else _JSON).format(every), text, re.MULTILINE)
+    every = "|".join(map(re.escape, names))
+    form = _TOML if path.endswith(".toml") else _JSON if ".json" in path.rpartition("/")[2] else _TABLE
+    match = re.search(form.format(every), text, re.MULTILINE)
     return text.count("\n", 0, match.start()) + 1 if match else 0
+
+
+def code_writer(paths: Iterable[str]) -> str:
+    """Return code in a file other than Python that may use the objects of Python code, with its place, or nothing.
+
+    Notebooks, here-documents of scripts and templates name an attribute, or have its name as a text.
+    """
+    for path in sorted(paths):
+        if path.endswith((".py", *_SUFFIXES, *_PROSE)) or is_documentation(path):
+            continue
+        try:
+            text = read_bytes(path).decode("utf-8", "replace")
+        except OSError:
+            continue
+        if match := _NAMED.search(text):
+            return f"{shown_path(path)}:{text.count(chr(10), 0, match.start()) + 1}"
+    return ""
 
 
 def override_writer(paths: Iterable[str], catalogue: Catalogue) -> str:

@@ -1,0 +1,68 @@
+"""Files that are no Python and may set or read the objects of code: each prevents proofs, and prose does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.lint.outer_writers import code_writer, data_writer
+from cgmigrate.megatron.catalogue import load
+from cgmigrate.megatron.releases import LAST_OLD
+from tests.support.files import write
+
+KEYS = {
+    "a.json": '{"model": {"cuda_graph_scope": ["attn"]}}',
+    "b.json": '{"cudaGraphScope": ["attn"]}',
+    "c.json": '{"model.cuda_graph_scope": "attn"}',
+    "d.json": '["enable_cuda_graph", "cuda_graph_scope"]',
+    "a.jsonl": '{"name": "cuda_graph_scope", "value": "attn"}\n',
+    "a.toml": '[model]\ncuda_graph_scope = "attn"\n',
+    "a.csv": "recipe,setting,value\nstart,cuda_graph_scope,attn\n",
+    "b.csv": "recipe,cuda_graph_scope\nstart,attn\n",
+    "a.tsv": "start\tcuda_graph_scope\tattn\n",
+    "a.ini": "[model]\ncuda_graph_scope = attn\n",
+    ".env": "MODEL__CUDA_GRAPH_SCOPE=attn\n",
+    "a.txt": "model.cuda_graph_scope=attn\n",
+}
+PROSE = {
+    "a.json": '{"question": "What does cuda_graph_scope do?"}',
+    "a.txt": "The setting `cuda_graph_scope` names the modules.\n",
+    "a.csv": "question,What does cuda_graph_scope do?\n",
+    "a.toml": 'text = "cuda_graph_scope"\n',
+}
+CODE = {
+    "a.ipynb": '{"cells": [{"source": ["cfg.model.cuda_graph_scope = [\'mlp\']\\n"]}]}',
+    "b.ipynb": '{"cells": [{"source": ["setattr(model, \'cuda_graph_\' + name, 1)\\n"]}]}',
+    "run.sh": "python - <<EOF\nprint(cfg.model.cuda_graph_scope)\nEOF\n",
+    "recipe.py.j2": "cfg.model.cuda_graph_scope = {{ scope }}\n",
+}
+NO_CODE = {
+    "run.sh": "torchrun pretrain_gpt.py --cuda-graph-scope attn\nSCOPE=cuda_graph_scope\n",
+    "a.md": "`cfg.model.cuda_graph_scope`\n",
+    "a.patch": "+cfg.model.cuda_graph_scope = 1\n",
+}
+
+
+def data_place(path: Path) -> str:
+    return data_writer([str(path)], lambda _: None, load(), LAST_OLD)
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_key_of_a_data_file_counts(name: str, tmp_path: Path) -> None:
+    assert data_place(write(tmp_path / name, KEYS[name]))
+
+
+@pytest.mark.parametrize("name", PROSE)
+def test_a_text_of_a_data_file_does_not(name: str, tmp_path: Path) -> None:
+    assert not data_place(write(tmp_path / name, PROSE[name]))
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_code_of_other_files_counts(name: str, tmp_path: Path) -> None:
+    assert code_writer([str(write(tmp_path / name, CODE[name]))])
+
+
+@pytest.mark.parametrize("name", NO_CODE)
+def test_flags_and_prose_do_not(name: str, tmp_path: Path) -> None:
+    assert not code_writer([str(write(tmp_path / name, NO_CODE[name]))])
