@@ -438,7 +438,8 @@ class Proofs:
     def _compare_with(self, unit: Unit, numbers: range, records: range, current: Round) -> tuple[int, int]:
         """Compare a unit for some states of objects and records; return how many of both it gets from other code."""
         key = self._key(unit, numbers, records, current)
-        possible = (*self._known.get(unit, ()), *self._by_state.get(key, ()))
+        of_state = self._by_state.get(key, ()) if len(numbers) == len(records) == 1 else ()
+        possible = (*self._known.get(unit, ()), *of_state)
         known = next((one for one in reversed(possible) if one.holds_in(current.after)), None)
         if known is None:
             known = self._compared(unit, numbers, records, current)
