@@ -47,7 +47,7 @@ def texts_of(node: ast.AST) -> frozenset[str]:
 
     The name in ``getattr(model, "cuda_graph_scope")`` is none: code reads it where it is used. Messages are none.
     """
-    return frozenset(_texts(node))
+    return frozenset(text for _, text in texts_in(node))
 
 
 @lru_cache(maxsize=65536)
@@ -94,7 +94,8 @@ def _defined(node: ast.AST) -> str | None:
     return None
 
 
-def _texts(node: ast.AST) -> Iterator[str]:
+def texts_in(node: ast.AST) -> Iterator[tuple[ast.expr | ast.keyword, str]]:
+    """Yield what `texts_of` returns, each with its node."""
     names = set[int]()
     for part in ast.walk(node):
         names.update(map(id, _messages(part)))
@@ -105,12 +106,12 @@ def _texts(node: ast.AST) -> Iterator[str]:
                 # These name attributes of what the program gets.
                 names.update(map(id, args))
             case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
-                yield from (one.arg for one in keywords if one.arg and names_setting(one.arg))
+                yield from ((one, one.arg) for one in keywords if one.arg and names_setting(one.arg))
             case ast.Expr(value=ast.Constant() as text):
                 # A docstring.
                 names.add(id(text))
             case ast.Constant(value=str() as text) if id(part) not in names and names_setting(text):
-                yield text
+                yield part, text
 
 
 def _messages(node: ast.AST) -> Iterator[ast.AST]:

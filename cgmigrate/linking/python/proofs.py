@@ -17,6 +17,7 @@ from functools import cached_property
 from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_objects
 from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
+from cgmigrate.linking.python.data_names import DataNames
 from cgmigrate.linking.python.evaluation import (
     NotFollowedError,
     Path,
@@ -108,6 +109,10 @@ class Proofs:
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
+        if place := DataNames(self._references, self.files_with).find():
+            reason = f"names of settings are data at {place}, and code that may get them uses attributes by such names"
+            self.failed.update((one.name, reason) for one in self.changes)
+            return []
         changed = {one.path for one in self.changes}
         for path, code in reached_by_computed_names(self.files_with(COMPUTING), self.modules, changed):
             reason = f"the code at {code} may get its object, and sets attributes by names that it computes"

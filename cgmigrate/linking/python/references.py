@@ -49,6 +49,40 @@ class References:
         """Return the module of the checkout that a name at the top of a module is, None if it is none."""
         return self._module(name, module, {})
 
+    def is_module(self, name: str, node: ast.AST, module: Module) -> bool:
+        """Return whether a name in some code is a module, also one that code imports by a name that it computes."""
+        for part in ast.walk(node):
+            match part:
+                case ast.Import() | ast.ImportFrom():
+                    if any(name in (one.asname, one.name.partition(".")[0]) for one in part.names):
+                        return True
+                case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call(func=function)) if local == name:
+                    return dotted(function).rpartition(".")[2] in IMPORTS_BY_NAME
+        match module.bindings.get(name):
+            case Import():
+                return True
+            case ast.Call(func=function):
+                return dotted(function).rpartition(".")[2] in IMPORTS_BY_NAME
+        return False
+
+    def looks_up(self, node: ast.AST, module: Module) -> bool:
+        """Return whether code gets what a module of the checkout has by a name that it computes."""
+        parts = list(ast.walk(node))
+        local = dict(_imported_in(parts))
+        for part in parts:
+            match part:
+                case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=name), key, *_]):
+                    is_lookup = not isinstance(key, ast.Constant)
+                case ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name)]):
+                    is_lookup = True
+                case ast.Attribute(value=ast.Name(id=name), attr="__dict__"):
+                    is_lookup = True
+                case _:
+                    continue
+            if is_lookup and self._module(name, module, local) is not None:
+                return True
+        return False
+
     def _read(self, node: ast.AST, module: Module) -> Uses:
         uses = Uses()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_test(module.path):

@@ -10,6 +10,9 @@ from cgmigrate.text.files import read_bytes
 
 _MOST_BYTES = 1024 * 1024
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_SPELLED = re.compile(rb"cuda[-_]?graph", re.IGNORECASE)
+ANY_SPELLING = "cuda-graph"
+"""Stands for each text that has the words in which all settings have a part, in any spelling."""
 
 
 @dataclass(slots=True)
@@ -31,6 +34,8 @@ class Words:
 
 def _words_in(path: str) -> frozenset[bytes]:
     try:
-        return frozenset(_WORD.findall(read_bytes(path, _MOST_BYTES)))
+        data = read_bytes(path, _MOST_BYTES)
     except OSError:
         return frozenset()
+    spelled = (ANY_SPELLING.encode(),) if _SPELLED.search(data) else ()
+    return frozenset((*_WORD.findall(data), *spelled))
