@@ -634,9 +634,14 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
         may_change(value, key, place)
     others = may_be_part_of(values)
     # What a method of the project makes that leads to settings may have some.
-    is_leading = callee.leads or (callee.of_checkout and last in run.relevance.methods)
+    is_leading = callee.leads or (callee.of_checkout and last in run.relevance.methods) or _gives_changed(last, run)
     is_unset = _makes_models(name) and not is_leading
     return Object(key, is_unset, is_instance=last[:1].isupper(), may_be_other=others)
+
+
+def _gives_changed(method: str, run: Run) -> bool:
+    """Return whether a method with a name may give an object of code that changes: its class is not known."""
+    return run.relevance.method_may_return_changed(method)
 
 
 def _partial(callee: Outside, arguments: Arguments, place: Place) -> object:
@@ -711,7 +716,8 @@ def _unknown(callee: Object, owner: object, arguments: Arguments, place: Place) 
     is_read = isinstance(owner, Object) and owner.of_checkout
     is_made_of = is_read and all(map(_is_unset, values))
     # What a method makes that leads to settings may have some.
-    is_megatron = is_megatron and not (is_read and callee.key.rpartition(".")[2] in run.relevance.methods)
+    is_leading = is_read and callee.key.rpartition(".")[2] in run.relevance.methods
+    is_megatron = is_megatron and not is_leading and not _gives_changed(method, run)
     if (is_read or not is_megatron) and any(map(_is_object, values)) and not is_made_of:
         raise cannot_follow(f"{shown} gets an object and is not followed", node, frame)
     if _gets_code(arguments, run):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, closed, facts_of, words_of
 from cgmigrate.linking.python.leading_results import LeadingResults
 from cgmigrate.linking.python.modules import Module, Modules, is_test
@@ -70,12 +71,12 @@ class ChangePlaces:
                 return frozenset(one.removeprefix(".") for one in names | known)
             known |= new
 
-    def results(self, files: Iterable[str]) -> LeadingResults:
+    def results(self, files: Iterable[str], files_with: FilesWith) -> LeadingResults:
         """Return what decides whether a function may return an object of code that changes."""
         modules = [module for path in files if not is_test(path) and (module := self.modules.read(path))]
         functions = [one for module in modules for one in facts_of(module)]
         results = LeadingResults(
-            self.references, {one.node for one in functions if self.in_lines(one.path, *one.lines)}
+            self.references, {one.node for one in functions if self.in_lines(one.path, *one.lines)}, files_with
         )
         results.add_tables(modules)
         return results

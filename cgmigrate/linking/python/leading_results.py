@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.leading_code import returns_value
-from cgmigrate.linking.python.modules import LOOKUPS, Module
+from cgmigrate.linking.python.callers import FilesWith
+from cgmigrate.linking.python.leading_code import facts_of, returns_value
+from cgmigrate.linking.python.modules import LOOKUPS, Module, is_test
 from cgmigrate.linking.python.references import Code, References
 
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
@@ -25,7 +26,9 @@ class LeadingResults:
     references: References
     leading: set[ast.AST]
     """With the tables that get some of them."""
+    files_with: FilesWith
     _known: dict[ast.AST, bool] = field(default_factory=dict)
+    _methods: dict[str, bool] = field(default_factory=dict)
 
     def add_tables(self, modules: Iterable[Module]) -> None:
         """Note the tables that get leading functions in some modules: by a statement, a call or a decorator."""
@@ -68,11 +71,36 @@ class LeadingResults:
             return False
         if node not in self._known:
             is_value = isinstance(node, ast.expr)
-            pieces = (one for one, _ in self._pieces(node, module, by_class=is_value))
             self._known[node] = any(
-                one in self.leading or (not is_value and any(map(_is_lookup, ast.walk(one)))) for one in pieces
+                one in self.leading or (not is_value and self._looks_up(one, its_module))
+                for one, its_module in self._pieces(node, module, by_class=is_value)
             )
         return self._known[node]
+
+    def _looks_up(self, node: ast.AST, module: Module) -> bool:
+        return any(map(_is_lookup, ast.walk(node))) or self.references.looks_up(node, module)
+
+    def method_may_return(self, name: str) -> bool:
+        """Return whether a method of the project that has a name may return such an object."""
+        if name not in self._methods:
+            self._methods[name] = any(
+                self._method_may_return(one.node, module)
+                for path in self.files_with([name])
+                if not is_test(path) and (module := self.references.modules.read(path)) is not None
+                for one in facts_of(module)
+                if one.inside is not None and one.node.name == name
+            )
+        return self._methods[name]
+
+    def _method_may_return(self, node: ast.AST, module: Module) -> bool:
+        """Return whether a method may do so, by the functions that it names or looks up in the modules it imports.
+
+        What other modules look up may be in libraries: ``safe_import(name)``.
+        """
+        return returns_value(node) and any(
+            one in self.leading or (its_module is module and self.references.looks_up(one, its_module))
+            for one, its_module in self._pieces(node, module, by_class=True)
+        )
 
     def _pieces(self, node: ast.AST, module: Module, *, by_class: bool) -> Iterator[Code]:
         """Yield the code that a function uses, and the statements at the top of a module that use the same names."""

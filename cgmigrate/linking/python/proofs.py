@@ -119,8 +119,10 @@ class Proofs:
             self.failed.update({one.name: reason for one in self.changes if one.path == path})
         files = self._files = self._with_callers()
         self._relevance = relevance_of(self._references, files, [one.function for one in self._setters])
-        self._relevance.may_return_changed = self._places.results(files).may_return
-        self.failed |= self._seen.by_helpers()
+        results = self._places.results(files, self.files_with)
+        self._relevance.may_return_changed = results.may_return
+        self._relevance.method_may_return_changed = results.method_may_return
+        self.failed |= self._seen.by_parts_of_names() | self._seen.by_helpers()
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
         callers.find({one.scope.name for one in units if one.scope and _may_be_closed(one, self.relevance)})

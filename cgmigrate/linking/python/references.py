@@ -15,6 +15,7 @@ from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, LOOKUPS, Import, M
 _MOST_IMPORTS = 8
 _MOST_FOLDERS = 8
 """How far above a test a ``conftest.py`` is looked for."""
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 Code = tuple[ast.AST, Module]
 """Code and its module."""
 
@@ -95,8 +96,23 @@ class References:
         for part in parts:
             if not (isinstance(part, ast.Call) and _root_of(part.func) in libraries):
                 self._add_part(part, module, local, uses)
+        if is_test(module.path):
+            self._add_members(parts, module, local, uses)
         uses.names = list(dict.fromkeys(uses.names))
         return uses
+
+    def _add_members(self, parts: Sequence[ast.AST], module: Module, local: dict[str, Import], uses: Uses) -> None:
+        """Add the functions of the modules that code has as values: `vars(recipes)`, `inspect.getmembers(recipes)`."""
+        named = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
+        named |= {id(one) for part in parts if isinstance(part, ast.Call) and _replaces(part) for one in part.args}
+        for part in parts:
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and id(part) not in named:
+                inner = self._module(part.id, module, local)
+                uses.code += [
+                    (one, inner)
+                    for one in (inner.tree.body if inner else ())
+                    if isinstance(one, _DEFINITIONS) and inner
+                ]
 
     def _add_part(self, part: ast.AST, module: Module, local: dict[str, Import], uses: Uses) -> None:
         match part:
@@ -117,16 +133,24 @@ class References:
             case ast.Constant(value=str() as text) if is_test(module.path):
                 for word in filter(str.isidentifier, text.split(".")):
                     uses.names += (word, f".{word}")
+                    for conftest in self.conftests(module):
+                        # The name of a fixture: `usefixtures("model")`.
+                        self._add_bound(word, conftest, 0, uses)
 
     def _add_fixtures(self, names: Sequence[str], module: Module, uses: Uses) -> None:
         """Add the fixtures with some names in the ``conftest.py`` of the folder, and of those above."""
         uses.names += [spelled for name in names for spelled in (name, f".{name}")]
+        for conftest in self.conftests(module):
+            for name in names:
+                self._add_bound(name, conftest, 0, uses)
+
+    def conftests(self, module: Module) -> Iterator[Module]:
+        """Yield the `conftest.py` of the folder of a module, and of those above."""
         folder = os.path.dirname(module.path)
         for _ in range(_MOST_FOLDERS):
             conftest = self.modules.read(os.path.join(folder, "conftest.py"))
             if conftest is not None and conftest is not module:
-                for name in names:
-                    self._add_bound(name, conftest, 0, uses)
+                yield conftest
             folder = os.path.dirname(folder)
 
     def _module(self, name: str, module: Module, local: dict[str, Import]) -> Module | None:
@@ -175,6 +199,11 @@ class References:
                 if depth:
                     # The module makes it in a way that is not followed.
                     uses.names.append(f"={name}")
+
+
+def _replaces(call: ast.Call) -> bool:
+    """Return whether a call replaces a part of a module, or loads it again: none of its functions is called."""
+    return dotted(call.func).rpartition(".")[2] in ("setattr", "delattr", "object", "reload")
 
 
 def _imported_in(parts: Iterable[ast.AST]) -> Iterator[tuple[str, Import]]:

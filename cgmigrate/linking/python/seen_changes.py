@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, ReplacesCodeError
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Module, Modules, is_test
+from cgmigrate.linking.python.name_texts import last_name, texts_of
 from cgmigrate.linking.python.pieces import AnyFunction, Unit, functions_of
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance
@@ -19,7 +21,7 @@ from cgmigrate.linking.python.returned_objects import may_return_object
 from cgmigrate.linking.python.rounds import Name, Place
 from cgmigrate.linking.python.test_data import DataSearch, Seen, classes_with_data, using
 from cgmigrate.linking.python.test_reach import ReachSearch
-from cgmigrate.linking.python.test_reads import WATCHING, reads_settings
+from cgmigrate.linking.python.test_reads import WATCHING, asks_text, reads_computed, reads_settings
 from cgmigrate.linking.python.unnamed_reads import UnnamedReads
 from cgmigrate.linking.python.values import CannotFollowError
 
@@ -76,6 +78,8 @@ class SeenChanges:
         is_read = isinstance(error, ReadsSettingsError)
         if is_read or reads_settings(unit.nodes, unit.scope, unit.module, replaces=replaces):
             return self.by_test(unit)
+        if unit.scope is not None and self._makes_names(unit.scope, unit.module):
+            return self._reach.of_module(unit.module).changes
         is_seen = unit.scope is not None and unit.scope.name.startswith("test")
         return self._without_names(unit.scope, unit.module, by_helpers=False) if is_seen and unit.scope else frozenset()
 
@@ -94,6 +98,42 @@ class SeenChanges:
                 place = f"the test at {module.path}:{test.lineno}"
                 result.setdefault(name, f"{place} calls code that compares or lists an object whole")
         return result
+
+    def by_parts_of_names(self) -> dict[Name, str]:
+        """Return the changes that tests may see which make the names of settings of parts, each with the reason."""
+        result: dict[Name, str] = {}
+        stems = {os.path.basename(one.path).removesuffix(".py") for one in self.places.changes}
+        files = filter(is_test, self.files_with(sorted({*self._unnamed.leading, *stems})))
+        for test, module in _tests_in(files, self._modules):
+            is_evaluated = module.path in self.files and self.relevance.is_relevant(test)
+            if (
+                asks_text(test)
+                or self._looks_up_both(test, module)
+                or (not is_evaluated and self._makes_names(test, module))
+            ):
+                reason = f"the test at {module.path}:{test.lineno} reads attributes by names that it computes"
+                result |= dict.fromkeys(self._reach.of_module(module).changes, reason)
+        return result
+
+    def _makes_names(self, test: AnyFunction, module: Module) -> bool:
+        """Return whether a test reads attributes by names that it computes, and has a text with a part of a setting's.
+
+        The texts may be those of variables of modules.
+        """
+        code = [test, *(one for one, _ in self._references.of(test, module).code if isinstance(one, ast.expr))]
+        return any(map(reads_computed, code)) and any(map(texts_of, code))
+
+    def _looks_up_both(self, test: AnyFunction, module: Module) -> bool:
+        """Return whether a test gets functions of a module, and attributes of objects, by names that it computes."""
+        if not reads_computed(test) or not self._references.looks_up(test, module):
+            return False
+        calls = (one for one in ast.walk(test) if isinstance(one, ast.Call) and last_name(one.func) == "getattr")
+        return any(
+            len(one.args) > 1
+            and not isinstance(one.args[1], ast.Constant)
+            and not (isinstance(one.args[0], ast.Name) and self._references.is_module(one.args[0].id, test, module))
+            for one in calls
+        )
 
     def in_data(self, seeds: Iterable[str]) -> Seen:
         """Return what settings show that tests have as data, in some files."""
@@ -135,6 +175,8 @@ class SeenChanges:
         if _imports_by_name(module):
             return True
         if any(self.places.of(one) for one in _helpers(module)):
+            return True
+        if any(map(self._may_see_changes, self._references.conftests(module))):
             return True
         changed = {one.path for one in self.places.changes} - {module.path}
         folders = {folder for path in changed for folder in _folders_of(path)}

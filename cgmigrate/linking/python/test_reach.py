@@ -13,6 +13,7 @@ from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.rounds import Name
 
 _FAKES = ("monkeypatch", "mock", "Mock", "patch", "Fake", "fake", "Dummy", "Stub")
+_HOOKS = frozenset(("setup_module", "setup_function", "setUpModule", "pytest_generate_tests", "pytest_configure"))
 _Piece = tuple[ast.AST, Module] | str
 """Code and its module, or a name that any code may have."""
 Lines = tuple[str, int, int]
@@ -55,10 +56,23 @@ class ReachSearch:
         A helper gets what all tests of its module may use, and one of another module what any test may use.
         """
         if scope is not None and scope.name.startswith("test"):
-            return self._from(scope, [(scope, module), *((one, module) for one in around(scope, module))])
+            reach = self._from(scope, [(scope, module), *((one, module) for one in around(scope, module))])
+            hooks = self._from(None, [(one, of) for of in self.references.conftests(module) for one in _hooks(of)])
+            return Reach(reach.changes | hooks.changes, reach.is_known)
         reach = self._from(None, [(module.tree, module)])
         is_known = reach.is_known and module.path.rpartition("/")[2].startswith("test_")
         return Reach(reach.changes, is_known)
+
+    def of_module(self, module: Module) -> Reach:
+        """Return what any test of a module may use, also by fixtures, hooks and classes of other files of tests."""
+        every = [module, *self.references.conftests(module), *self._deriving(module)]
+        return self._from(None, [(one.tree, one) for one in dict.fromkeys(every)])
+
+    def _deriving(self, module: Module) -> Iterator[Module]:
+        """Yield the modules of tests that may have classes derived from those of a module."""
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef):
+                yield from self.references.modules.tests_with(node.name)
 
     def of_function(self, scope: AnyFunction, module: Module) -> Reach:
         """Return what a function may use that is no test."""
@@ -157,14 +171,22 @@ def around(scope: AnyFunction, module: Module) -> Iterator[ast.AST]:
     """Yield what is used without its name: the fixtures of the class and of its bases, and the automatic ones."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ClassDef) and any(one is scope for one in node.body):
-            yield from node.bases
+            yield from (*node.bases, *node.decorator_list)
             yield from (
                 one
                 for one in node.body
                 if not (isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name.startswith("test"))
             )
-        elif isinstance(node, ast.FunctionDef) and any("autouse" in ast.unparse(one) for one in node.decorator_list):
-            yield node
+    yield from _hooks(module)
+
+
+def _hooks(module: Module) -> Iterator[ast.AST]:
+    """Yield the functions of a module that give tests something which do not name them."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            marks = " ".join(map(ast.unparse, node.decorator_list))
+            if node.name in _HOOKS or "autouse" in marks or ("fixture" in marks and "name=" in marks):
+                yield node
 
 
 def may_have_fakes(module: Module) -> bool:

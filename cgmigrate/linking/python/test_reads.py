@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from cgmigrate.documents.python.source import dotted
@@ -18,6 +19,8 @@ _ACCESSES = frozenset(("__setattr__", "__delattr__", "__getattribute__"))
 """Methods that see which attributes code sets or reads."""
 OF_OBJECTS = frozenset(("getattr", "setattr", "hasattr", "delattr", "isinstance"))
 """Functions whose first argument is an object of which they use one attribute."""
+_IN_TEXT = re.compile(rf"[^\w.](?:{'|'.join(sorted(DEPRECATED))})\b|\b(?:{'|'.join(sorted(DEPRECATED))})[^\w.=]")
+"""The name of a deprecated setting among other characters, which is no path and no override."""
 WATCHING = (*sorted(_READS_ALL - {"fields"}), "__dict__", "__slots__", *sorted(_ACCESSES))
 """Words of tests that see which settings an object has, without their names."""
 
@@ -166,5 +169,36 @@ def _reads_computed(node: ast.AST) -> bool:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
             return not isinstance(name, ast.Constant)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) | ast.Attribute(attr=name):
-            return name in WATCHING
+            return name in WATCHING or name == "attrgetter"
     return False
+
+
+def asks_text(node: ast.AST) -> bool:
+    """Return whether code has a part of the text of an object with a deprecated setting: ``"cuda_graph_scope: attn"``.
+
+    Names, paths, overrides and what errors are to say are none.
+    """
+    patterns = {
+        id(part)
+        for one in ast.walk(node)
+        if (isinstance(one, ast.keyword) and one.arg == "match") or isinstance(one, (ast.Raise, ast.Expr, ast.Assert))
+        for part in _shown_in(one)
+    }
+    return any(
+        isinstance(one, ast.Constant)
+        and isinstance(one.value, str)
+        and id(one) not in patterns
+        and _IN_TEXT.search(one.value) is not None
+        for one in ast.walk(node)
+    )
+
+
+def _shown_in(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the texts of a docstring, of the message of an assertion, or of an error."""
+    match node:
+        case ast.Expr(value=ast.Constant() as text):
+            yield text
+        case ast.Assert(msg=ast.expr() as message):
+            yield from ast.walk(message)
+        case ast.keyword() | ast.Raise():
+            yield from ast.walk(node)
