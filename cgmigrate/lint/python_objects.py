@@ -265,7 +265,9 @@ def _change(name: Name, file: _File) -> Change:
         span = _span_of(document, index)
         first = document.text.count("\n", 0, span.start) + 1
         lines.update(range(first, first + document.text.count("\n", span.start, span.end) + 1))
-    return Change(name, name[0], frozenset((name[0], line) for line in lines), len(file.forms.get(name, (None,))))
+    reads = any(index >= len(document.sites) for _, index in file.sets[name].members)
+    forms = len(file.forms.get(name, (None,)))
+    return Change(name, name[0], frozenset((name[0], line) for line in lines), forms, reads)
 
 
 def _span_of(document: Document, index: int) -> Span:

@@ -16,7 +16,7 @@ from tests.support.files import write
 TABLE = 'OVERRIDES = {"cuda_graph_scope": ["attn"]}\n'
 SETS = "def apply(model, values):\n    for name, value in values.items():\n        setattr(model, name, value)\n"
 
-FOUND = {
+USED = {
     "a setter beside it": {"job.py": TABLE + SETS},
     "a setter in a file that imports it": {"table.py": TABLE, "job.py": "from table import OVERRIDES\n" + SETS},
     "a setter that it calls": {
@@ -40,7 +40,7 @@ FOUND = {
 }
 """Projects in which code may get a name as a text, by the way to it."""
 
-NOT_FOUND = {
+NOT_USED = {
     "no setter": {"job.py": TABLE},
     "a setter that has nothing to do with it": {"job.py": TABLE, "other.py": SETS},
     "a name that is written where it is used": {
@@ -71,11 +71,11 @@ def place(top: Path, files: Mapping[str, str]) -> str:
     return DataNames(References(Modules({}, list_files=lambda: paths)), files_with).find()
 
 
-@pytest.mark.parametrize("files", FOUND.values(), ids=FOUND)
+@pytest.mark.parametrize("files", USED.values(), ids=USED)
 def test_code_may_get_the_name(files: Mapping[str, str], tmp_path: Path) -> None:
     assert place(tmp_path.resolve(), files).startswith(str(tmp_path.resolve()))
 
 
-@pytest.mark.parametrize("files", NOT_FOUND.values(), ids=NOT_FOUND)
+@pytest.mark.parametrize("files", NOT_USED.values(), ids=NOT_USED)
 def test_no_code_gets_the_name(files: Mapping[str, str], tmp_path: Path) -> None:
     assert not place(tmp_path.resolve(), files)

@@ -409,7 +409,11 @@ def _instance(callee: Class, arguments: Arguments, place: Place) -> object:
     by_megatron = _is_megatrons(callee, run, set()) and not _keeps_leading(callee, run, set())
     if not by_megatron and is_record(callee.node):
         return _record(callee, arguments, place)
-    if reason := _sets_settings(callee, run, set()):
+    reason = _sets_settings(callee, run, set())
+    if is_test(callee.module.path) and (reason or _has_stand_in(callee)):
+        reason = reason or f"objects of `{callee.node.name}` have others with settings of their own"
+        raise cannot_follow(reason, node, frame, ReadsSettingsError)
+    if reason:
         raise cannot_follow(reason, node, frame)
     if not by_megatron and any(map(_is_object, (*arguments[0], *arguments[1].values()))):
         raise cannot_follow(f"what `{callee.node.name}` does with an object is not followed", node, frame)
@@ -421,6 +425,19 @@ def _instance(callee: Class, arguments: Arguments, place: Place) -> object:
     made.properties = frozenset(_properties(callee, run, set()))
     made.may_be_other = _has_accesses(callee, run, set())
     return made
+
+
+@lru_cache(maxsize=4096)
+def _stand_ins(module: Module) -> frozenset[str]:
+    """Return the classes of a module of tests whose objects have only the settings that the class names."""
+    classes = (one for one in module.bindings.values() if isinstance(one, ast.ClassDef))
+    return frozenset(one.name for one in classes if is_record(one))
+
+
+def _has_stand_in(callee: Class) -> bool:
+    """Return whether the body of a class of tests names a class that stands in for a configuration."""
+    names = {part.id for part in ast.walk(callee.node) if isinstance(part, ast.Name)}
+    return not names.isdisjoint(_stand_ins(callee.module))
 
 
 def _record(callee: Class, arguments: Arguments, place: Place) -> Object:

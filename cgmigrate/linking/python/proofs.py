@@ -49,9 +49,9 @@ from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance, sets_by_computed_name
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Progress, Releases, Round
 from cgmigrate.linking.python.seen_changes import SeenChanges, watching
+from cgmigrate.linking.python.stand_ins import StandIns
 from cgmigrate.linking.python.test_data import using
 from cgmigrate.linking.python.test_reach import may_have_fakes
-from cgmigrate.linking.python.test_reads import has_recorder
 from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
@@ -113,6 +113,7 @@ class Proofs:
             reason = f"names of settings are data at {place}, and code that may get them uses attributes by such names"
             self.failed.update((one.name, reason) for one in self.changes)
             return []
+        self.failed |= StandIns(self._references, self.files_with, self.changes).seen()
         changed = {one.path for one in self.changes}
         for path, code in reached_by_computed_names(self.files_with(COMPUTING), self.modules, changed):
             reason = f"the code at {code} may get its object, and sets attributes by names that it computes"

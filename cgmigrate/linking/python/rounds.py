@@ -30,6 +30,8 @@ class Change:
     path: str
     places: frozenset[Place]
     forms: int = 1
+    reads: bool = False
+    """Whether it changes how code reads settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ class Round:
     """The changes that a path needs, and the states of the objects and records that it gets."""
     groups: list[frozenset[Name]] = field(default_factory=list)
     """The changes that are only right together."""
+    passed: set[Name] = field(default_factory=set)
+    """The changes in tests with which a test passes before and after."""
     counts: Counter[Name] = field(default_factory=Counter)
     """To how many states each change leads."""
     differences: dict[frozenset[Name], Difference] = field(default_factory=dict)
