@@ -146,13 +146,22 @@ class Proofs:
             if not kept:
                 return []
             current = self._round(kept, again or ())
-            if current.failed or current.moved:
+            if current.failed or current.moved or self._withhold_unused(current):
                 continue
             if again is not None or not (again := self._worth_another_attempt()):
                 return current.groups
             for name in again:
                 self._reasons[name] = self.failed.pop(name)
         return []
+
+    def _withhold_unused(self, current: Round) -> bool:
+        """Withhold the changes in tests that pass with no object of the project, and return whether there are some.
+
+        Such a test gets its object by code that is not followed, and nothing shows what it has.
+        """
+        unused = [name for name in current.kept if is_test(name[0]) and name not in current.passed]
+        self.failed |= dict.fromkeys(unused, "no object is known with which this test passes")
+        return bool(unused)
 
     def _worth_another_attempt(self) -> list[Name]:
         """Return the changes that failed beside others that are made no more, or in another form."""
@@ -323,9 +332,11 @@ class Proofs:
                 # Code that is not known may get an object that it returns.
                 for name in self._seen.by_function(unit) & current.kept:
                     current.failed.setdefault(name, f"`{unit.scope.name}` is not followed: {reason}")
-            if is_test(unit.module.path) and has_recorder(unit.scope, unit.module):
+            if is_test(unit.module.path):
                 reason = f"the test at {unit.place} is not followed: {reason}"
-                current.failed |= dict.fromkeys(self._seen.by_test(unit) & current.kept - current.failed.keys(), reason)
+                current.failed |= dict.fromkeys(
+                    self._seen.by_whole(unit) & current.kept - current.failed.keys(), reason
+                )
             parts = self._parts_around(unit, error) or parts_of_function(unit, self.relevance.is_relevant)
             inner = [one for one in only_called_in(unit) if one.scope and self.relevance.is_relevant(one.scope)]
             self._replace(unit, [*parts, *inner], current)
@@ -522,6 +533,8 @@ class Proofs:
                 return
         if not is_test(unit.module.path):
             self._add_states(one, uses, sources, current)
+        else:
+            current.passed |= uses
         if uses or len(sources) > 1:
             # What it does is the same only with all that leads to what it gets.
             current.needs.append((uses, tuple(sources)))

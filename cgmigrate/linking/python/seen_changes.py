@@ -21,7 +21,14 @@ from cgmigrate.linking.python.returned_objects import may_return_object
 from cgmigrate.linking.python.rounds import Name, Place
 from cgmigrate.linking.python.test_data import DataSearch, Seen, classes_with_data, using
 from cgmigrate.linking.python.test_reach import ReachSearch
-from cgmigrate.linking.python.test_reads import WATCHING, asks_text, reads_computed, reads_settings
+from cgmigrate.linking.python.test_reads import (
+    WATCHING,
+    asks_text,
+    has_recorder,
+    reads_all,
+    reads_computed,
+    reads_settings,
+)
 from cgmigrate.linking.python.unnamed_reads import UnnamedReads
 from cgmigrate.linking.python.values import CannotFollowError
 
@@ -83,6 +90,13 @@ class SeenChanges:
         is_seen = unit.scope is not None and unit.scope.name.startswith("test")
         return self._without_names(unit.scope, unit.module, by_helpers=False) if is_seen and unit.scope else frozenset()
 
+    def by_whole(self, unit: Unit) -> frozenset[Name]:
+        """Return the changes that a test sees which its parts do not show: it sees objects whole."""
+        assert unit.scope is not None
+        if has_recorder(unit.scope, unit.module):
+            return self.by_test(unit)
+        return self._reach.of(unit.scope, unit.module).changes if reads_all(unit.scope) else frozenset()
+
     def may_be_seen(self, unit: Unit) -> bool:
         """Return whether a test changes, or may get an object of code that does, also through names of other files."""
         if self.places.of(unit) or self._may_see_changes(unit.module):
@@ -94,7 +108,8 @@ class SeenChanges:
         result: dict[Name, str] = {}
         files = filter(is_test, self.files_with(sorted(self._unnamed.leading)))
         for test, module in _tests_in(files, self._modules):
-            for name in sorted(self._without_names(test, module, by_helpers=True)):
+            seen = self._without_names(test, module, by_helpers=True)
+            for name in sorted(seen | self.places.in_lines(module.path, *_lines(test)) if seen else seen):
                 place = f"the test at {module.path}:{test.lineno}"
                 result.setdefault(name, f"{place} calls code that compares or lists an object whole")
         return result
@@ -112,7 +127,8 @@ class SeenChanges:
                 or (not is_evaluated and self._makes_names(test, module))
             ):
                 reason = f"the test at {module.path}:{test.lineno} reads attributes by names that it computes"
-                result |= dict.fromkeys(self._reach.of_module(module).changes, reason)
+                changes = self._reach.of_module(module).changes
+                result |= dict.fromkeys(changes | self.places.in_lines(module.path, *_lines(test)), reason)
         return result
 
     def _makes_names(self, test: AnyFunction, module: Module) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cgmigrate.linking.python.leading_code import FunctionFacts, returns_value
 from cgmigrate.linking.python.modules import Module, is_test
@@ -169,24 +170,37 @@ def _is_executed(node: ast.AST, module: Module) -> bool:
 
 def around(scope: AnyFunction, module: Module) -> Iterator[ast.AST]:
     """Yield what is used without its name: the fixtures of the class and of its bases, and the automatic ones."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.ClassDef) and any(one is scope for one in node.body):
-            yield from (*node.bases, *node.decorator_list)
-            yield from (
-                one
-                for one in node.body
-                if not (isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name.startswith("test"))
-            )
+    for node in _classes_of(module).get(scope, ()):
+        yield from (*node.bases, *node.decorator_list)
+        yield from (
+            one
+            for one in node.body
+            if not (isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name.startswith("test"))
+        )
     yield from _hooks(module)
 
 
-def _hooks(module: Module) -> Iterator[ast.AST]:
-    """Yield the functions of a module that give tests something which do not name them."""
+@lru_cache(maxsize=1024)
+def _classes_of(module: Module) -> Mapping[ast.AST, Sequence[ast.ClassDef]]:
+    """Return the classes that have the functions of a module in their bodies."""
+    result: dict[ast.AST, list[ast.ClassDef]] = {}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef):
+            for one in node.body:
+                result.setdefault(one, []).append(node)
+    return result
+
+
+@lru_cache(maxsize=1024)
+def _hooks(module: Module) -> Sequence[ast.AST]:
+    """Return the functions of a module that give tests something which do not name them."""
+    result = []
     for node in ast.walk(module.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             marks = " ".join(map(ast.unparse, node.decorator_list))
             if node.name in _HOOKS or "autouse" in marks or ("fixture" in marks and "name=" in marks):
-                yield node
+                result.append(node)
+    return result
 
 
 def may_have_fakes(module: Module) -> bool:

@@ -50,6 +50,13 @@ def has_recorder(function: AnyFunction, module: Module) -> bool:
     return any(map(_records, (*own, *_parts_used_by(own, module))))
 
 
+def reads_all(test: AnyFunction) -> bool:
+    """Return whether a test reads all attributes of an object."""
+    own = list(ast.walk(test))
+    modules = frozenset(name for part in own for name in _names_of_modules(part))
+    return test.name.startswith("test") and any(_reads_all(part, modules) for part in own)
+
+
 def _gives_setting(node: ast.AST) -> bool:
     """Return whether code gives a setting to something: `SimpleNamespace(cuda_graph_scope=[])`."""
     return isinstance(node, ast.keyword) and node.arg in DEPRECATED
