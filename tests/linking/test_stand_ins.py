@@ -18,7 +18,7 @@ READER = "def captures(model):\n    return list(model.cuda_graph_scope)\n"
 PLANNED = "class Planned:\n    cuda_graph_impl: str\n    cuda_graph_scope: list\n"
 TESTS = "from checks import captures\n\n"
 
-WITH_STAND_INS = {
+WITH_OTHERS = {
     "an object of a class of a script": {"run.py": TESTS + PLANNED + "\nprint(captures(Planned()))\n"},
     "a variable": {"run.py": TESTS + PLANNED + "\nplan = Planned()\nprint(captures(model=plan))\n"},
     "a loop over a list": {
@@ -80,7 +80,7 @@ def withheld(top: Path, files: Mapping[str, str]) -> Collection[object]:
     return StandIns(References(Modules({}, list_files=lambda: paths)), files_with, [change]).seen()
 
 
-@pytest.mark.parametrize("files", WITH_STAND_INS.values(), ids=WITH_STAND_INS)
+@pytest.mark.parametrize("files", WITH_OTHERS.values(), ids=WITH_OTHERS)
 def test_the_reader_stays(files: Mapping[str, str], tmp_path: Path) -> None:
     assert withheld(tmp_path.resolve(), files)
 

@@ -87,10 +87,10 @@ class StandIns:
 
     def _makers_in(self, module: Module) -> frozenset[str]:
         """Return the makers that a module may use, with the parameters of its tests if fixtures may give them."""
-        given = {module, *self.references.conftests(module)}
-        names = {name for one in given for part in ast.walk(one.tree) for name in _named(part)}
+        modules = {module, *self.references.conftests(module)}
+        names = {name for one in modules for part in ast.walk(one.tree) for name in _named(part)}
         makers = self._makers & names
-        if not is_test(module.path) or not (makers or any(map(_sets_old, (one.tree for one in given)))):
+        if not is_test(module.path) or not (makers or any(map(_sets_old, (one.tree for one in modules)))):
             return frozenset(makers)
         tests = (one.node for one in facts_of(module) if one.node.name.startswith("test"))
         return frozenset(makers | {name for node in tests for name in parameters_of(node)} - {"self", "cls"})
