@@ -260,11 +260,10 @@ class Planner:
         is_preview = self.contexts.options_of(file.path).options.preview
         if count <= _MOST_FILES_OF_CODE or (is_preview and self.options.rewrite):
             return True
-        if is_preview:
-            self.contexts.notes.append(
-                f"objects are not followed across {count} files of code with settings, which takes minutes: "
-                "`cgmigrate fix --preview --diff` follows them, and its fixes are safe where this proves them"
-            )
+        self.contexts.notes.append(
+            f"objects are not followed across {count} files of code with settings, which takes minutes: "
+            "`cgmigrate fix --preview --diff` follows them, and its fixes are safe where this proves them"
+        )
         return False
 
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:

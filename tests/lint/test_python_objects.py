@@ -16,6 +16,7 @@ import pytest
 if find_spec("megatron") is None or find_spec("megatron.core") is None:
     pytest.skip("the judge is the installed megatron-core", allow_module_level=True)
 
+from cgmigrate.lint import planning
 from cgmigrate.megatron.releases import NEWEST
 from tests.support.paths import FETCHED, ROOT
 
@@ -74,3 +75,21 @@ def test_what_is_written_runs_as_before(
         assert changed == expected
     assert all(set(changed[name]) <= set(expected[name]) for name in changed)
     assert executed == len(CASES)
+
+
+def test_a_large_checkout_says_how_its_objects_are_followed(
+    tmp_path: Path, cgmigrate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "_MOST_FILES_OF_CODE", 1)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(_project(ROOT / "tests/fixtures/linking/base-recipe", tmp_path / "work"))
+    releases = ("--from", "0.17", "--to", str(NEWEST))
+
+    for arguments in (("check",), ("fix", "--diff"), ("check", "--preview")):
+        result = cgmigrate(*arguments, *releases, ".")
+        assert result.stderr.count("objects are not followed across 3 files of code with settings") == 1
+        assert "\n+" not in result.stdout
+
+    result = cgmigrate("fix", "--preview", "--diff", *releases, ".")
+    assert "\n+" in result.stdout
+    assert "objects are not followed" not in result.stderr
