@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Code, Handlers, Path, Run, Touched, Unknowns, paths_of
 from cgmigrate.linking.python.modules import Module, Modules, is_test
-from cgmigrate.linking.python.outcomes import agree
+from cgmigrate.linking.python.outcomes import agree, rest_of
 from cgmigrate.linking.python.path_pairs import left_by, outcome, plain, records_of
 from cgmigrate.linking.python.pieces import Unit, part_of, same_for_others, unit_of
 from cgmigrate.linking.python.relevance import Relevance
@@ -184,7 +184,7 @@ class Comparer:
         """Return whether a name that a part binds is the same for other parts."""
         if not is_plain(old) or not is_plain(new):
             # The settings of an object are compared where code uses them.
-            return is_plain(old) == is_plain(new)
+            return is_plain(old) == is_plain(new) and rest_of(old, self.source) == rest_of(new, self.target)
         return key_of(old) == key_of(new) or same_for_others(unit, name, old, new)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from cgmigrate.linking.python.values import Member, Object, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS, World
@@ -19,19 +19,21 @@ def state_of(value: object, world: World) -> str:
     return _state(value, world, {})
 
 
-def _state(value: object, world: World, seen: dict[int, int]) -> str:
+def rest_of(value: object, world: World) -> str:
+    """Return a text for a value and what it leads to, apart from settings."""
+    return _state(value, world, {}, has_settings=False)
+
+
+def _state(value: object, world: World, seen: dict[int, int], *, has_settings: bool = True) -> str:
+    inner = partial(_state, world=world, seen=seen, has_settings=has_settings)
     if isinstance(value, Object):
         if id(value) in seen:
             return f"<again {seen[id(value)]}>"
         seen[id(value)] = len(seen)
-        parts = [
-            f"{name}={_state(part, world, seen)}"
-            for name, part in sorted(value.attributes.items())
-            if name not in SETTINGS
-        ]
+        parts = [f"{name}={inner(part)}" for name, part in sorted(value.attributes.items()) if name not in SETTINGS]
         # The fields of a record are compared where code uses them.
         own = {} if value.is_record else {name: part for name, part in value.attributes.items() if name in SETTINGS}
-        if own and not value.is_open and not value.is_bare:
+        if has_settings and own and not value.is_open and not value.is_bare:
             captured = _captured(value, own, world)
             # Settings that are deleted, or set to what is the default, are the same.
             parts += [captured] if captured != _default(world.release, world.reader) else []
@@ -39,13 +41,13 @@ def _state(value: object, world: World, seen: dict[int, int]) -> str:
         parts += [
             f"{name}~{text}"
             for name, part in sorted(value.first.items())
-            if isinstance(part, Object) and "=" in (text := _state(part, world, seen))
+            if isinstance(part, Object) and "=" in (text := inner(part))
         ]
         return f"<{value.key}>" + (f"({', '.join(parts)})" if parts else "")
     if isinstance(value, (list, tuple, set, frozenset)):
-        return f"{type(value).__name__}[{', '.join(_state(part, world, seen) for part in _ordered(value))}]"
+        return f"{type(value).__name__}[{', '.join(map(inner, _ordered(value)))}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key_of(name)}: {_state(part, world, seen)}" for name, part in value.items()) + "}"
+        return "{" + ", ".join(f"{key_of(name)}: {inner(part)}" for name, part in value.items()) + "}"
     return key_of(value)
 
 

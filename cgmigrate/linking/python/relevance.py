@@ -283,6 +283,8 @@ class _Slice:
     tainted: set[str] = field(default_factory=set)
     decides_to_leave: bool = False
     """Whether a setting decides whether the statements behind another one are executed."""
+    holding: set[str] = field(default_factory=set)
+    """The names of objects of which kept statements set an attribute: what other objects keep of these counts."""
     inner: dict[str, frozenset[str]] = field(default_factory=dict)
     """The names that functions use which the function defines: a call of them may change what these name."""
     aliases: tuple[Alias, ...] = ()
@@ -314,7 +316,7 @@ class _Slice:
         return None
 
     def _size(self) -> int:
-        return len(self._kept) + len(self.needed) + len(self.tainted) + len(self.parameters)
+        return len(self._kept) + len(self.needed) + len(self.tainted) + len(self.parameters) + len(self.holding)
 
     def _keep(self, body: Sequence[ast.stmt]) -> bool:
         """Keep statements of a block; return whether one of them does more than raise an exception."""
@@ -365,6 +367,7 @@ class _Slice:
             or not facts.loads.isdisjoint(self.tainted)
             or not facts.passed.isdisjoint(self.needed)
             or not facts.changes.isdisjoint(self.parameters)
+            or (isinstance(node, ast.Assign) and not self.holding.isdisjoint(_kept_by_others(node)))
             or any(not self.inner[name].isdisjoint(self.needed) for name in facts.loads & self.inner.keys())
         )
 
@@ -373,9 +376,25 @@ class _Slice:
         for node in used:
             facts = self.relevance.facts(node)
             self.needed |= facts.loads
+            self.holding.update(_holders_in(node) if facts.is_relevant else ())
             if facts.reads or not facts.loads.isdisjoint(self.tainted):
                 self.tainted.update(name for name in facts.stores if name[0] != ".")
         return True
+
+
+def _holders_in(node: ast.AST) -> Iterator[str]:
+    """Yield the names of objects of which code sets a setting."""
+    for part in _walk(node):
+        match part:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Store()) if attr in SETTINGS:
+                yield name
+
+
+def _kept_by_others(node: ast.Assign) -> Iterator[str]:
+    """Yield the names of what code gives to an attribute or an item of something else."""
+    if any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in node.targets):
+        owners = {id(one.value) for one in _walk(node.value) if isinstance(one, ast.Attribute)}
+        yield from (one.id for one in _walk(node.value) if isinstance(one, ast.Name) and id(one) not in owners)
 
 
 def _passed_on(body: Sequence[ast.stmt], kept: frozenset[int]) -> frozenset[str]:
