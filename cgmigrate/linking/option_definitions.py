@@ -5,7 +5,7 @@ file has to spell it as the file does. A definition is
 
 - the name as an argument of a call that describes an option, of argparse, click, typer or absl;
 - the name in a file whose parser takes names that it computes, as those of a table;
-- the name compared with what ``sys.argv`` has, or given to getopt, or in a usage that docopt reads;
+- the name in a comparison or search where the file reads ``sys.argv``, in a list for getopt, or in the usage of docopt;
 - a field or parameter of that name in a file that makes options of them (tyro, HfArgumentParser, fire);
 - a branch of ``case`` in a shell.
 """
@@ -30,8 +30,12 @@ _BY_FIELDS = re.compile(
     r"pydantic_settings|LightningCLI|plac|argh|clize|defopt)\b"
 )
 """Libraries that make options of the fields of a class or the parameters of a function."""
-_WORDS = re.compile(r"sys\.argv|\bargv\b|\bgetopt\b|\bdocopt\b")
+_TAKES_NAMES = re.compile(r"add_(option|argument|flag|param)\w*|option|argument|flag|define\w*", re.IGNORECASE)
+"""The name of a function that describes options whose names code computes."""
+_READS_WORDS = re.compile(r"\bargv\b|\bgetopt\b|\bdocopt\b")
 """What code reads a command line with, without a parser."""
+_DOCOPT = re.compile(r"^\s*(from|import)\s+docopt", re.MULTILINE)
+_SEARCHES = frozenset(("index", "count", "startswith", "removeprefix", "partition", "getopt", "gnu_getopt"))
 
 
 def options_defined(path: str, options: Collection[str]) -> Mapping[str, int]:
@@ -62,17 +66,16 @@ def _in_python(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]
     tree = ast.parse(text)
     nodes = list(ast.walk(tree))
     computes = any(_takes_computed_name(node) for node in nodes)
-    words = _WORDS.search(text) is not None
+    searched = _searched(nodes, text) if _READS_WORDS.search(text) else ()
     by_fields = _BY_FIELDS.search(text) is not None
     for option in options:
         name = option.lstrip("-").replace("-", "_")
         for node in nodes:
-            if (
-                _describes(node, option)
-                or ((computes or by_fields) and (_is_text_of(node, option, name) or _is_field(node, name)))
-                or (words and _names_in_words(node, option))
+            if _describes(node, option) or (
+                (computes or by_fields) and (_is_text_of(node, option, name) or _is_field(node, name))
             ):
                 yield option, getattr(node, "lineno", 1)
+        yield from ((option, line) for word, line in searched if _is_option(word, option))
 
 
 def _describes(node: ast.AST, option: str) -> bool:
@@ -99,7 +102,7 @@ def _takes_computed_name(node: ast.AST) -> bool:
     """Return whether a node is a call that describes an option with a name that is computed."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[first, *_]):
-            return bool(_DESCRIBES.search(name)) and not isinstance(first, ast.Constant)
+            return bool(_TAKES_NAMES.fullmatch(name)) and not isinstance(first, ast.Constant)
     return False
 
 
@@ -117,10 +120,28 @@ def _is_field(node: ast.AST, name: str) -> bool:
     return False
 
 
-def _names_in_words(node: ast.AST, option: str) -> bool:
-    """Return whether a node is a text that a command line is searched for: the option, or a usage with it."""
-    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        return False
-    bare = option.lstrip("-")
-    is_word = node.value in (f"{option}=", bare, f"{bare}=")
-    return is_word or re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", node.value) is not None
+def _searched(nodes: Collection[ast.AST], text: str) -> list[tuple[str, int]]:
+    """Return the texts that code looks for in a command line, each with its line; a usage is divided into words."""
+    result: list[tuple[str, int]] = []
+    for node in nodes:
+        match node:
+            case ast.Compare(left=left, comparators=others):
+                result += (one for part in (left, *others) for one in _texts_in(part))
+            case ast.MatchValue(value=value):
+                result += _texts_in(value)
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments) if name in _SEARCHES:
+                result += (one for argument in arguments for one in _texts_in(argument))
+            case ast.Expr(value=ast.Constant(value=str() as usage)) if _DOCOPT.search(text):
+                result += ((word, node.lineno) for word in re.findall(r"--[\w-]+", usage))
+    return result
+
+
+def _texts_in(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield a text, or those in a list, set or tuple."""
+    for part in node.elts if isinstance(node, (ast.List, ast.Set, ast.Tuple)) else (node,):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value, part.lineno
+
+
+def _is_option(word: str, option: str) -> bool:
+    return word.rstrip("=") in (option, option.lstrip("-"))
