@@ -17,7 +17,7 @@ from functools import cached_property
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.option_definitions import options_defined
-from cgmigrate.linking.python.modules import is_test
+from cgmigrate.linking.python.modules import imported_in, is_test
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.files import read_bytes
 
@@ -138,17 +138,8 @@ def _imported(path: str) -> frozenset[str] | None:
 
 def _names(tree: ast.Module) -> Iterator[str]:
     """Yield the modules that code imports, and the packages that they are in; ``.common`` is relative."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Import(names=names):
-                modules = [one.name for one in names]
-            case ast.ImportFrom(module=module, names=names, level=level):
-                source = "." * level + (module or "")
-                modules = [source, *(f"{source}.{one.name}" if module else source + one.name for one in names)]
-            case _:
-                continue
-        for one in modules:
-            bare = one.lstrip(".")
-            parts = bare.split(".")
-            dots = one[: len(one) - len(bare)]
-            yield from (dots + ".".join(parts[: at + 1]) for at in range(len(parts)))
+    for one in imported_in(tree):
+        bare = one.lstrip(".")
+        parts = bare.split(".")
+        dots = one[: len(one) - len(bare)]
+        yield from (dots + ".".join(parts[: at + 1]) for at in range(len(parts)))

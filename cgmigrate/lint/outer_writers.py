@@ -54,11 +54,12 @@ def data_writer(
 
     ``release`` is the one that reads it now: what it refuses, such as a description of the setting, sets nothing.
     """
+    words = data_words(catalogue)
     for path in sorted(paths):
         if path.endswith(_YAML):
             if (document := document_of(path)) is not None and (at := _site_in(document, catalogue, release)) >= 0:
                 return f"{shown_path(path)}:{document.text.count(chr(10), 0, at) + 1}"
-        elif line := _line_of_key(path, data_words(catalogue)):
+        elif line := _line_of_key(path, words):
             return f"{shown_path(path)}:{line}"
     return ""
 
@@ -82,13 +83,17 @@ def _is_refused(own: Settings, release: Release) -> bool:
 
 def _line_of_key(path: str, names: Collection[str]) -> int:
     """Return the line of a data file with a key of some names, 0 if it has none; text in a value is no key."""
+    form = _TOML if path.endswith(".toml") else _JSON if ".json" in path.rpartition("/")[2] else _TABLE
+    return _line_with(re.compile(form.format("|".join(map(re.escape, names))), re.MULTILINE), path)
+
+
+def _line_with(pattern: re.Pattern[str], path: str) -> int:
+    """Return the first line of a file in which a pattern begins to match, 0 if there is none."""
     try:
         text = read_bytes(path).decode("utf-8", "replace")
     except OSError:
         return 0
-    every = "|".join(map(re.escape, names))
-    form = _TOML if path.endswith(".toml") else _JSON if ".json" in path.rpartition("/")[2] else _TABLE
-    match = re.search(form.format(every), text, re.MULTILINE)
+    match = pattern.search(text)
     return text.count("\n", 0, match.start()) + 1 if match else 0
 
 
@@ -100,12 +105,8 @@ def code_writer(paths: Iterable[str]) -> str:
     for path in sorted(paths):
         if path.endswith((".py", *_SUFFIXES, *_PROSE)) or is_documentation(path):
             continue
-        try:
-            text = read_bytes(path).decode("utf-8", "replace")
-        except OSError:
-            continue
-        if match := _NAMED.search(text):
-            return f"{shown_path(path)}:{text.count(chr(10), 0, match.start()) + 1}"
+        if line := _line_with(_NAMED, path):
+            return f"{shown_path(path)}:{line}"
     return ""
 
 

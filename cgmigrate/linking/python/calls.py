@@ -435,7 +435,7 @@ def _stand_ins(module: Module) -> frozenset[str]:
 
 
 def _has_stand_in(callee: Class) -> bool:
-    """Return whether the body of a class of tests names a class that stands in for a configuration."""
+    """Return whether the body of a class of tests names one whose objects replace a configuration."""
     names = {part.id for part in ast.walk(callee.node) if isinstance(part, ast.Name)}
     return not names.isdisjoint(_stand_ins(callee.module))
 

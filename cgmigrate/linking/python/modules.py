@@ -83,6 +83,18 @@ def is_test(path: str) -> bool:
     return name.startswith(("test_", "conftest")) or name.endswith("_test.py") or "/tests/" in folders + "/"
 
 
+def imported_in(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of the modules that code may import, wherever it does; ``.common`` is relative."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=name, names=names, level=level):
+                source = "." * level + (name or "")
+                yield source
+                yield from (f"{source}.{alias.name}" if name else f"{source}{alias.name}" for alias in names)
+
+
 class Modules:
     """The modules of a checkout; ``texts`` are those that differ from the files, by real path.
 
@@ -176,21 +188,9 @@ class Modules:
     def all_imported(self, module: Module) -> Iterator[str]:
         """Yield the files of the checkout that code of a module imports, wherever it does."""
         folder = os.path.dirname(module.path)
-        for node in ast.walk(module.tree):
-            match node:
-                case ast.Import(names=names):
-                    imported = [alias.name for alias in names]
-                case ast.ImportFrom(module=name, names=names, level=level):
-                    source = "." * level + (name or "")
-                    imported = [
-                        source,
-                        *(f"{source}.{alias.name}" if name else f"{source}{alias.name}" for alias in names),
-                    ]
-                case _:
-                    continue
-            for one in imported:
-                if path := _file_of(one, folder):
-                    yield os.path.realpath(path)
+        for one in imported_in(module.tree):
+            if path := _file_of(one, folder):
+                yield os.path.realpath(path)
 
     def near(self, module: Module) -> list[Module]:
         """Return the modules that were read in the folder of a module, and in the one above it."""

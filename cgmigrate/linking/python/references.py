@@ -38,6 +38,8 @@ class References:
 
     modules: Modules
     _uses: dict[ast.AST, Uses] = field(default_factory=dict)
+    _conftests: dict[str, tuple[Module, ...]] = field(default_factory=dict)
+    """By the path of the module: each name in a text of a test is looked for in all of them."""
 
     def of(self, node: ast.AST, module: Module) -> Uses:
         """Return what code of a module uses itself."""
@@ -105,14 +107,10 @@ class References:
         """Add the functions of the modules that code has as values: `vars(recipes)`, `inspect.getmembers(recipes)`."""
         named = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
         named |= {id(one) for part in parts if isinstance(part, ast.Call) and _replaces(part) for one in part.args}
-        for part in parts:
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and id(part) not in named:
-                inner = self._module(part.id, module, local)
-                uses.code += [
-                    (one, inner)
-                    for one in (inner.tree.body if inner else ())
-                    if isinstance(one, _DEFINITIONS) and inner
-                ]
+        loads = (part for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+        for name in dict.fromkeys(part.id for part in loads if id(part) not in named):
+            if (inner := self._module(name, module, local)) is not None:
+                uses.code += [(one, inner) for one in inner.tree.body if isinstance(one, _DEFINITIONS)]
 
     def _add_part(self, part: ast.AST, module: Module, local: dict[str, Import], uses: Uses) -> None:
         match part:
@@ -144,8 +142,13 @@ class References:
             for name in names:
                 self._add_bound(name, conftest, 0, uses)
 
-    def conftests(self, module: Module) -> Iterator[Module]:
-        """Yield the `conftest.py` of the folder of a module, and of those above."""
+    def conftests(self, module: Module) -> Sequence[Module]:
+        """Return the `conftest.py` of the folder of a module, and of those above."""
+        if module.path not in self._conftests:
+            self._conftests[module.path] = tuple(self._conftests_around(module))
+        return self._conftests[module.path]
+
+    def _conftests_around(self, module: Module) -> Iterator[Module]:
         folder = os.path.dirname(module.path)
         for _ in range(_MOST_FOLDERS):
             conftest = self.modules.read(os.path.join(folder, "conftest.py"))

@@ -70,8 +70,9 @@ class Relevance:
     methods: frozenset[str] = frozenset()
     """The methods among these functions."""
     may_return_changed: Callable[[ast.AST, Module], bool] = lambda _node, _module: False
-    method_may_return_changed: Callable[[str], bool] = lambda _name: False
     """Whether a function that is not followed may return an object of code that changes."""
+    method_may_return_changed: Callable[[str], bool] = lambda _name: False
+    """Whether a method with a name may do so, where the class of its object is not known."""
     computing: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
     """Which functions use attributes by names that they compute, as far as that was evaluated."""
     _leading: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ _MOST_BYTES = 1024 * 1024
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _SPELLED = re.compile(rb"cuda[-_]?graph", re.IGNORECASE)
 ANY_SPELLING = "cuda-graph"
-"""Stands for each text that has the words in which all settings have a part, in any spelling."""
+"""A word of each file that has the two words which all settings have in their names, in any spelling."""
 
 
 @dataclass(slots=True)
