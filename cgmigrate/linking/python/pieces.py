@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
-from cgmigrate.linking.python.calls import enter, executed_in, parameters, values_of_parameters
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.expressions import evaluate
+from cgmigrate.linking.python.function_calls import enter, executed_in, parameters, values_of_parameters
 from cgmigrate.linking.python.inner_functions import Inner, empty_function, inner_functions, lambdas_at_top
 from cgmigrate.linking.python.lookup import imported_in_function
 from cgmigrate.linking.python.modules import Module

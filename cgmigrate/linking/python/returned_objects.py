@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 
-from cgmigrate.linking.python.calls import parameters
+from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.relevance import Relevance
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.calls import parameters
+from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.leading_code import returns_value
 from cgmigrate.linking.python.modules import LOOKUPS, Module, Modules, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from cgmigrate.linking.python.calls import parameters
+from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.references import References

@@ -1,0 +1,54 @@
+"""Arguments of calls: which are objects that may have settings, and what is noted of them."""
+
+from __future__ import annotations
+
+import ast
+
+from cgmigrate.linking.python.evaluation import Frame, Run
+from cgmigrate.linking.python.objects import functions_in, parts_of, settings_of
+from cgmigrate.linking.python.outcomes import state_of
+from cgmigrate.linking.python.values import Class, Function, Namespace, Object, Partial, is_plain
+
+Arguments = tuple[list[object], dict[str, object]]
+"""The positional and the named arguments of a call."""
+
+Place = tuple[ast.Call, Frame, Run]
+"""A call, and where it is evaluated."""
+
+
+def gets_code(arguments: Arguments, run: Run) -> bool:
+    """Return whether a call gets a function that may set a setting, also as an attribute of an object."""
+    values = (*arguments[0], *arguments[1].values())
+    return any(run.relevance.is_relevant(one.node) for value in values for one in functions_in(value))
+
+
+def has_object(arguments: Arguments) -> bool:
+    """Return whether a call gets an object that may have settings, or code."""
+    return any(map(is_object, (*arguments[0], *arguments[1].values())))
+
+
+def is_object(value: object) -> bool:
+    """Return whether a value is code, or has an object of which something is known or used."""
+    if isinstance(value, (Function, Class, Namespace, Partial)):
+        return True
+    return any(map(is_used, parts_of(value)))
+
+
+def note_call(name: str, arguments: Arguments, run: Run) -> None:
+    """Note what code gets that is not followed: it has to be the same before and after."""
+    for value in (*arguments[0], *arguments[1].values()):
+        run.path.passed += settings_of(value)
+    states = [state_of(value, run.world) for value in (*arguments[0], *arguments[1].values())]
+    run.path.events.append(f"{name}({', '.join(states)}) {sorted(arguments[1])}")
+
+
+def is_used(value: Object) -> bool:
+    """Return whether something is known of an object: what made it, or an attribute."""
+    return value.is_instance or bool(value.attributes) or value.by_megatron
+
+
+def is_unset(value: object) -> bool:
+    """Return whether a value is plain, or one of Megatron's objects of which nothing was set or read."""
+    if isinstance(value, Object):
+        return value.by_megatron and not value.attributes and not value.first
+    return is_plain(value)
