@@ -65,9 +65,9 @@ def _difference(was: Outcome, will: Outcome, same_release: Outcome, unedited: Ou
     """What is different after the fix, empty if nothing is.
 
     What the new release does with the unedited text, too, is no difference of the fix, as long as the object keeps an
-    old setting: it is still reported.
+    old setting: it is still reported. So is what the new release refuses for the same reason, which may name more.
     """
-    if same_release == was or (unedited == will and _keeps_old_names(will)):
+    if same_release == was or (unedited == will and _keeps_old_names(will)) or _are_refused(unedited, will):
         return ""
     first, second = _captures(was, captured_before), _captures(will, captured_by_newest)
     pairs = [(one, two) for one, two in zip(first, second, strict=False) if not isinstance(one[1], Rejected)]
@@ -78,6 +78,14 @@ def _difference(was: Outcome, will: Outcome, same_release: Outcome, unedited: Ou
 
 def _keeps_old_names(outcome: Outcome) -> bool:
     return any(own.get(name) for _, own in outcome.settings for name in DEPRECATED)
+
+
+def _are_refused(unedited: Outcome, will: Outcome) -> bool:
+    """Return whether the new release refuses the objects of both, all with old settings, by the same rules."""
+    pairs = list(zip(_captures(unedited, captured_by_newest), _captures(will, captured_by_newest), strict=False))
+    codes = [[getattr(one, "code", "") for _, one in pair] for pair in pairs]
+    is_same = all(first == second != "" for first, second in codes) and len(unedited.settings) == len(will.settings)
+    return is_same and unedited.others == will.others and _keeps_old_names(unedited) and _keeps_old_names(will)
 
 
 @given(package=packages())
