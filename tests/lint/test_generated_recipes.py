@@ -65,9 +65,11 @@ def _difference(was: Outcome, will: Outcome, same_release: Outcome, unedited: Ou
     """What is different after the fix, empty if nothing is.
 
     What the new release does with the unedited text, too, is no difference of the fix, as long as the object keeps an
-    old setting: it is still reported. So is what the new release refuses for the same reason, which may name more.
+    old setting: it is still reported. It is none either if the object never had one, or if the new release refuses both
+    for the same reason, which may name more.
     """
-    if same_release == was or (unedited == will and _keeps_old_names(will)) or _are_refused(unedited, will):
+    by_release = unedited == will and (_keeps_old_names(will) or not _keeps_old_names(was))
+    if same_release == was or by_release or _are_refused(unedited, will):
         return ""
     first, second = _captures(was, captured_before), _captures(will, captured_by_newest)
     pairs = [(one, two) for one, two in zip(first, second, strict=False) if not isinstance(one[1], Rejected)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from cgmigrate.linking.python.evaluation import Frame, Run
+from cgmigrate.linking.python.evaluation import SHOWN, Frame, Run
 from cgmigrate.linking.python.objects import functions_in, parts_of, settings_of
 from cgmigrate.linking.python.outcomes import state_of
-from cgmigrate.linking.python.values import Class, Function, Namespace, Object, Partial, is_plain
+from cgmigrate.linking.python.values import Class, Function, Namespace, Object, Partial, is_plain, key_of
+from cgmigrate.linking.python.world import SETTINGS
 
 Arguments = tuple[list[object], dict[str, object]]
 """The positional and the named arguments of a call."""
@@ -15,11 +16,23 @@ Arguments = tuple[list[object], dict[str, object]]
 Place = tuple[ast.Call, Frame, Run]
 """A call, and where it is evaluated."""
 
+EXPECTS = frozenset(("raises", "assertRaises", "assertRaisesRegex"))
+"""Functions that get the class of an exception, and expect that code raises one: `pytest.raises(ValueError)`."""
+
+_SHOWN = frozenset(("print", "debug", "info", "warning", "error", "log", "print_rank_0", "log_single_rank"))
+"""Functions and methods that show texts to people."""
+
 
 def gets_code(arguments: Arguments, run: Run) -> bool:
     """Return whether a call gets a function that may set a setting, also as an attribute of an object."""
     values = (*arguments[0], *arguments[1].values())
     return any(run.relevance.is_relevant(one.node) for value in values for one in functions_in(value))
+
+
+def gives_settings(arguments: Arguments) -> bool:
+    """Return whether a call gets settings by their names, also in a dict."""
+    dicts = (one for one in (*arguments[0], *arguments[1].values()) if isinstance(one, dict))
+    return any(not SETTINGS.isdisjoint(one) for one in (arguments[1], *dicts))
 
 
 def has_object(arguments: Arguments) -> bool:
@@ -35,11 +48,21 @@ def is_object(value: object) -> bool:
 
 
 def note_call(name: str, arguments: Arguments, run: Run) -> None:
-    """Note what code gets that is not followed: it has to be the same before and after."""
+    """Note what code gets that is not followed: it has to be the same before and after.
+
+    What a log shows may have new names, as long as its code reads no old one.
+    """
+    if name.partition("(")[0].rpartition(".")[2] in _SHOWN and not has_object(arguments):
+        run.path.events.append(f"{SHOWN}{name.partition('(')[0]}({', '.join(map(key_of, _values_of(arguments)))})")
+        return
     for value in (*arguments[0], *arguments[1].values()):
         run.path.passed += settings_of(value)
     states = [state_of(value, run.world) for value in (*arguments[0], *arguments[1].values())]
     run.path.events.append(f"{name}({', '.join(states)}) {sorted(arguments[1])}")
+
+
+def _values_of(arguments: Arguments) -> list[object]:
+    return [*arguments[0], *arguments[1].values()]
 
 
 def is_used(value: Object) -> bool:

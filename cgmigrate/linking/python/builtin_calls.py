@@ -143,6 +143,16 @@ def _is_of_megatron(value: Object) -> bool:
     return value.is_instance and value.by_megatron and not value.of_checkout
 
 
+def _dict(arguments: Arguments, place: Place) -> object:
+    """Return a new dict: ``dict(hidden_size=8)`` and ``dict(other, seed=1)``."""
+    values, named = arguments
+    if len(values) > 1 or not all(isinstance(one, dict) for one in values):
+        return _pure("dict", arguments, place[2])
+    for one in values:
+        check_members(one, place)
+    return {**(values[0] if values else {}), **named}  # type: ignore[dict-item]
+
+
 def _fromkeys(arguments: Arguments, place: Place) -> object:
     values, named = arguments
     if named or not values or not isinstance(values[0], (list, tuple)) or not is_plain(values[0]):
@@ -171,6 +181,7 @@ _BUILTINS: dict[str, Callable[[Arguments, Place], object]] = {
     "isinstance": _isinstance,
     "super": _super,
     "vars": _vars,
+    "dict": _dict,
     "dict.fromkeys": _fromkeys,
 }
 

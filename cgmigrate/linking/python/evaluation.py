@@ -33,6 +33,10 @@ MOST_STEPS = 20_000
 """Statements of one path."""
 
 
+SHOWN = "shown: "
+"""The begin of an event that only shows something to people."""
+
+
 class RaisedError(Exception):
     """An exception that the evaluated code raises; ``kind`` is the name of its class.
 
@@ -106,6 +110,8 @@ class Path:
     """What code that is not followed gets, in order."""
     uses: set[tuple[str, int]] = field(default_factory=set)
     """The file and line of each use of a setting."""
+    reads: list[str] = field(default_factory=list)
+    """The deprecated settings that it reads, with their values."""
     opened: list[tuple[Object, int]] = field(default_factory=list)
     """The objects whose settings other code has set, each with the number of its state."""
     is_with_fakes: bool = False
@@ -116,12 +122,18 @@ class Path:
     """The records that it gets from other code, each with the number of its state among those that are possible."""
     passed: list[tuple[str, FrozenSettings]] = field(default_factory=list)
     """The objects that code gets which is not followed, with their settings at that time."""
+    used: dict[int, Object] = field(default_factory=dict)
+    """The objects of which it uses a setting, by identity."""
+    written: dict[int, Object] = field(default_factory=dict)
+    """The objects of which it sets a setting, by identity."""
     arguments: list[object] = field(default_factory=list)
     bound: dict[str, object] = field(default_factory=dict)
     """The names that a part of a function binds, which other parts may use."""
     value: object = None
     error: str = ""
     """The exception that ends it, empty if it returns."""
+    is_stated: bool = False
+    """Whether a statement raises it: it is no error of the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +377,7 @@ def _path(name: str, evaluate: Callable[[Run], object], run: Run) -> Path:
     except RaisedError as error:
         if not error.is_stated and not run.path.opened and not run.path.is_with_fakes:
             raise CannotFollowError(f"`{name}` seems to raise a {error.kind}") from error
-        run.path.error = error.kind
+        run.path.error, run.path.is_stated = error.kind, error.is_stated
     except RecursionError as error:
         raise CannotFollowError(f"`{name}` is nested too deeply") from error
     return run.path

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.arguments import Arguments, Place, gets_code, has_object, note_call
+from cgmigrate.linking.python.arguments import Arguments, Place, gets_code, gives_settings, has_object, note_call
 from cgmigrate.linking.python.computed_names import computes_names
 from cgmigrate.linking.python.evaluation import (
     MOST_CALLS,
@@ -43,9 +43,11 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
     _, frame, run = place
     if is_patched(arguments, run) and is_test(callee.module.path):
         return patched([arguments, texts_in(callee.node)], place)
-    if run.relevance.is_relevant(callee.node) and not has_object(arguments) and not gets_code(arguments, run):
+    # Settings it may give to what it makes: `GPTModelProvider(**keywords)`.
+    is_given = has_object(arguments) or gives_settings(arguments)
+    if run.relevance.is_relevant(callee.node) and not is_given and not gets_code(arguments, run):
         return _followed_or_any(callee, arguments, place)
-    if run.relevance.is_relevant(callee.node) or (has_object(arguments) and _returns(callee.node)):
+    if run.relevance.is_relevant(callee.node) or (is_given and _returns(callee.node)):
         return call(callee, arguments, run, frame.depth + 1)
     # It may change attributes of classes.
     run.forget("of_checkout=True")

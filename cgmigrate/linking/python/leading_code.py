@@ -39,6 +39,7 @@ def relevance_of(references: References, paths: Iterable[str], setters: Collecti
                 one for one in facts_of(module) if not (one.inside and is_layer(one.inside, module, references.modules))
             )
     readers = closed(functions, lambda one, known: one.returns_from(known))
+    asking = closed(functions, lambda one, known: not one.words.isdisjoint(known | SETTINGS))
     writers = _writers(functions, {one.node for one in setters}, references)
     words = readers | writers
     names = frozenset(one for one in words if not one.startswith("."))
@@ -47,6 +48,7 @@ def relevance_of(references: References, paths: Iterable[str], setters: Collecti
         frozenset(holders),
         readers=frozenset(one.removeprefix(".") for one in readers),
         methods=frozenset(one.removeprefix(".") for one in words - names) - OF_COLLECTIONS,
+        asking=frozenset(one for one in asking if one.removeprefix(".") not in OF_COLLECTIONS),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -21,6 +22,8 @@ SHOWS = frozenset(("debug", "info", "warning", "warn", "error", "exception", "lo
 """Functions that show what they get."""
 HELP = ("help", "description", "epilog")
 """Arguments that are shown to people."""
+_CUT = re.compile(r"(?<![\w-])_\w+|\w+_(?![\w-])")
+"""A word in a text that begins or ends with an underscore: a pattern or a template goes on there."""
 
 
 def is_part(text: object) -> bool:
@@ -32,8 +35,13 @@ def is_part(text: object) -> bool:
 
 
 def names_setting(text: object) -> bool:
-    """Return whether a text is the name of a setting, a path, list or override with one, or a part of such a name."""
-    return isinstance(text, str) and (is_part(text) or any(name in _as_name(text) for name in SETTINGS))
+    """Return whether a text is the name of a setting, a path, list or override with one, or a part of such a name.
+
+    A pattern has a part: ``cuda_graph_(\\w+)``.
+    """
+    if not isinstance(text, str):
+        return False
+    return is_part(text) or any(name in _as_name(text) for name in SETTINGS) or any(map(is_part, _CUT.findall(text)))
 
 
 def _as_name(text: str) -> str:

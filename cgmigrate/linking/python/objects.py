@@ -26,8 +26,8 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
     thawed,
 )
-from cgmigrate.linking.python.world import SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
-from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.linking.python.world import GIVEN, SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
+from cgmigrate.megatron.settings import DEPRECATED, FIELDS
 
 _MISSING = object()
 
@@ -44,7 +44,10 @@ def attribute(value: object, name: str, place: _Place) -> object:
         case Object():
             if name in SETTINGS and value.may_be_other:
                 raise cannot_follow(f"`.{name}` of an object that is not known is read", node, frame)
-            return _of_object(value, name, place)
+            result = _of_object(value, name, place)
+            if name in DEPRECATED:
+                run.path.reads.append(f"{name}={key_of(result)}")
+            return result
         case Outside():
             return _of_outside(value, name, frame, run)
         case Namespace(module=module):
@@ -100,7 +103,9 @@ def _of_object(value: Object, name: str, place: _Place) -> object:
         used(value, place)
     if name in value.attributes:
         return value.attributes[name]
-    if name in SETTINGS and (value.is_record or value.is_options):
+    if name in SETTINGS and value.is_options:
+        return (None, GIVEN[name])[run.pick(f"the option {name} is given", 2)]
+    if name in SETTINGS and value.is_record:
         return None
     if name in SETTINGS and value.is_bare:
         raise RaisedError("AttributeError")
@@ -119,6 +124,7 @@ def used(value: Object, place: _Place) -> None:
     """Note that a setting of an object is used. One that other code has set has one of the states that code leaves."""
     node, frame, run = place
     run.path.uses.add((frame.module.path, getattr(node, "lineno", 0)))
+    run.path.used[id(value)] = value
     if run.unknowns.has_fakes and value.by_megatron and not value.is_instance:
         value.is_bare = run.choose(f"{value.key} is a fake")
         run.path.is_with_fakes = run.path.is_with_fakes or value.is_bare
@@ -209,6 +215,7 @@ def set_attribute(value: object, name: str, new: object, place: _Place) -> None:
         raise cannot_follow(f"`.{name}` is a property, and is set", node, frame)
     if name in SETTINGS:
         run.writes += 1
+        run.path.written[id(value)] = value
         used(value, place)
         new = _value_of_setting(name, new, place)
     if name in TRACKERS and isinstance(new, Object) and TEXT_OF_SETTINGS in new.key:

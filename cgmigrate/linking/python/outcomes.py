@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache, partial
 
 from cgmigrate.linking.python.values import Member, Object, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS, World
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, SPLIT_IN, Release
-from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE
+from cgmigrate.megatron.settings import DEPRECATED, IMPL, INFERENCE, MODULES, SCOPE
 from cgmigrate.megatron.types import Reader, Rejected
 
 
@@ -82,12 +82,28 @@ def _text(value: object) -> str:
 
 
 def agree(old: Mapping[str, object], new: Mapping[str, object], source: World, target: World) -> bool:
-    """Return whether the settings of an object capture the same before and after; true if they were refused before."""
+    """Return whether the settings of an object capture the same before and after; true if they were refused before.
+
+    No edit sets an old name: a value that it has only after the edits is one that another line replaced before.
+    """
     if old == new:
         return True
+    if any(_is_set(new.get(name)) and new.get(name) != old.get(name) for name in DEPRECATED):
+        return False
+    # A program may give the object to megatron-core itself, without the rules of Megatron-Bridge.
+    worlds = [(source, target), (replace(source, reader=Reader.CONFIG), replace(target, reader=Reader.CONFIG))]
+    return all(_captures_agree(old, new, *one) for one in worlds)
+
+
+def _captures_agree(old: Mapping[str, object], new: Mapping[str, object], source: World, target: World) -> bool:
     made = Object("", by_megatron=True)
     before = _captured(made, old, source)
     return is_rejected(before) or before == _captured(made, new, target)
+
+
+def _is_set(value: object) -> bool:
+    """Return whether the value of a deprecated setting is none that all objects have from the start."""
+    return bool(value) and plain_setting(value) not in ("full", ["full"])
 
 
 def is_rejected(state: str) -> bool:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from cgmigrate.linking.python.arguments import Arguments, Place, gets_code, is_object, is_unset, is_used, note_call
+from cgmigrate.linking.python.arguments import (
+    EXPECTS,
+    Arguments,
+    Place,
+    gets_code,
+    is_object,
+    is_unset,
+    is_used,
+    note_call,
+)
 from cgmigrate.linking.python.builtin_calls import called_builtin
 from cgmigrate.linking.python.class_calls import made_object
 from cgmigrate.linking.python.compared_objects import check_assertion, copy_of
@@ -14,6 +23,7 @@ from cgmigrate.linking.python.modules import is_test
 from cgmigrate.linking.python.objects import copied, forget, functions_in, has_settings, may_change, parts_of
 from cgmigrate.linking.python.replaced_code import PATCH, PATCHER, patched
 from cgmigrate.linking.python.values import (
+    Class,
     Function,
     Member,
     Namespace,
@@ -109,6 +119,8 @@ def _check_outside(callee: Outside, arguments: Arguments, place: Place) -> None:
         patched(values, place)
     if not SETTINGS.isdisjoint(arguments[1]) and not callee.name.startswith("megatron.bridge."):
         raise cannot_follow(f"`{last}` gets settings and is not followed", node, frame)
+    if last in EXPECTS and len(arguments[0]) == 1 and isinstance(values[0], (Class, Outside)):
+        return
     if any(True for value in values for _ in functions_in(value)):
         raise cannot_follow(f"`{last}` gets a function and is not followed", node, frame)
     is_known = (_makes_models(callee.name) and not callee.of_checkout) or callee.name == "copy.deepcopy"
@@ -158,6 +170,8 @@ def called_object(callee: Object, owner: object, arguments: Arguments, place: Pl
 def _is_assertion(callee: Object, values: list[object], place: Place) -> bool:
     """Return whether a call is an assertion of `unittest`, which leaves what it compares as it is."""
     is_own = callee.key.startswith("parameter self.assert") and is_test(place[1].module.path)
+    if callee.key.rpartition(".")[2] in EXPECTS and len(values) == 1 and isinstance(values[0], (Class, Outside)):
+        return is_own
     return is_own and not any(True for value in values for _ in functions_in(value))
 
 

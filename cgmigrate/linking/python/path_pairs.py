@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cgmigrate.linking.python.evaluation import Path
+from cgmigrate.linking.python.evaluation import SHOWN, Path
 from cgmigrate.linking.python.objects import frozen_settings, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import FrozenSettings, thawed
@@ -29,9 +29,12 @@ def plain(settings: FrozenSettings) -> dict[str, object]:
     return {name: thawed(value) for name, value in settings}
 
 
-def outcome(path: Path, world: World) -> str:
-    """Return a text for all that a path does, and for what it leaves."""
-    parts = [*path.events, state_of(path.value, world)]
+def outcome(path: Path, world: World, *, is_shown: bool = True) -> str:
+    """Return a text for all that a path does, and for what it leaves; without ``is_shown`` not for texts for people."""
+    events = (
+        path.events if is_shown else [one.partition("(")[0] if one.startswith(SHOWN) else one for one in path.events]
+    )
+    parts = [*events, state_of(path.value, world)]
     return "\n".join([*parts, *(state_of(argument, world) for argument in path.arguments)])
 
 
@@ -51,6 +54,12 @@ def left_by(
             yield (olds[at] if at < len(olds) else first, news[at] if at < len(news) else second)
 
 
+def meets_change(before: Path, after: Path) -> bool:
+    """Return whether two paths use an object that has other settings after the edits than before."""
+    old, new = ({one.key: frozen_settings(one) for one in path.used.values()} for path in (before, after))
+    return any(old[key] != new[key] for key in old.keys() & new.keys())
+
+
 def records_of(before: Path, after: Path) -> Iterator[tuple[FrozenSettings, FrozenSettings]]:
     """Yield the states of the records that a path makes."""
     old, new = ({one.key: one for one in path.records} for path in (before, after))
@@ -61,7 +70,7 @@ def _by_key(path: Path) -> dict[str, list[FrozenSettings]]:
     result: dict[str, list[FrozenSettings]] = {}
     opened = [(one.key, frozen_settings(one)) for one, _ in path.opened]
     known = {key for key, _ in opened}
-    values = (path.value, *path.arguments, *path.bound.values())
+    values = (path.value, *path.arguments, *path.bound.values(), *path.written.values())
     made = [one for value in values for one in settings_of(value) if one[0] not in known]
     for key, settings in (*opened, *dict.fromkeys(made)):
         result.setdefault(key, []).append(settings)

@@ -19,6 +19,7 @@ from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
 from cgmigrate.linking.python.data_names import DataNames
 from cgmigrate.linking.python.evaluation import (
+    Code,
     NotFollowedError,
     Path,
     TooManyPathsError,
@@ -56,6 +57,7 @@ from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
 from cgmigrate.linking.python.values import CannotFollowError
+from cgmigrate.linking.python.variations import modules_asked, varied
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
 from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
 from cgmigrate.megatron.types import Reader
@@ -104,6 +106,10 @@ class Proofs:
     """The ways to the states of the current round."""
     _differing_paths: list[tuple[Unit, Way, tuple[State, ...], str]] = field(default_factory=list)
     """The paths that are different after the edits, with their changes and the states of the objects that they get."""
+    _code: dict[Unit, Code] = field(default_factory=dict)
+    """The code that units use before the edits."""
+    _variations: dict[tuple[Unit, StatePair], list[Known]] = field(default_factory=dict)
+    """What units do that get one object of a state that no code leaves."""
     _by_state: dict[_Key, list[Known]] = field(default_factory=dict)
     """What units do that get one object, and perhaps one record, by their states."""
 
@@ -155,13 +161,16 @@ class Proofs:
         return []
 
     def _withhold_unused(self, current: Round) -> bool:
-        """Withhold the changes in tests that pass with no object of the project, and return whether there are some.
+        """Withhold the changes that no object of the project shows to be right, and return whether there are some.
 
-        Such a test gets its object by code that is not followed, and nothing shows what it has.
+        A test that passes with no object gets one by code that is not followed. A reader that meets no object whose
+        settings change reads what keeps the old names.
         """
         unused = [name for name in current.kept if is_test(name[0]) and name not in current.passed]
         self.failed |= dict.fromkeys(unused, "no object is known with which this test passes")
-        return bool(unused)
+        readers = {one.name for one in self.changes if one.reads} & current.kept - self.failed.keys()
+        self.failed |= dict.fromkeys(readers - current.met, "no object is known that gets here with new names")
+        return bool(unused or readers - current.met)
 
     def _worth_another_attempt(self) -> list[Name]:
         """Return the changes that failed beside others that are made no more, or in another form."""
@@ -282,11 +291,46 @@ class Proofs:
                 return
             for unit in [one for one in self._units if not is_test(one.module.path)]:
                 self._prove_unit(unit, current)
+        self._vary(current)
         # Tests leave no states that other code gets.
         ways.close()
         for unit in [one for one in self._units if is_test(one.module.path)]:
             self._prove_unit(unit, current)
         self._add_differences(ways, current)
+
+    def _vary(self, current: Round) -> None:
+        """Compare code that asks for modules with objects that have other ones than those of the project."""
+        states = list(enumerate(current.states.pairs))
+        for unit in [one for one in self._units if not is_test(one.module.path)]:
+            progress = current.progress.get(unit)
+            names = modules_asked(unit, self._code.get(unit, Code())) if progress and progress.opens == 1 else ()
+            for number, pair in states if names else ():
+                for other in varied(pair, names):
+                    self._compare_variation(unit, number, other, current)
+
+    def _compare_variation(self, unit: Unit, number: int, pair: StatePair, current: Round) -> None:
+        """Note how a unit differs with a variation of a state, which is as it is by the same changes."""
+        possible = self._variations.setdefault((unit, pair), [])
+        known = next((one for one in reversed(possible) if one.holds_in(current.after)), None)
+        if known is None:
+            known = self._varied(unit, pair, current)
+            possible.append(known)
+        for one in known.comparisons:
+            uses = self._changes_of(one) & current.kept
+            if one.difference and one.opened and (uses or number):
+                self._differing_paths.append((unit, uses, ((OBJECT, number),), one.difference))
+
+    def _varied(self, unit: Unit, pair: StatePair, current: Round) -> Known:
+        """Return the comparisons of a unit with one state that no code leaves; none if it is not followed then."""
+        touched, old = Touched(), Unknowns([pair[0]])
+        states = StatesOfUnit([pair], old, replace(old, states=[pair[1]]))
+        comparisons = list[Comparison]()
+        try:
+            comparisons += self._comparer.compare(unit, current.after, states, lambda _path: True, touched)
+        except (CannotFollowError, NotFollowedError):
+            comparisons.clear()
+        modules = {path: current.after.read(path) for path in touched.after.files}
+        return Known(touched.after, modules, tuple(comparisons), None, touched.is_open, touched.has_records)
 
     def _prove_unit(self, unit: Unit, current: Round) -> None:
         progress = current.progress.setdefault(unit, Progress())
@@ -497,6 +541,7 @@ class Proofs:
                 touched.not_followed.add(error.node)
             except CannotFollowError as error:
                 failure = error.with_traceback(None)
+        self._code.setdefault(unit, Code()).add(touched.before)
         if touched.not_followed:
             self._open_closed(lambda scope: scope in touched.not_followed)
         modules = {path: current.after.read(path) for path in touched.after.files}
@@ -519,7 +564,7 @@ class Proofs:
         numbers, records = compared
         if one.opened_records:
             current.progress[unit].records = len(current.records.pairs)
-        uses = frozenset(name for place in one.uses for name in self._places.at.get(place, ())) & current.kept
+        uses = self._changes_of(one) & current.kept
         sources = [(OBJECT, numbers[at]) for at in one.opened]
         sources += [(RECORD, records[at]) for at in one.opened_records]
         if one.difference:
@@ -531,6 +576,8 @@ class Proofs:
             if uses or any(number for _, number in sources):
                 self._differing_paths.append((unit, uses, tuple(sources), one.difference))
                 return
+        if one.meets_change:
+            current.met |= uses
         if not is_test(unit.module.path):
             self._add_states(one, uses, sources, current)
         else:
@@ -538,6 +585,10 @@ class Proofs:
         if uses or len(sources) > 1:
             # What it does is the same only with all that leads to what it gets.
             current.needs.append((uses, tuple(sources)))
+
+    def _changes_of(self, one: Comparison) -> Way:
+        """Return the changes of the code that a path uses."""
+        return frozenset(name for place in one.uses for name in self._places.at.get(place, ()))
 
     def _add_states(self, one: Comparison, uses: Way, sources: Sequence[State], current: Round) -> None:
         objects = [number for kind, number in sources if kind == OBJECT]
@@ -601,7 +652,7 @@ def names_settings(unit: Unit) -> bool:
     for root in unit.nodes:
         for node in ast.walk(root):
             match node:
-                case ast.Attribute(attr=name) | ast.Constant(value=str() as name) if name in SETTINGS:
+                case ast.Attribute(attr=name) | ast.Constant(value=name) | ast.keyword(arg=name) if name in SETTINGS:
                     return True
                 case ast.Call(func=ast.Name(id="exec"), args=[ast.Constant(value=str() as text), *_]):
                     return any(name in text for name in SETTINGS)

@@ -69,6 +69,9 @@ class Relevance:
     readers: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
     """The methods among these functions."""
+    asking: frozenset[str] = frozenset()
+    """The functions that name settings, or use others that do; those of methods begin with a dot. A test gives them
+    objects that no other code has."""
     may_return_changed: Callable[[ast.AST, Module], bool] = lambda _node, _module: False
     """Whether a function that is not followed may return an object of code that changes."""
     method_may_return_changed: Callable[[str], bool] = lambda _name: False
@@ -187,7 +190,8 @@ class Relevance:
             return _Sliced(node, None, frozenset(one for one in self.facts(node).loads if one[0] == "."))
         first = needed & self.facts(node).stores
         if (id(node), first) not in self._kept:
-            one = _Slice(self, _names_of(node.args), {*first, *(f".{name}" for name in TRACKERS)})
+            asking = self.asking if node.name.startswith("test") else frozenset[str]()
+            one = _Slice(self, _names_of(node.args), {*first, *(f".{name}" for name in TRACKERS)}, asking=asking)
             kept = one.of(node.body)
             used = self.facts(node).loads if kept is None else one.needed
             attributes = frozenset(name for name in used if name[0] == ".")
@@ -282,6 +286,8 @@ class _Slice:
     """Callers see what changes in the collections that these name, and other names of them."""
     needed: set[str] = field(default_factory=set)
     tainted: set[str] = field(default_factory=set)
+    asking: frozenset[str] = frozenset()
+    """The functions that ask for settings, if what they do with an object of a caller counts."""
     decides_to_leave: bool = False
     """Whether a setting decides whether the statements behind another one are executed."""
     holding: set[str] = field(default_factory=set)
@@ -364,6 +370,7 @@ class _Slice:
         facts = self.relevance.facts(node)
         return (
             facts.is_relevant
+            or not facts.loads.isdisjoint(self.asking)
             or not facts.stores.isdisjoint(self.needed)
             or not facts.loads.isdisjoint(self.tainted)
             or not facts.passed.isdisjoint(self.needed)

@@ -105,6 +105,8 @@ class Round:
     """The changes that are only right together."""
     passed: set[Name] = field(default_factory=set)
     """The changes in tests with which a test passes before and after."""
+    met: set[Name] = field(default_factory=set)
+    """The changes of code that met an object whose settings change."""
     counts: Counter[Name] = field(default_factory=Counter)
     """To how many states each change leads."""
     differences: dict[frozenset[Name], Difference] = field(default_factory=dict)

@@ -83,12 +83,19 @@ class SeenChanges:
         """Return the changes that a part of a test may see which is not followed."""
         replaces = isinstance(error, ReplacesCodeError)
         is_read = isinstance(error, ReadsSettingsError)
-        if is_read or reads_settings(unit.nodes, unit.scope, unit.module, replaces=replaces):
+        if is_read or reads_settings(unit.nodes, unit.scope, unit.module, replaces=replaces) or self._asks_own(unit):
             return self.by_test(unit)
         if unit.scope is not None and self._makes_names(unit.scope, unit.module):
             return self._reach.of_module(unit.module).changes
         is_seen = unit.scope is not None and unit.scope.name.startswith("test")
         return self._without_names(unit.scope, unit.module, by_helpers=False) if is_seen and unit.scope else frozenset()
+
+    def _asks_own(self, unit: Unit) -> bool:
+        """Return whether a part calls code that asks for settings, with an object whose settings the test changes."""
+        if unit.scope is None or not self.places.in_lines(unit.module.path, *_lines(unit.scope)):
+            return False
+        loads = frozenset[str]().union(*(self.relevance.facts(node).loads for node in unit.nodes))
+        return not loads.isdisjoint(self.relevance.asking)
 
     def by_whole(self, unit: Unit) -> frozenset[Name]:
         """Return the changes that a test sees which its parts do not show: it sees objects whole."""

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of
-from cgmigrate.linking.python.modules import Module, is_test
+from cgmigrate.linking.python.modules import Import, Module, is_test
 from cgmigrate.linking.python.name_flows import assigned, names_in, parameters_of, parts_of
 from cgmigrate.linking.python.name_texts import last_name
 from cgmigrate.linking.python.references import References
@@ -25,6 +25,7 @@ _MOST_CALLS = 3
 _MOST_STEPS = 3
 """How far a name is followed in a file to what it is made of."""
 _PLAIN_BASES = frozenset(("object", "NamedTuple", "ABC", "Protocol", "Generic", "BaseModel", "TypedDict", "Namespace"))
+_LISTS = (ast.List, ast.Tuple, ast.Load)
 _MAKES_TYPES = frozenset(("namedtuple", "make_dataclass", "type"))
 _BARE = frozenset(("SimpleNamespace", "Namespace", "namedtuple", "make_dataclass", "type", "Options", "AttrDict"))
 
@@ -93,7 +94,20 @@ class StandIns:
         if not is_test(module.path) or not (makers or any(map(_sets_old, (one.tree for one in modules)))):
             return frozenset(makers)
         tests = (one.node for one in facts_of(module) if one.node.name.startswith("test"))
-        return frozenset(makers | {name for node in tests for name in parameters_of(node)} - {"self", "cls"})
+        given = {name for node in tests for name in set(parameters_of(node)) - set(_imported_for(node, module))}
+        return frozenset(makers | given - {"self", "cls"})
+
+
+def _imported_for(test: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> Iterator[str]:
+    """Yield the parameters of a test for which a decorator lists only what the module imports, and plain values."""
+    for decorator in test.decorator_list:
+        match decorator:
+            case ast.Call(func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value=str() as names), values]):
+                parts = list(ast.walk(values))
+                is_plain = all(isinstance(one, (*_LISTS, ast.Constant, ast.Name, ast.Attribute)) for one in parts)
+                used = {one.id for one in parts if isinstance(one, ast.Name)}
+                if is_plain and all(isinstance(module.bindings.get(name), Import) for name in used):
+                    yield from (name.strip() for name in names.split(","))
 
 
 def _called_as(function: FunctionFacts) -> str:

@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from itertools import count
 
+from cgmigrate.linking.python.arguments import EXPECTS
 from cgmigrate.linking.python.compared_objects import check_text
 from cgmigrate.linking.python.evaluation import Frame, Left, RaisedError, Returned, Run, Signal, cannot_follow
 from cgmigrate.linking.python.expressions import derived, evaluate, truth
@@ -22,7 +23,7 @@ from cgmigrate.linking.python.objects import (
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, key_of, may_be_part_of
 
 _MOST_ROUNDS = 256
-_SUPPRESSES = frozenset(("suppress", "raises", "assertRaises", "assertRaisesRegex"))
+_SUPPRESSES = EXPECTS | {"suppress"}
 """Functions whose results suppress exceptions: `contextlib.suppress(KeyError)`, `pytest.raises(ValueError)`."""
 
 
@@ -138,6 +139,9 @@ def _if(node: ast.If, frame: Frame, run: Run) -> Signal:
     test = evaluate(node.test, frame, run)
     known = truth(test)
     if known is not None:
+        if is_test(frame.module.path):
+            # A test that asserts under a condition asserts nothing where this no longer holds.
+            run.path.events.append(f"if {known}")
         return execute(node.body if known else node.orelse, frame, run)
     return execute(node.body if run.choose(key_of(test)) else node.orelse, frame, run)
 
@@ -240,17 +244,23 @@ def _with(node: ast.With, frame: Frame, run: Run) -> Signal:
             raise cannot_follow("a context manager is not followed", node, frame)
         if item.optional_vars is not None:
             store(item.optional_vars, derived("with", [value], run), frame, run)
-        if value.key.partition("(")[0].rpartition(".")[2] in _SUPPRESSES:
-            return _suppressed(node, frame, run)
+        if (name := value.key.partition("(")[0].rpartition(".")[2]) in _SUPPRESSES:
+            return _suppressed(node, name, frame, run)
     return execute(node.body, frame, run)
 
 
-def _suppressed(node: ast.With, frame: Frame, run: Run) -> Signal:
-    """Execute a body whose exceptions are suppressed. Code that is not followed may raise before any statement."""
+def _suppressed(node: ast.With, name: str, frame: Frame, run: Run) -> Signal:
+    """Execute a body whose exceptions are suppressed. Code that is not followed may raise before any statement.
+
+    Where a test expects one, it fails without.
+    """
     try:
-        return _attempted(node.body, frame, run)[0]
+        signal, fails = _attempted(node.body, frame, run)
     except RaisedError:
         return None
+    if name in EXPECTS and not fails and signal is None:
+        raise RaisedError("Failed", is_stated=True)
+    return signal
 
 
 def _try(node: ast.Try, frame: Frame, run: Run) -> Signal:
