@@ -8,6 +8,7 @@ from functools import lru_cache
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.arguments import Arguments, Place, gets_code, gives_settings, has_object, note_call
 from cgmigrate.linking.python.computed_names import computes_names
+from cgmigrate.linking.python.decorators import leaves_function
 from cgmigrate.linking.python.evaluation import (
     MOST_CALLS,
     Frame,
@@ -194,7 +195,10 @@ def _is_mark(node: ast.expr, function: Function, run: Run) -> bool:
     if name.startswith("pytest.mark."):
         return True
     is_patch = name.startswith(("patch", "mock.patch", "unittest.mock.patch")) and is_test(function.module.path)
-    return is_patch and run.relevance.words.isdisjoint(texts_in(node))
+    if is_patch and run.relevance.words.isdisjoint(texts_in(node)):
+        return True
+    # Other code calls what a table keeps; what it gives to a function with parameters is not known.
+    return not parameters(function.node) and leaves_function(node, function.module, run)
 
 
 def executed_in(signal: Signal) -> object:
