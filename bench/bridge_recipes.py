@@ -260,6 +260,7 @@ def _validated(model: Any, rng: Any) -> dict[str, Any]:
     # Older states have no rules of their own.
     validate = bridge.get("validate_cuda_graph_configuration", lambda _: None)
     is_full_iteration = bridge.get("is_full_iteration_cuda_graph", lambda one: one.cuda_graph_impl == "full_iteration")
+    _read_flags(model)
     validate(model)
     config = _transformer_config({n: v for n, v in vars(model).items() if n in Anything.defaults and n not in FLAGS})
     if rng.te_rng_tracker or model.use_te_rng_tracker:
@@ -273,6 +274,20 @@ def _validated(model: Any, rng: Any) -> dict[str, Any]:
         "use_te_rng_tracker": bool(model.use_te_rng_tracker),
         "rng.te_rng_tracker": bool(rng.te_rng_tracker),
     }
+
+
+def _read_flags(model: Any) -> None:
+    """Make of the old flags what megatron-core 0.17 makes of them.
+
+    The rules of Megatron-Bridge 0.6 clear the scope of an object without an implementation before megatron-core reads
+    the flags; those for 0.17 had no such rules.
+    """
+    settings = vars(model)
+    if settings.get("cuda_graph_impl", "none") == "none":
+        if settings.get("external_cuda_graph") is True:
+            model.cuda_graph_impl, model.external_cuda_graph = "transformer_engine", False
+        elif settings.get("enable_cuda_graph") is True:
+            model.cuda_graph_impl, model.enable_cuda_graph = "local", False
 
 
 def _transformer_config(settings: dict[str, Any]) -> Any:

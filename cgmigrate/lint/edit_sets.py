@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
@@ -473,7 +473,7 @@ def edit_sets_of(
         applicability = Applicability.UNSAFE if because else Applicability.SAFE
         rewrites = proposal.rewrites if because else _in_proved_form(group, proposal.rewrites)
         cases |= {
-            place: _without(cases[place], settings.keys() - rewrites[place].keys())
+            place: _in_form(cases[place], settings, rewrites[place])
             for place, settings in proposal.rewrites.items()
             if place in cases
         }
@@ -490,11 +490,12 @@ def _in_proved_form(group: Group, rewrites: Mapping[Place, Settings]) -> dict[Pl
     }
 
 
-def _without(case: SiteCase, names: Set[str]) -> SiteCase:
-    """Return a case whose rewrite does not write some settings."""
-    if not names or case.after is None:
+def _in_form(case: SiteCase, first: Settings, proved: Settings) -> SiteCase:
+    """Return a case whose rewrite writes the settings of another form than the first one."""
+    if first.keys() == proved.keys() or case.after is None:
         return case
-    return replace(case, after={name: value for name, value in case.after.items() if name not in names})
+    kept = {name: value for name, value in case.after.items() if name not in first.keys() - proved.keys()}
+    return replace(case, after=kept | {name: value for name, value in proved.items() if name not in first})
 
 
 def _with_object(file: ExaminedFile, index: int, case: SiteCase) -> SiteCase:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
-from cgmigrate.documents.sites import CannotEditError, Document
+from cgmigrate.documents.sites import CannotEditError, Document, Site
 from cgmigrate.linking.python.modules import Modules, is_test
 from cgmigrate.linking.python.proofs import Proofs, is_shim
 from cgmigrate.linking.python.rounds import Change, Name, Releases
@@ -23,7 +23,7 @@ from cgmigrate.lint.diagnostics import Applicability, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.releases import SPLIT_IN
-from cgmigrate.megatron.settings import MODULES, SCOPE
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.edits import OverlapError, apply
@@ -215,10 +215,28 @@ def _forms(name: Name, one: EditSet, file: ExaminedFile, *, has_setters: bool) -
     clearing = _cleared(file, one) if has_setters else None
     cleared = (clearing,) if clearing is not None and _is_writable(file, clearing) else ()
     if not any(MODULES in settings for settings in one.rewrites.values()):
-        return (one, *(_with_modules(file, one) if cleared else ()), *cleared)
+        return (one, *_turned_off(file, one), *_with_modules(file, one), *cleared)
     if is_test(name[0]):
-        return (one, *cleared)
-    return (*_without_modules(file, one), *cleared, one)
+        return (one, *_turned_off(file, one), *cleared)
+    deleted = _without_modules(file, one)
+    return (*deleted, *(off for form in deleted for off in _turned_off(file, form)), *cleared, one)
+
+
+def _turned_off(file: ExaminedFile, one: EditSet) -> tuple[EditSet, ...]:
+    """Return a fix that names no implementation where flags are deleted that are off. Empty if there are none."""
+    sites = file.document.sites
+    off = {
+        place: {**settings, IMPL: "none"}
+        for place, settings in one.rewrites.items()
+        if place[1] < len(sites) and IMPL not in settings and _turns_off(sites[place[1]])
+    }
+    fix = replace(one, rewrites={**one.rewrites, **off})
+    return (fix,) if off and _is_writable(file, fix) else ()
+
+
+def _turns_off(site: Site) -> bool:
+    """Return whether a site turns graphs off that an object may have: `cfg.model.external_cuda_graph = False`."""
+    return site.overrides and any(use.setting in (ENABLE, EXTERNAL) and use.value is False for use in site.written)
 
 
 def _deletes(forms: Sequence[EditSet]) -> bool:

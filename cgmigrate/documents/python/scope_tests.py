@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.model_modules import is_config_of_module
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.read_messages import kind_of, meaning, of_membership, result_around
+from cgmigrate.documents.python.read_messages import Kind, kind_of, meaning, of_membership, result_around
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.spelling import module_class_like
 from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
 from cgmigrate.documents.python.values import enum_member
-from cgmigrate.documents.sites import ProblemKind
+from cgmigrate.documents.sites import FOLLOWS_OBJECT, ProblemKind
 from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -57,8 +57,34 @@ class ScopeTests:
                     ops=[ast.NotEq()],
                     comparators=[ast.Constant(value="full_iteration")],
                 ) if attr == SCOPE and implementations.get(dotted(config)) == "== local":
-                    reported += [value] if self._add_in_module(value, config, node) else []
+                    is_added = self._add_in_module(value, config, node) or self._add_of_recipe(value, node)
+                    reported += [value] if is_added else []
+                case ast.Compare() if (asked := asked_full_iteration(value)) is not None:
+                    is_local = implementations.get(dotted(asked[0])) == "== local"
+                    reported += [value] if is_local and self._add_of_recipe(value, node) else []
         return reported
+
+    def _add_of_recipe(self, node: ast.Compare, within: ast.BoolOp) -> bool:
+        """Report a test of what a recipe sets, ``impl == "local" and "full_iteration" in scope``; return whether it is.
+
+        One comparison of the implementation takes the place of both operands.
+        """
+        asked = asked_full_iteration(node)
+        if (
+            asked is None
+            or kind_of(self.report.owners.meant(asked[0])) is not Kind.RECIPE
+            or not self.report.owners.is_config(asked[0])
+        ):
+            return False
+        config, is_full = asked
+        if not (edits := self._merged(node, within, config, inside=is_full)):
+            return False
+        source = self.report.source
+        fix = "" if is_full else f"delete `{' '.join(source.of(node).split())}`"
+        text = f'{source.of(config)}.cuda_graph_impl == "{"full_iteration" if is_full else "local"}"'
+        replacement = Replacement(text, risk=FOLLOWS_OBJECT, edits=edits, fix=fix)
+        self.report.add(node, Message(ProblemKind.READ, meaning(SCOPE, Kind.RECIPE), replacement))
+        return True
 
     def _add_in_module(self, node: ast.Compare, config: ast.expr, within: ast.BoolOp) -> bool:
         """Report ``self.config.cuda_graph_scope != "full_iteration"`` in a module of a model; return whether it is one.
@@ -67,7 +93,7 @@ class ScopeTests:
         """
         if not is_config_of_module(config, self.report.source, self.names):
             return False
-        if not (edits := self._merged(node, within)):
+        if not (edits := self._merged(node, within, config, inside=False)):
             return False
         source = self.report.source
         text = f"{meaning(SCOPE, kind_of(config))}{result_around(node.left, node)}"
@@ -106,13 +132,16 @@ class ScopeTests:
     def _instead_of_full_iteration(self, node: ast.Compare, config: str, within: _Conjunction | None) -> Replacement:
         inside = isinstance(node.ops[0], ast.In)
         text = f'{config}.cuda_graph_impl {"==" if inside else "!="} "full_iteration"'
-        if within and within.implementation == "== local" and (edits := self._merged(node, within.node)):
+        scope = node.comparators[0]
+        assert isinstance(scope, ast.Attribute)
+        is_local = within is not None and within.implementation == "== local"
+        if within and is_local and (edits := self._merged(node, within.node, scope.value, inside=inside)):
             # Without the operand nothing else changes: since 0.18 `local` is never the full iteration.
             fix = "" if inside else f"delete `{' '.join(self.report.source.of(node).split())}`"
             return Replacement(text, edits=edits, fix=fix)
         return Replacement(text, risk="" if within and within.implementation == "!= none" else _RISK_OF_NONE)
 
-    def _merged(self, node: ast.Compare, within: ast.BoolOp) -> list[Edit]:
+    def _merged(self, node: ast.Compare, within: ast.BoolOp, config: ast.expr, *, inside: bool) -> list[Edit]:
         """Return edits that make one comparison of ``impl == "local" and full_iteration in scope``, if possible."""
         source = self.report.source
         spans = [source.span(value) for value in within.values]
@@ -123,16 +152,15 @@ class ScopeTests:
         if "#" in (source.text[cut.start : spans[at].start] if at else source.text[spans[0].end : cut.end]):
             return []
         edits = [cut]
-        if isinstance(node.ops[0], ast.In):
-            edits.insert(0, self._implementation_edit(node, within))
+        if inside:
+            edits.insert(0, self._implementation_edit(config, within))
         if len(spans) == 2:
             edits += self._without_brackets(within, sum(len(edit.text) - edit.end + edit.start for edit in edits))
         return edits + self._on_one_line(within, edits)
 
-    def _implementation_edit(self, node: ast.Compare, within: ast.BoolOp) -> Edit:
+    def _implementation_edit(self, config: ast.expr, within: ast.BoolOp) -> Edit:
         """Return the edit that writes "full_iteration" for "local" in the test of the implementation."""
-        assert isinstance(node.comparators[0], ast.Attribute)
-        owner = (dotted(node.comparators[0].value), "== local")
+        owner = (dotted(config), "== local")
         test = next(value for value in within.values if owner in _implementation_tests(value))
         assert isinstance(test, ast.Compare)
         literal = self.report.source.span(test.comparators[0])
@@ -186,6 +214,27 @@ class ScopeTests:
         if text[span.start - 1 : span.start] != "(" or text[span.end : span.end + 1] != ")":
             return []
         return [Edit(span.start - 1, span.start, ""), Edit(span.end, span.end + 1, "")]
+
+
+def asked_full_iteration(node: ast.expr) -> tuple[ast.expr, bool] | None:
+    """Return the object of which a comparison asks whether its scope is the full iteration, and whether it says so.
+
+    Both are None for any other code. The value is a text; of a recipe, the scope is what was assigned.
+    """
+    match node:
+        case ast.Compare(
+            left=ast.Constant(value="full_iteration"), ops=[operator], comparators=[ast.Attribute() as scope]
+        ):
+            is_asked, is_full = isinstance(operator, (ast.In, ast.NotIn)), isinstance(operator, ast.In)
+        case ast.Compare(
+            left=ast.Attribute() as scope,
+            ops=[operator],
+            comparators=[ast.Constant(value="full_iteration") | ast.List(elts=[ast.Constant(value="full_iteration")])],
+        ):
+            is_asked, is_full = isinstance(operator, (ast.Eq, ast.NotEq)), isinstance(operator, ast.Eq)
+        case _:
+            return None
+    return (scope.value, is_full) if is_asked and scope.attr == SCOPE else None
 
 
 def _overlap(edits: Iterable[Edit], others: Sequence[Edit]) -> bool:

@@ -38,10 +38,28 @@ class UseOwners:
         """Whether the file imports a system that has settings of its own with these names."""
         return any(module.partition(".")[0] in _OTHER_SYSTEMS for module in self.names.modules)
 
+    def meant(self, node: ast.expr) -> ast.expr:
+        """Return what a name stands for that a function gives to an attribute: ``model`` for ``m = cfg.model``.
+
+        Any other expression stands for itself.
+        """
+        if not isinstance(node, ast.Name) or (function := self.source.function_of(node)) is None:
+            return node
+        parts = list(ast.walk(function))
+        given = [
+            part.value.attr
+            for part in parts
+            if isinstance(part, ast.Assign)
+            and isinstance(part.value, ast.Attribute)
+            and _binds(part.targets[0], node.id)
+        ]
+        return ast.Name(given[0]) if len(given) == sum(_binds(part, node.id) for part in parts) == 1 else node
+
     def is_config(self, node: ast.expr) -> bool:
         """Whether an object is a Megatron configuration, as far as its name and the file show."""
         if not self.megatron:
             return False
+        node = self.meant(node)
         path = dotted(node)
         last = path.rpartition(".")[2].lower()
         if path == "self":
@@ -52,3 +70,10 @@ class UseOwners:
             # Megatron-LM's namespace; a harness has flags of its own with these names.
             return any(module.startswith("megatron.training") for module in self.names.modules)
         return last.endswith(_CONFIGS)
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.arg(arg=bound):
+            return bound == name
+    return False

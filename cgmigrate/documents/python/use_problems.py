@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterable
 
 from cgmigrate.documents.python.built_copies import BuiltCopy, report_copy
+from cgmigrate.documents.python.flag_reads import flag_condition
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.name_strings import NameStrings
 from cgmigrate.documents.python.read_messages import (
@@ -17,18 +18,19 @@ from cgmigrate.documents.python.read_messages import (
     deprecation_of,
     kind_of,
     meaning,
+    of_membership,
     replacement_of,
     result_around,
 )
 from cgmigrate.documents.python.release_checks import release_check_around
-from cgmigrate.documents.python.scope_comparisons import comparison, read_value
-from cgmigrate.documents.python.scope_tests import ScopeTests
+from cgmigrate.documents.python.scope_comparisons import comparison, read_value, with_assertion_beside
+from cgmigrate.documents.python.scope_tests import ScopeTests, asked_full_iteration
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import OWN, UseOwners
 from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
 from cgmigrate.documents.python.values import enum_class
-from cgmigrate.documents.sites import FOLLOWS_USES, ProblemKind
-from cgmigrate.megatron.settings import LAYER_MODULES, MODULES, SCOPE
+from cgmigrate.documents.sites import FOLLOWS_OBJECT, FOLLOWS_USES, ProblemKind
+from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
 
 _RISK_OF_EMPTY = "a scope with full_iteration was not empty, but its list of modules is"
 
@@ -69,6 +71,16 @@ class _UseProblems:
         """Cover what is inside a node; the walk comes to the inner nodes later, and covers what is inside them."""
         self.covered |= {id(inner) for inner in ast.iter_child_nodes(node)}
 
+    def _cover_all(self, node: ast.AST) -> None:
+        self.covered |= {id(inner) for inner in ast.walk(node)}
+
+    def _flag_condition(self, node: ast.AST) -> tuple[ast.Attribute, Replacement] | None:
+        """Return what a condition on a flag of a recipe asks, and what to write instead of it."""
+        condition = flag_condition(node, self.source)
+        if condition is None or kind_of(self.owners.meant(condition[0].value)) not in (Kind.RECIPE, Kind.UNKNOWN):
+            return None
+        return condition if self.owners.is_config(condition[0].value) else None
+
     def _visit(self, node: ast.AST) -> bool:
         """Report a node; return whether that covers what is inside it."""
         match node:
@@ -80,11 +92,16 @@ class _UseProblems:
                 attr == SCOPE and enum_class(getattr(left, "value", left), self.names) == SCOPE_CLASS
             ):
                 self.tests.add(node)
-            case ast.Compare(left=ast.Attribute(attr=attr) as left) if attr == SCOPE and (
-                replacement := self._comparison(node, left)
+            case ast.Compare() if (message := self._of_scope(node)) is not None:
+                self.report.add(node, message)
+            case ast.BoolOp() | ast.UnaryOp() | ast.Compare() | ast.Attribute() if condition := self._flag_condition(
+                node
             ):
-                text = meaning(SCOPE, kind_of(left.value))
-                self.report.add(node, Message(ProblemKind.READ, text, replacement))
+                read, replacement = condition
+                self._cover_all(node)
+                text = meaning(read.attr, kind_of(self.owners.meant(read.value)))
+                message = Message(ProblemKind.READ, text, replacement, advice=advice(read.attr))
+                self.report.add(node, message)
             case ast.Attribute(attr=attr) if attr in self.catalogue.deprecated:
                 self._attribute(node)
                 return False
@@ -115,14 +132,13 @@ class _UseProblems:
     def _attribute(self, node: ast.Attribute) -> None:
         name = node.attr
         if not isinstance(node.ctx, ast.Load):
-            self.report.add(
-                node, Message(ProblemKind.OTHER_ASSIGNMENT, f"`{name}` is set in a way that cgmigrate does not rewrite")
-            )
+            text = f"`{name}` is set in a way that cgmigrate does not rewrite"
+            self.report.add(node, Message(ProblemKind.OTHER_ASSIGNMENT, text, self._extended(node)))
             return
         if not self.owners.is_config(node.value):
             self.report.skip(node, name, OWN if self.owners.megatron else self.owners.of_unrelated_name())
             return
-        kind = kind_of(node.value)
+        kind = kind_of(self.owners.meant(node.value))
         around = self.source.parent(node) if name == SCOPE and kind not in (Kind.ARGS, Kind.RECIPE) else None
         setting = self.catalogue[name]
         text = f"{meaning(name, kind) if setting.captures else deprecation_of(setting)}{result_around(node, around)}"
@@ -138,10 +154,41 @@ class _UseProblems:
             return
         self.report.add(node, Message(ProblemKind.READ, text, follows, advice="" if follows else by_hand))
 
-    def _comparison(self, node: ast.Compare, read: ast.Attribute) -> Replacement | None:
-        """Return what follows the new settings instead of a comparison of the scope that a recipe sets."""
-        is_recipe = kind_of(read.value) is Kind.RECIPE and self.owners.is_config(read.value)
-        return comparison(node, self.source) if is_recipe else None
+    def _extended(self, node: ast.Attribute) -> Replacement | None:
+        """Return what to write for a scope of a recipe that code extends: ``cfg.model.cuda_graph_scope += ["mlp"]``."""
+        match self.source.parent(node):
+            case ast.AugAssign(op=ast.Add()) if node.attr == SCOPE and self.owners.is_config(node.value):
+                return Replacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
+        return None
+
+    def _of_scope(self, node: ast.Compare) -> Message | None:
+        """Return what to say of a comparison of the scope that a recipe sets, None for any other code."""
+        if replacement := self._full_iteration(node):
+            return Message(ProblemKind.FULL_ITERATION_TEST, of_membership(Kind.RECIPE), replacement)
+        read = node.left
+        if not isinstance(read, ast.Attribute) or read.attr != SCOPE:
+            return None
+        is_recipe = kind_of(self.owners.meant(read.value)) is Kind.RECIPE and self.owners.is_config(read.value)
+        replacement = comparison(node, self.source) if is_recipe else None
+        return (
+            Message(ProblemKind.READ, meaning(SCOPE, kind_of(self.owners.meant(read.value))), replacement)
+            if replacement
+            else None
+        )
+
+    def _full_iteration(self, node: ast.Compare) -> Replacement | None:
+        """Return what to write instead of ``"full_iteration" in scope`` of what a recipe sets."""
+        asked = asked_full_iteration(node) if isinstance(node.left, ast.Constant) else None
+        if (
+            asked is None
+            or kind_of(self.owners.meant(asked[0])) is not Kind.RECIPE
+            or not self.owners.is_config(asked[0])
+        ):
+            return None
+        sign = "==" if asked[1] else "!="
+        edits = with_assertion_beside(node, asked[0], self.source) if asked[1] else []
+        text = f'{self.source.of(asked[0])}.{IMPL} {sign} "full_iteration"'
+        return Replacement(text, risk=FOLLOWS_OBJECT, edits=edits)
 
     def _is_test_for_empty(self, node: ast.expr) -> bool:
         """Whether code uses an expression only as a condition."""
