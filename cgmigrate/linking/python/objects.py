@@ -26,7 +26,7 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
     thawed,
 )
-from cgmigrate.linking.python.world import GIVEN, SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
+from cgmigrate.linking.python.world import OPTION_VALUES, SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS
 
 _MISSING = object()
@@ -104,7 +104,7 @@ def _of_object(value: Object, name: str, place: _Place) -> object:
     if name in value.attributes:
         return value.attributes[name]
     if name in SETTINGS and value.is_options:
-        return (None, GIVEN[name])[run.pick(f"the option {name} is given", 2)]
+        return (None, OPTION_VALUES[name])[run.pick(f"the option {name} is given", 2)]
     if name in SETTINGS and value.is_record:
         return None
     if name in SETTINGS and value.is_bare:

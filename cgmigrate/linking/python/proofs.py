@@ -57,7 +57,7 @@ from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
 from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
 from cgmigrate.linking.python.values import CannotFollowError
-from cgmigrate.linking.python.variations import modules_asked, varied
+from cgmigrate.linking.python.variations import modules_named, varied
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
 from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
 from cgmigrate.megatron.types import Reader
@@ -169,7 +169,7 @@ class Proofs:
         unused = [name for name in current.kept if is_test(name[0]) and name not in current.passed]
         self.failed |= dict.fromkeys(unused, "no object is known with which this test passes")
         readers = {one.name for one in self.changes if one.reads} & current.kept - self.failed.keys()
-        self.failed |= dict.fromkeys(readers - current.met, "no object is known that gets here with new names")
+        self.failed |= dict.fromkeys(readers - current.met, "no object is known that reaches this code with new names")
         return bool(unused or readers - current.met)
 
     def _worth_another_attempt(self) -> list[Name]:
@@ -303,7 +303,7 @@ class Proofs:
         states = list(enumerate(current.states.pairs))
         for unit in [one for one in self._units if not is_test(one.module.path)]:
             progress = current.progress.get(unit)
-            names = modules_asked(unit, self._code.get(unit, Code())) if progress and progress.opens == 1 else ()
+            names = modules_named(unit, self._code.get(unit, Code())) if progress and progress.opens == 1 else ()
             for number, pair in states if names else ():
                 for other in varied(pair, names):
                     self._compare_variation(unit, number, other, current)

@@ -94,8 +94,8 @@ class StandIns:
         if not is_test(module.path) or not (makers or any(map(_sets_old, (one.tree for one in modules)))):
             return frozenset(makers)
         tests = (one.node for one in facts_of(module) if one.node.name.startswith("test"))
-        given = {name for node in tests for name in set(parameters_of(node)) - set(_imported_for(node, module))}
-        return frozenset(makers | given - {"self", "cls"})
+        fixtures = {name for node in tests for name in set(parameters_of(node)) - set(_imported_for(node, module))}
+        return frozenset(makers | fixtures - {"self", "cls"})
 
 
 def _imported_for(test: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> Iterator[str]:

@@ -19,15 +19,15 @@ _Pair = tuple[FrozenSettings, FrozenSettings]
 _MODULES = frozenset(LAYER_MODULES)
 
 
-def modules_asked(unit: Unit, code: Code) -> tuple[str, ...]:
+def modules_named(unit: Unit, code: Code) -> tuple[str, ...]:
     """Return the modules that code of a unit names which reads the scope of an object; empty if none does."""
     own = unit.nodes or ((unit.scope,) if unit.scope is not None else ())
     functions = {(node,) for used in code.files.values() for node in used.functions}
-    return tuple(sorted(frozenset[str]().union(*map(_asked_in, (own, *functions)))))
+    return tuple(sorted(frozenset[str]().union(*map(_named_in, (own, *functions)))))
 
 
 @lru_cache(maxsize=65536)
-def _asked_in(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
+def _named_in(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
     """Return the modules that code names which reads a scope."""
     parts = [part for node in nodes for part in ast.walk(node)]
     if not any(map(_reads_scope, parts)):

@@ -74,7 +74,7 @@ SAMPLES: Mapping[str, tuple[object, ...]] = {
     INFERENCE: (None, "layer"),
 }
 """Values of the settings that stand for one that is not known, in their frozen form."""
-GIVEN: Mapping[str, object] = {
+OPTION_VALUES: Mapping[str, object] = {
     ENABLE: True,
     EXTERNAL: True,
     IMPL: "transformer_engine",
