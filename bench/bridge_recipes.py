@@ -277,7 +277,7 @@ def _validated(model: Any, rng: Any) -> dict[str, Any]:
 
 
 def _read_flags(model: Any) -> None:
-    """Make of the old flags what megatron-core 0.17 makes of them.
+    """Read the old flags as megatron-core 0.17 does.
 
     The rules of Megatron-Bridge 0.6 clear the scope of an object without an implementation before megatron-core reads
     the flags; those for 0.17 had no such rules.

@@ -18,9 +18,9 @@ _LOCAL = '("local", "full_iteration")'
 
 def flag_condition(node: ast.AST, source: Source) -> tuple[ast.Attribute, Replacement] | None:
     """Return the flag that an expression asks, and what to write for the whole expression; None for any other."""
-    if not isinstance(node, ast.expr) or (asked := _asked(node)) is None:
+    if not isinstance(node, ast.expr) or (tested := _read(node)) is None:
         return None
-    read, is_on = asked
+    read, is_on = tested
     if not _is_condition(node, source):
         return None
     path = source.of(read.value)
@@ -33,14 +33,14 @@ def flag_condition(node: ast.AST, source: Source) -> tuple[ast.Attribute, Replac
     return read, Replacement(text, if_proved=True)
 
 
-def _asked(node: ast.expr) -> tuple[ast.Attribute, bool] | None:
+def _read(node: ast.expr) -> tuple[ast.Attribute, bool] | None:
     """Return the flag that an expression asks, and whether the expression is true if the flag is."""
     match node:
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in _FLAGS:
             return node, True
         case ast.BoolOp(op=ast.Or(), values=[ast.Attribute() as first, ast.Attribute()]) if _is_either(node):
             return first, True
-        case ast.UnaryOp(op=ast.Not(), operand=operand) if (inner := _asked(operand)) is not None:
+        case ast.UnaryOp(op=ast.Not(), operand=operand) if (inner := _read(operand)) is not None:
             return inner[0], not inner[1]
         case ast.Compare(
             left=ast.Attribute() as left, ops=[operator], comparators=[ast.Constant(value=bool() as value)]
@@ -65,14 +65,14 @@ def _is_condition(node: ast.expr, source: Source) -> bool:
     above = source.parent(node)
     match above:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
-            is_asked = test is node
+            is_test = test is node
         case ast.comprehension(ifs=tests):
-            is_asked = any(test is node for test in tests)
+            is_test = any(test is node for test in tests)
         case ast.UnaryOp(op=ast.Not()) | ast.BoolOp():
-            is_asked = True
+            is_test = True
         case _:
-            is_asked = False
-    return is_asked and not _is_in_text(node, source)
+            is_test = False
+    return is_test and not _is_in_text(node, source)
 
 
 def _is_in_text(node: ast.AST, source: Source) -> bool:

@@ -59,8 +59,8 @@ class ScopeTests:
                 ) if attr == SCOPE and implementations.get(dotted(config)) == "== local":
                     is_added = self._add_in_module(value, config, node) or self._add_of_recipe(value, node)
                     reported += [value] if is_added else []
-                case ast.Compare() if (asked := asked_full_iteration(value)) is not None:
-                    is_local = implementations.get(dotted(asked[0])) == "== local"
+                case ast.Compare() if (tested := full_iteration_test(value)) is not None:
+                    is_local = implementations.get(dotted(tested[0])) == "== local"
                     reported += [value] if is_local and self._add_of_recipe(value, node) else []
         return reported
 
@@ -69,14 +69,14 @@ class ScopeTests:
 
         One comparison of the implementation takes the place of both operands.
         """
-        asked = asked_full_iteration(node)
+        tested = full_iteration_test(node)
         if (
-            asked is None
-            or kind_of(self.report.owners.meant(asked[0])) is not Kind.RECIPE
-            or not self.report.owners.is_config(asked[0])
+            tested is None
+            or kind_of(self.report.owners.meant(tested[0])) is not Kind.RECIPE
+            or not self.report.owners.is_config(tested[0])
         ):
             return False
-        config, is_full = asked
+        config, is_full = tested
         if not (edits := self._merged(node, within, config, inside=is_full)):
             return False
         source = self.report.source
@@ -216,7 +216,7 @@ class ScopeTests:
         return [Edit(span.start - 1, span.start, ""), Edit(span.end, span.end + 1, "")]
 
 
-def asked_full_iteration(node: ast.expr) -> tuple[ast.expr, bool] | None:
+def full_iteration_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
     """Return the object of which a comparison asks whether its scope is the full iteration, and whether it says so.
 
     Both are None for any other code. The value is a text; of a recipe, the scope is what was assigned.
@@ -225,16 +225,16 @@ def asked_full_iteration(node: ast.expr) -> tuple[ast.expr, bool] | None:
         case ast.Compare(
             left=ast.Constant(value="full_iteration"), ops=[operator], comparators=[ast.Attribute() as scope]
         ):
-            is_asked, is_full = isinstance(operator, (ast.In, ast.NotIn)), isinstance(operator, ast.In)
+            is_test, is_full = isinstance(operator, (ast.In, ast.NotIn)), isinstance(operator, ast.In)
         case ast.Compare(
             left=ast.Attribute() as scope,
             ops=[operator],
             comparators=[ast.Constant(value="full_iteration") | ast.List(elts=[ast.Constant(value="full_iteration")])],
         ):
-            is_asked, is_full = isinstance(operator, (ast.Eq, ast.NotEq)), isinstance(operator, ast.Eq)
+            is_test, is_full = isinstance(operator, (ast.Eq, ast.NotEq)), isinstance(operator, ast.Eq)
         case _:
             return None
-    return (scope.value, is_full) if is_asked and scope.attr == SCOPE else None
+    return (scope.value, is_full) if is_test and scope.attr == SCOPE else None
 
 
 def _overlap(edits: Iterable[Edit], others: Sequence[Edit]) -> bool:

@@ -46,14 +46,14 @@ class UseOwners:
         if not isinstance(node, ast.Name) or (function := self.source.function_of(node)) is None:
             return node
         parts = list(ast.walk(function))
-        given = [
+        values = [
             part.value.attr
             for part in parts
             if isinstance(part, ast.Assign)
             and isinstance(part.value, ast.Attribute)
             and _binds(part.targets[0], node.id)
         ]
-        return ast.Name(given[0]) if len(given) == sum(_binds(part, node.id) for part in parts) == 1 else node
+        return ast.Name(values[0]) if len(values) == sum(_binds(part, node.id) for part in parts) == 1 else node
 
     def is_config(self, node: ast.expr) -> bool:
         """Whether an object is a Megatron configuration, as far as its name and the file show."""

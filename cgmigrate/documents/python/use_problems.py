@@ -24,7 +24,7 @@ from cgmigrate.documents.python.read_messages import (
 )
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.scope_comparisons import comparison, read_value, with_assertion_beside
-from cgmigrate.documents.python.scope_tests import ScopeTests, asked_full_iteration
+from cgmigrate.documents.python.scope_tests import ScopeTests, full_iteration_test
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import OWN, UseOwners
 from cgmigrate.documents.python.use_report import Message, Replacement, UseReport
@@ -178,16 +178,16 @@ class _UseProblems:
 
     def _full_iteration(self, node: ast.Compare) -> Replacement | None:
         """Return what to write instead of ``"full_iteration" in scope`` of what a recipe sets."""
-        asked = asked_full_iteration(node) if isinstance(node.left, ast.Constant) else None
+        tested = full_iteration_test(node) if isinstance(node.left, ast.Constant) else None
         if (
-            asked is None
-            or kind_of(self.owners.meant(asked[0])) is not Kind.RECIPE
-            or not self.owners.is_config(asked[0])
+            tested is None
+            or kind_of(self.owners.meant(tested[0])) is not Kind.RECIPE
+            or not self.owners.is_config(tested[0])
         ):
             return None
-        sign = "==" if asked[1] else "!="
-        edits = with_assertion_beside(node, asked[0], self.source) if asked[1] else []
-        text = f'{self.source.of(asked[0])}.{IMPL} {sign} "full_iteration"'
+        sign = "==" if tested[1] else "!="
+        edits = with_assertion_beside(node, tested[0], self.source) if tested[1] else []
+        text = f'{self.source.of(tested[0])}.{IMPL} {sign} "full_iteration"'
         return Replacement(text, risk=FOLLOWS_OBJECT, edits=edits)
 
     def _is_test_for_empty(self, node: ast.expr) -> bool:

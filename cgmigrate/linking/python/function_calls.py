@@ -45,10 +45,10 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
     if is_patched(arguments, run) and is_test(callee.module.path):
         return patched([arguments, texts_in(callee.node)], place)
     # Settings it may give to what it makes: `GPTModelProvider(**keywords)`.
-    is_given = has_object(arguments) or gives_settings(arguments)
-    if run.relevance.is_relevant(callee.node) and not is_given and not gets_code(arguments, run):
+    is_evaluated = has_object(arguments) or gives_settings(arguments)
+    if run.relevance.is_relevant(callee.node) and not is_evaluated and not gets_code(arguments, run):
         return _followed_or_any(callee, arguments, place)
-    if run.relevance.is_relevant(callee.node) or (is_given and _returns(callee.node)):
+    if run.relevance.is_relevant(callee.node) or (is_evaluated and _returns(callee.node)):
         return call(callee, arguments, run, frame.depth + 1)
     # It may change attributes of classes.
     run.forget("of_checkout=True")
