@@ -14,9 +14,10 @@ from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
 from cgmigrate.documents.sites import CannotEditError, Document, Site
 from cgmigrate.linking.python.modules import Modules, is_test
-from cgmigrate.linking.python.proofs import Proofs, is_shim
+from cgmigrate.linking.python.proofs import Proofs
 from cgmigrate.linking.python.rounds import Change, Name, Releases
 from cgmigrate.linking.python.setters import setters_of
+from cgmigrate.linking.python.shims import is_shim
 from cgmigrate.linking.python.words import Words
 from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase

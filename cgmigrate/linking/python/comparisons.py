@@ -201,7 +201,7 @@ def _is_of_no_use(unit: Unit, path: Path) -> bool:
     A check that refuses an object works.
     """
     gets_objects = bool(path.opened or path.opened_records)
-    return bool(path.error) and (is_test(unit.module.path) or (gets_objects and not path.is_stated))
+    return bool(path.error) and (is_test(unit.module.path) or (gets_objects and not path.is_check))
 
 
 def _is_unchanged(unit: Unit, edited: Unit) -> bool:

@@ -41,12 +41,12 @@ class RaisedError(Exception):
     """An exception that the evaluated code raises; ``kind`` is the name of its class.
 
     ``is_stated`` says that code raises it by a statement. Any other is one of an operation on known values; code that
-    works raises none, unless it catches it.
+    works raises none, unless it catches it. ``is_check`` says that the code refuses an object by it.
     """
 
-    def __init__(self, kind: str, *, is_stated: bool = False) -> None:
+    def __init__(self, kind: str, *, is_stated: bool = False, is_check: bool = False) -> None:
         super().__init__(kind)
-        self.kind, self.is_stated = kind, is_stated
+        self.kind, self.is_stated, self.is_check = kind, is_stated, is_check
 
 
 class ReadsSettingsError(CannotFollowError):
@@ -132,8 +132,8 @@ class Path:
     value: object = None
     error: str = ""
     """The exception that ends it, empty if it returns."""
-    is_stated: bool = False
-    """Whether a statement raises it: it is no error of the code."""
+    is_check: bool = False
+    """Whether code refuses an object by it: it is no error of the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +377,7 @@ def _path(name: str, evaluate: Callable[[Run], object], run: Run) -> Path:
     except RaisedError as error:
         if not error.is_stated and not run.path.opened and not run.path.is_with_fakes:
             raise CannotFollowError(f"`{name}` seems to raise a {error.kind}") from error
-        run.path.error, run.path.is_stated = error.kind, error.is_stated
+        run.path.error, run.path.is_check = error.kind, error.is_check
     except RecursionError as error:
         raise CannotFollowError(f"`{name}` is nested too deeply") from error
     return run.path

@@ -26,7 +26,7 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
     thawed,
 )
-from cgmigrate.linking.python.world import OPTION_VALUES, SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
+from cgmigrate.linking.python.world import SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS
 
 _MISSING = object()
@@ -103,9 +103,7 @@ def _of_object(value: Object, name: str, place: _Place) -> object:
         used(value, place)
     if name in value.attributes:
         return value.attributes[name]
-    if name in SETTINGS and value.is_options:
-        return (None, OPTION_VALUES[name])[run.pick(f"the option {name} is given", 2)]
-    if name in SETTINGS and value.is_record:
+    if name in SETTINGS and (value.is_record or value.is_options):
         return None
     if name in SETTINGS and value.is_bare:
         raise RaisedError("AttributeError")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import lru_cache, partial
 
 from cgmigrate.linking.python.values import Member, Object, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS, World
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, SPLIT_IN, Release
-from cgmigrate.megatron.settings import DEPRECATED, IMPL, INFERENCE, MODULES, SCOPE
+from cgmigrate.megatron.settings import DEPRECATED, ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
 from cgmigrate.megatron.types import Reader, Rejected
 
 
@@ -88,14 +88,12 @@ def agree(old: Mapping[str, object], new: Mapping[str, object], source: World, t
     """
     if old == new:
         return True
-    if any(_is_set(new.get(name)) and new.get(name) != old.get(name) for name in DEPRECATED):
+    is_on = new.get(IMPL, "none") != "none" or bool(new.get(ENABLE) or new.get(EXTERNAL))
+    if is_on and any(_is_set(new.get(name)) and new.get(name) != old.get(name) for name in DEPRECATED):
         return False
-    # A program may give the object to megatron-core itself, without the rules of Megatron-Bridge.
-    worlds = [(source, target), (replace(source, reader=Reader.CONFIG), replace(target, reader=Reader.CONFIG))]
-    return all(_captures_agree(old, new, *one) for one in worlds)
-
-
-def _captures_agree(old: Mapping[str, object], new: Mapping[str, object], source: World, target: World) -> bool:
+    if MODULES in new.keys() - old.keys() and new[MODULES] and new.get(SCOPE) == old.get(SCOPE) is not None:
+        # megatron-core refuses an object with both, which a line under the old name and one under the new name make.
+        return False
     made = Object("", by_megatron=True)
     before = _captured(made, old, source)
     return is_rejected(before) or before == _captured(made, new, target)

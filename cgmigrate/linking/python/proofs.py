@@ -32,8 +32,9 @@ from cgmigrate.linking.python.leading_code import (
     relevance_of,
     words_of,
 )
-from cgmigrate.linking.python.modules import Import, Module, Modules, is_test
+from cgmigrate.linking.python.modules import Modules, is_test
 from cgmigrate.linking.python.name_places import Places
+from cgmigrate.linking.python.option_writes import option_write
 from cgmigrate.linking.python.path_pairs import is_new, shortened
 from cgmigrate.linking.python.pieces import (
     AnyFunction,
@@ -50,6 +51,7 @@ from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance, sets_by_computed_name
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Progress, Releases, Round
 from cgmigrate.linking.python.seen_changes import SeenChanges, watching
+from cgmigrate.linking.python.shims import is_shim
 from cgmigrate.linking.python.stand_ins import StandIns
 from cgmigrate.linking.python.test_data import using
 from cgmigrate.linking.python.test_reach import may_have_fakes
@@ -59,7 +61,7 @@ from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
 from cgmigrate.linking.python.values import CannotFollowError
 from cgmigrate.linking.python.variations import modules_named, varied
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
-from cgmigrate.linking.python.world import SETTINGS, World, is_enumeration
+from cgmigrate.linking.python.world import SETTINGS, World
 from cgmigrate.megatron.types import Reader
 
 _MOST_ROUNDS = 48
@@ -117,6 +119,10 @@ class Proofs:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
         if place := DataNames(self._references, self.files_with).find():
             reason = f"names of settings are data at {place}, and code that may get them uses attributes by such names"
+            self.failed.update((one.name, reason) for one in self.changes)
+            return []
+        if place := option_write(self.seeds, self.modules, self._places.at.keys()):
+            reason = f"an option sets a recipe by a deprecated name at {place}"
             self.failed.update((one.name, reason) for one in self.changes)
             return []
         self.failed |= StandIns(self._references, self.files_with, self.changes).seen()
@@ -637,14 +643,6 @@ def _may_be_closed(unit: Unit, relevance: Relevance) -> bool:
         # A decorator may keep it for other code.
         return False
     return scope.name.startswith("_") or scope.name in relevance.readers
-
-
-def is_shim(module: Module) -> bool:
-    """Return whether a module imports a class of values of settings only where the release has it."""
-    return any(
-        isinstance(one, Import) and one.otherwise is not None and is_enumeration(f"{one.module}.{one.name}")
-        for one in module.bindings.values()
-    )
 
 
 def names_settings(unit: Unit) -> bool:

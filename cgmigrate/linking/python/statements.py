@@ -20,6 +20,7 @@ from cgmigrate.linking.python.objects import (
     set_attribute,
     set_item,
 )
+from cgmigrate.linking.python.shims import is_shim
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, key_of, may_be_part_of
 
 _MOST_ROUNDS = 256
@@ -155,7 +156,7 @@ def _assert(node: ast.Assert, frame: Frame, run: Run) -> Signal:
         run.path.events.append(f"assert {key_of(test)}")
         return None
     if not (run.choose(key_of(test)) if known is None else known):
-        raise RaisedError("AssertionError", is_stated=True)
+        raise RaisedError("AssertionError", is_stated=True, is_check=not is_shim(frame.module))
     return None
 
 
@@ -165,7 +166,8 @@ def _raise(node: ast.Raise, frame: Frame, run: Run) -> Signal:
     called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     if isinstance(node.exc, ast.Call):
         run.path.events.append("raise " + ", ".join(key_of(evaluate(one, frame, run)) for one in node.exc.args))
-    raise RaisedError(ast.unparse(called), is_stated=True)
+    # What a release accepts, code for several releases knows better than a proof.
+    raise RaisedError(ast.unparse(called), is_stated=True, is_check=not is_shim(frame.module))
 
 
 # --- loops and blocks -----------------------------------------------------------------------------

@@ -74,15 +74,6 @@ SAMPLES: Mapping[str, tuple[object, ...]] = {
     INFERENCE: (None, "layer"),
 }
 """Values of the settings that stand for one that is not known, in their frozen form."""
-OPTION_VALUES: Mapping[str, object] = {
-    ENABLE: True,
-    EXTERNAL: True,
-    IMPL: "transformer_engine",
-    SCOPE: "attn",
-    MODULES: "attn",
-    INFERENCE: "layer",
-}
-"""What a person may give as an option of a program with the name of a setting."""
 SETTINGS = frozenset(FIELDS)
 """The settings whose values are followed."""
 TRACKERS = ("use_te_rng_tracker", "te_rng_tracker", "inference_rng_tracker")
