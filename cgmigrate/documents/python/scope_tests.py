@@ -70,11 +70,7 @@ class ScopeTests:
         One comparison of the implementation takes the place of both operands.
         """
         tested = full_iteration_test(node)
-        if (
-            tested is None
-            or kind_of(self.report.owners.meant(tested[0])) is not Kind.RECIPE
-            or not self.report.owners.is_config(tested[0])
-        ):
+        if tested is None or not self.report.owners.is_recipe(tested[0]):
             return False
         config, is_full = tested
         if not (edits := self._merged(node, within, config, inside=is_full)):

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.read_messages import Kind, kind_of
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.sites import UNKNOWN_OWNER
 
@@ -39,9 +40,9 @@ class UseOwners:
         return any(module.partition(".")[0] in _OTHER_SYSTEMS for module in self.names.modules)
 
     def meant(self, node: ast.expr) -> ast.expr:
-        """Return what a name stands for that a function gives to an attribute: ``model`` for ``m = cfg.model``.
+        """Return the attribute that a name of a function is bound to: ``model`` for ``m = cfg.model``.
 
-        Any other expression stands for itself.
+        Any other expression is returned as it is.
         """
         if not isinstance(node, ast.Name) or (function := self.source.function_of(node)) is None:
             return node
@@ -54,6 +55,10 @@ class UseOwners:
             and _binds(part.targets[0], node.id)
         ]
         return ast.Name(values[0]) if len(values) == sum(_binds(part, node.id) for part in parts) == 1 else node
+
+    def is_recipe(self, node: ast.expr) -> bool:
+        """Whether an object is a configuration of a recipe, which is not built yet."""
+        return kind_of(self.meant(node)) is Kind.RECIPE and self.is_config(node)
 
     def is_config(self, node: ast.expr) -> bool:
         """Whether an object is a Megatron configuration, as far as its name and the file show."""

@@ -168,22 +168,13 @@ class _UseProblems:
         read = node.left
         if not isinstance(read, ast.Attribute) or read.attr != SCOPE:
             return None
-        is_recipe = kind_of(self.owners.meant(read.value)) is Kind.RECIPE and self.owners.is_config(read.value)
-        replacement = comparison(node, self.source) if is_recipe else None
-        return (
-            Message(ProblemKind.READ, meaning(SCOPE, kind_of(self.owners.meant(read.value))), replacement)
-            if replacement
-            else None
-        )
+        replacement = comparison(node, self.source) if self.owners.is_recipe(read.value) else None
+        return Message(ProblemKind.READ, meaning(SCOPE, Kind.RECIPE), replacement) if replacement else None
 
     def _full_iteration(self, node: ast.Compare) -> Replacement | None:
         """Return what to write instead of ``"full_iteration" in scope`` of what a recipe sets."""
         tested = full_iteration_test(node) if isinstance(node.left, ast.Constant) else None
-        if (
-            tested is None
-            or kind_of(self.owners.meant(tested[0])) is not Kind.RECIPE
-            or not self.owners.is_config(tested[0])
-        ):
+        if tested is None or not self.owners.is_recipe(tested[0]):
             return None
         sign = "==" if tested[1] else "!="
         edits = with_assertion_beside(node, tested[0], self.source) if tested[1] else []

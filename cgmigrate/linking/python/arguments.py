@@ -23,21 +23,24 @@ _SHOWN = frozenset(("print", "debug", "info", "warning", "error", "log", "print_
 """Functions and methods that show texts to people."""
 
 
+def _values_of(arguments: Arguments) -> list[object]:
+    return [*arguments[0], *arguments[1].values()]
+
+
 def gets_code(arguments: Arguments, run: Run) -> bool:
     """Return whether a call gets a function that may set a setting, also as an attribute of an object."""
-    values = (*arguments[0], *arguments[1].values())
-    return any(run.relevance.is_relevant(one.node) for value in values for one in functions_in(value))
+    return any(run.relevance.is_relevant(one.node) for value in _values_of(arguments) for one in functions_in(value))
 
 
 def gives_settings(arguments: Arguments) -> bool:
     """Return whether a call gets settings by their names, also in a dict."""
-    dicts = (one for one in (*arguments[0], *arguments[1].values()) if isinstance(one, dict))
+    dicts = (one for one in _values_of(arguments) if isinstance(one, dict))
     return any(not SETTINGS.isdisjoint(one) for one in (arguments[1], *dicts))
 
 
 def has_object(arguments: Arguments) -> bool:
     """Return whether a call gets an object that may have settings, or code."""
-    return any(map(is_object, (*arguments[0], *arguments[1].values())))
+    return any(map(is_object, _values_of(arguments)))
 
 
 def is_object(value: object) -> bool:
@@ -55,14 +58,10 @@ def note_call(name: str, arguments: Arguments, run: Run) -> None:
     if name.partition("(")[0].rpartition(".")[2] in _SHOWN and not has_object(arguments):
         run.path.events.append(f"{SHOWN}{name.partition('(')[0]}({', '.join(map(key_of, _values_of(arguments)))})")
         return
-    for value in (*arguments[0], *arguments[1].values()):
+    for value in _values_of(arguments):
         run.path.passed += settings_of(value)
-    states = [state_of(value, run.world) for value in (*arguments[0], *arguments[1].values())]
+    states = [state_of(value, run.world) for value in _values_of(arguments)]
     run.path.events.append(f"{name}({', '.join(states)}) {sorted(arguments[1])}")
-
-
-def _values_of(arguments: Arguments) -> list[object]:
-    return [*arguments[0], *arguments[1].values()]
 
 
 def is_used(value: Object) -> bool:
