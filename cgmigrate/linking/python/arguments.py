@@ -50,12 +50,17 @@ def is_object(value: object) -> bool:
     return any(map(is_used, parts_of(value)))
 
 
+def is_shown(name: str, arguments: Arguments) -> bool:
+    """Return whether a call only shows what it gets to people: it changes nothing of that."""
+    return name.partition("(")[0].rpartition(".")[2] in _SHOWN and not has_object(arguments)
+
+
 def note_call(name: str, arguments: Arguments, run: Run) -> None:
     """Note what code gets that is not followed: it has to be the same before and after.
 
     What a log shows may have new names, as long as its code reads no old one.
     """
-    if name.partition("(")[0].rpartition(".")[2] in _SHOWN and not has_object(arguments):
+    if is_shown(name, arguments):
         run.path.events.append(f"{SHOWN}{name.partition('(')[0]}({', '.join(map(key_of, _values_of(arguments)))})")
         return
     for value in _values_of(arguments):

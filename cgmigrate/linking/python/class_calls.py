@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.arguments import Arguments, Place, is_object
+from cgmigrate.linking.python.default_fields import NO_DEFAULTS, default_fields
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.objects import kept_by_class, may_change_items, set_attribute
@@ -27,7 +29,7 @@ def made_instance(callee: Class, arguments: Arguments, place: Place) -> object:
     by_megatron = _is_megatrons(callee, run, set()) and not _keeps_leading(callee, run, set())
     if not by_megatron and is_record(callee.node):
         return _record(callee, arguments, place)
-    reason = _sets_settings(callee, run, set())
+    reason = _sets_settings(callee, run, set(), with_fields=by_megatron)
     if is_test(callee.module.path) and (reason or _has_stand_in(callee)):
         reason = reason or f"objects of `{callee.node.name}` have others with settings of their own"
         raise cannot_follow(reason, node, frame, ReadsSettingsError)
@@ -35,7 +37,10 @@ def made_instance(callee: Class, arguments: Arguments, place: Place) -> object:
         raise cannot_follow(reason, node, frame)
     if not by_megatron and any(map(is_object, (*arguments[0], *arguments[1].values()))):
         raise cannot_follow(f"what `{callee.node.name}` does with an object is not followed", node, frame)
-    made = made_object(callee.node.name, arguments, place, by_megatron)
+    defaults = _defaults(callee, run, set()) if by_megatron else {}
+    run.path.uses.update(at for _, at in defaults.values())
+    values = {name: value for name, (value, _) in defaults.items()}
+    made = made_object(callee.node.name, arguments, place, by_megatron, values)
     if _has_making(callee, run, set()):
         for value in (*arguments[0], *(value for name, value in arguments[1].items() if name not in SETTINGS)):
             may_change_items(value, made.key, place)
@@ -109,10 +114,13 @@ def _properties(callee: Class, run: Run, seen: set[int]) -> Iterator[str]:
             yield from _properties(base, run, seen)
 
 
-def made_object(name: str, arguments: Arguments, place: Place, by_megatron: bool) -> Object:
-    """Return a new object with what a call gives it. Raises CannotFollowError."""
+def made_object(
+    name: str, arguments: Arguments, place: Place, by_megatron: bool, defaults: Mapping[str, object] = NO_DEFAULTS
+) -> Object:
+    """Return a new object with what its class and a call give it. Raises CannotFollowError."""
     node, frame, run = place
     made = Object(run.numbered(f"{name}({', '.join(map(key_of, arguments[0]))})"), by_megatron, is_instance=True)
+    made.attributes |= copy.deepcopy(dict(defaults))
     if name.rpartition(".")[2] in run.replaced:
         made.is_bare = run.choose(f"{made.key} is a fake")
         run.path.is_with_fakes = run.path.is_with_fakes or made.is_bare
@@ -172,21 +180,42 @@ def _keeps_leading(callee: Class, run: Run, seen: set[int]) -> bool:
     return leads or any(isinstance(base, Class) and _keeps_leading(base, run, seen) for base in bases)
 
 
-def _sets_settings(callee: Class, run: Run, seen: set[int]) -> str:
-    """Return why an object of a class may have settings from the start, empty if it has none."""
+def _sets_settings(callee: Class, run: Run, seen: set[int], *, with_fields: bool) -> str:
+    """Return why an object of a class may have settings from the start that are not known, empty if it has none.
+
+    ``with_fields`` says that the defaults of its fields are known.
+    """
     if id(callee.node) in seen:
         return ""
     seen.add(id(callee.node))
-    if reason := _own_settings(callee.node):
+    if reason := _own_settings(callee.node, with_fields=with_fields):
         return reason
     for statement in callee.node.body:
         is_making = isinstance(statement, ast.FunctionDef) and statement.name in _MAKING
         if (is_making and run.relevance.leads(statement)) or _makes_holder(statement, run):
             return f"`{callee.node.name}` is made by code that may set a setting"
     for base in _bases(callee, run):
-        if isinstance(base, Class) and (reason := _sets_settings(base, run, seen)):
+        if isinstance(base, Class) and (reason := _sets_settings(base, run, seen, with_fields=with_fields)):
             return reason
     return ""
+
+
+def _defaults(callee: Class, run: Run, seen: set[int]) -> dict[str, tuple[object, tuple[str, int]]]:
+    """Return the settings that an object of a class has from the start, each with its value and its place in the code.
+
+    Raises CannotFollowError where the order of several bases decides.
+    """
+    if id(callee.node) in seen:
+        return {}
+    seen.add(id(callee.node))
+    of_bases = [_defaults(base, run, seen) for base in _bases(callee, run) if isinstance(base, Class)]
+    if sum(map(bool, of_bases)) > 1:
+        at = f"{callee.module.path}:{callee.node.lineno}"
+        raise CannotFollowError(f"several bases of `{callee.node.name}` have settings ({at})")
+    inherited = next(filter(None, of_bases), {})
+    return inherited | {
+        one.name: (one.value, (callee.module.path, one.statement.lineno)) for one in default_fields(callee.node)
+    }
 
 
 def _makes_holder(statement: ast.stmt, run: Run) -> bool:
@@ -201,15 +230,21 @@ def _makes_holder(statement: ast.stmt, run: Run) -> bool:
 
 
 @lru_cache(maxsize=16384)
-def _own_settings(node: ast.ClassDef) -> str:
-    """Return why objects of a class may have other settings than code gives them, empty if they have none."""
+def _own_settings(node: ast.ClassDef, *, with_fields: bool) -> str:
+    """Return why objects of a class may have other settings than code gives them, empty if they have none.
+
+    With ``with_fields``, these are not the plain defaults of its fields.
+    """
     if node.decorator_list and not all(
         dotted(one).startswith("dataclass") for one in map(_called, node.decorator_list)
     ):
         return f"the class `{node.name}` has a decorator"
     if any(one.arg == "metaclass" and dotted(one.value).rpartition(".")[2] != "ABCMeta" for one in node.keywords):
         return f"the class `{node.name}` has a metaclass"
+    fields = {id(field.statement) for field in default_fields(node)} if with_fields else set()
     for statement in node.body:
+        if id(statement) in fields:
+            continue
         if isinstance(statement, ast.FunctionDef):
             if statement.name in SETTINGS:
                 return f"the class `{node.name}` defines `{statement.name}`"

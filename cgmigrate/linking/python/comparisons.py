@@ -8,11 +8,20 @@ from dataclasses import dataclass, replace
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Code, Handlers, Path, Run, Touched, Unknowns, paths_of
 from cgmigrate.linking.python.modules import Module, Modules, is_test
-from cgmigrate.linking.python.outcomes import agree, rest_of
-from cgmigrate.linking.python.path_pairs import left_by, meets_change, outcome, plain, records_of
+from cgmigrate.linking.python.outcomes import agree, is_half_renamed, rest_of
+from cgmigrate.linking.python.path_pairs import (
+    left_by,
+    made_in_both,
+    meets_change,
+    outcome,
+    plain,
+    reads_in_vain,
+    records_of,
+)
 from cgmigrate.linking.python.pieces import Unit, part_of, same_for_others, unit_of
 from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.rounds import Place
+from cgmigrate.linking.python.shims import is_shim
 from cgmigrate.linking.python.statements import execute, store
 from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings, is_plain, key_of
 from cgmigrate.linking.python.world import World
@@ -32,6 +41,8 @@ class Comparison:
     """
 
     uses: frozenset[Place]
+    uses_megatron: frozenset[Place]
+    """Those uses whose object is of Megatron's own classes."""
     opened: tuple[int, ...]
     opened_records: tuple[int, ...]
     left: tuple[StatePair, ...]
@@ -100,17 +111,17 @@ class Comparer:
         before, after = paths
         left = tuple(left_by(before, after, states.pairs))
         difference = self._difference(unit, before, after, left)
-        if difference and not before.opened and not before.opened_records and self._may_be_by_release(before, left):
-            # The new release may do something else with the old text, too: then no edit makes the difference. What
-            # other code does with such an object cannot be compared.
+        if difference and self._may_be_by_release(before, left, states):
+            # The new release may do something else with the old text, too: then no edit makes the difference.
             old = _Side(self.modules, self.target, states.before, touched.before)
             for unedited in self._paths(unit, old, dict(before.choices), touched):
                 pairs = tuple(left_by(unedited, after, states.pairs))
                 if not replace(self, source=self.target)._difference(unit, unedited, after, pairs):
-                    left, difference = (), ""
+                    difference = ""
                     break
         return Comparison(
             frozenset(before.uses),
+            frozenset(before.uses_megatron),
             tuple(number for _, number in before.opened),
             tuple(number for _, number in before.opened_records),
             left,
@@ -141,8 +152,9 @@ class Comparer:
         if module is None:
             raise CannotFollowError(f"{unit.module.path} is not read after the edits")
         if unit.nodes:
-            return part_of(module, unit.name, self.relevance.is_relevant)
-        return unit_of(module, unit.name)
+            return part_of(module, unit.name, self.relevance.uses_in(unit.module.path))
+        edited = unit_of(module, unit.name)
+        return replace(edited, by_default=unit.by_default) if edited else None
 
     def _paths(self, unit: Unit, side: _Side, decided: Mapping[str, int], touched: Touched) -> Iterator[Path]:
         def run_of(planned: Sequence[int]) -> Run:
@@ -159,11 +171,24 @@ class Comparer:
             return f"`{name}` would end with {after.error or 'no error'} ({unit.place})"
         if not self._captures_the_same(before, left):
             return f"`{name}` would give the settings another meaning ({unit.place})"
+        if what := self._half_renamed(before, after, unit.place):
+            return f"`{name}` would {what}"
         if not self._does_the_same(unit, before, after):
             return f"`{name}` would do something else with the settings ({unit.place})"
         for bound, value in before.bound.items():
             if not self._is_same(unit, bound, value, after.bound.get(bound)):
                 return f"`{bound}` in `{name}` would have another value ({unit.place})"
+        return ""
+
+    def _half_renamed(self, before: Path, after: Path, place: str) -> str:
+        """Return what a path does with an object of which only a part is renamed, empty if there is none."""
+        if any(is_half_renamed(*one) for one in made_in_both(before, after)):
+            return f"leave an object with old names and new ones ({place})"
+        for path, line in reads_in_vain(before, after):
+            module = self.modules.read(path)
+            # A shim asks for both.
+            if module is None or not is_shim(module):
+                return f"read what nothing sets any more ({path}:{line})"
         return ""
 
     def _does_the_same(self, unit: Unit, before: Path, after: Path) -> bool:
@@ -174,8 +199,14 @@ class Comparer:
             return False
         return outcome(before, self.source, is_shown=False) == outcome(after, self.target, is_shown=False)
 
-    def _may_be_by_release(self, before: Path, left: Iterable[StatePair]) -> bool:
-        """Return whether the objects that capture something else keep an old setting, which is still reported."""
+    def _may_be_by_release(self, before: Path, left: Iterable[StatePair], states: StatesOfUnit) -> bool:
+        """Return whether the objects that capture something else keep an old setting, which is still reported.
+
+        Objects that capture the same when a path gets them do so behind it.
+        """
+        opened = [states.pairs[number] for _, number in before.opened]
+        if opened and all(map(self._agree, opened)):
+            return False
         return before.is_with_fakes or all(
             self._agree(one) or any(dict(one[1]).get(name) for name in DEPRECATED) for one in left
         )
@@ -211,7 +242,7 @@ def _is_unchanged(unit: Unit, edited: Unit) -> bool:
 def _unused(path: Path) -> Comparison:
     """Return a comparison that shows only which objects and records a path gets."""
     opened = tuple(number for _, number in path.opened_records)
-    return Comparison(frozenset(), (), opened, (), (), "", False, len(path.opened))
+    return Comparison(frozenset(), frozenset(), (), opened, (), (), "", False, len(path.opened))
 
 
 @dataclass(frozen=True, slots=True)

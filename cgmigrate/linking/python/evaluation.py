@@ -110,8 +110,14 @@ class Path:
     """What code that is not followed gets, in order."""
     uses: set[tuple[str, int]] = field(default_factory=set)
     """The file and line of each use of a setting."""
+    uses_megatron: set[tuple[str, int]] = field(default_factory=set)
+    """Those of an object of Megatron's own classes."""
     reads: list[str] = field(default_factory=list)
     """The deprecated settings that it reads, with their values."""
+    old_reads: list[tuple[Object, str, tuple[str, int]]] = field(default_factory=list)
+    """The object, name, and place of each of these."""
+    modules_read: set[str] = field(default_factory=set)
+    """The objects of which it reads the modules, by their keys."""
     opened: list[tuple[Object, int]] = field(default_factory=list)
     """The objects whose settings other code has set, each with the number of its state."""
     is_with_fakes: bool = False

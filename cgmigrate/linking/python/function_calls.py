@@ -22,7 +22,7 @@ from cgmigrate.linking.python.evaluation import (
 from cgmigrate.linking.python.expressions import evaluate
 from cgmigrate.linking.python.layers import copies_built
 from cgmigrate.linking.python.modules import Module, is_test
-from cgmigrate.linking.python.objects import may_change, may_change_items, parts_of, sample
+from cgmigrate.linking.python.objects import forget_attributes, may_change, may_change_items, parts_of, sample
 from cgmigrate.linking.python.own_objects import own_parameters
 from cgmigrate.linking.python.parametrised import parametrised
 from cgmigrate.linking.python.replaced_code import is_patched, patched, texts_in
@@ -170,7 +170,10 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
     needed = run.needed
     leaked = [frame.names[name] for name in run.relevance.leaked_in(function.node, needed)]
     try:
-        return _executed(function, frame, run)
+        result = _executed(function, frame, run)
+        if dropped := run.relevance.dropped_in(function.node, needed):
+            forget_attributes([result, *frame.names.values()], dropped, function.name)
+        return result
     finally:
         run.needed = needed
         for value in leaked:

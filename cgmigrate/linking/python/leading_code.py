@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from cgmigrate.linking.python.layers import is_layer
@@ -58,10 +58,13 @@ def _writers(
     """Return the names of the functions that may set a setting of an object that they get or return."""
     possible = [one for one in functions if one.may_leave and one.name.removeprefix(".") not in _MAKING]
     users: dict[object, list[FunctionFacts]] = {}
+    making = set[AnyFunction]()
     for one in possible:
         for used in used_by(one, references):
             users.setdefault(used, []).append(one)
-    waiting = [one for one in possible if one.is_writer or one.node in setters]
+            if isinstance(used, ast.ClassDef) and _has_settings(used):
+                making.add(one.node)
+    waiting = [one for one in possible if one.is_writer or one.node in setters or one.node in making]
     known = {one.node for one in waiting}
     names = set[str]()
     while waiting:
@@ -86,8 +89,28 @@ def used_by(function: FunctionFacts, references: References) -> set[object]:
             if isinstance(node, ast.expr) and node not in used:
                 # What a name of a module is bound to is used as well.
                 waiting.append((node, inner))
+            if isinstance(node, ast.ClassDef) and node not in used:
+                waiting += [(base, inner) for base in node.bases]
             used.add(node)
     return used
+
+
+@lru_cache(maxsize=16384)
+def _has_settings(node: ast.ClassDef) -> bool:
+    """Return whether objects of a class that derives from others have a setting from the start: a field of it.
+
+    One with a default that captures nothing is as good as none.
+    """
+    fields = (one for one in node.body if isinstance(one, (ast.Assign, ast.AnnAssign)))
+    return bool(node.bases) and any(
+        isinstance(target, ast.Name) and target.id in SETTINGS and not _is_default(one.value)
+        for one in fields
+        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+    )
+
+
+def _is_default(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and node.value in (None, False, "none", "full"))
 
 
 def closed(
@@ -207,6 +230,17 @@ def _values(node: AnyFunction) -> Iterator[_Value]:
                 | ast.comprehension(target=target, iter=value)
             ):
                 yield _value([target], value)
+            case ast.If(test=test) if filled := frozenset(_filled_in([*part.body, *part.orelse])):
+                # What a collection has depends on the condition: `problems.append(…)`.
+                yield replace(_value([], test), targets=filled)
+
+
+def _filled_in(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """Yield the names of the collections to which statements add members."""
+    for part in (part for one in body for part in ast.walk(one)):
+        match part:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "add" | "insert")):
+                yield name
 
 
 def _value(targets: Iterable[ast.expr], value: ast.expr) -> _Value:

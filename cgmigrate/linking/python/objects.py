@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, ReadsSettingsError, Run, Unknowns, cannot_follow
 from cgmigrate.linking.python.values import (
@@ -27,7 +27,7 @@ from cgmigrate.linking.python.values import (
     thawed,
 )
 from cgmigrate.linking.python.world import SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
-from cgmigrate.megatron.settings import DEPRECATED, FIELDS
+from cgmigrate.megatron.settings import DEPRECATED, ENABLE, EXTERNAL, FIELDS, MODULES
 
 _MISSING = object()
 
@@ -45,8 +45,7 @@ def attribute(value: object, name: str, place: _Place) -> object:
             if name in SETTINGS and value.may_be_other:
                 raise cannot_follow(f"`.{name}` of an object that is not known is read", node, frame)
             result = _of_object(value, name, place)
-            if name in DEPRECATED:
-                run.path.reads.append(f"{name}={key_of(result)}")
+            _note_read(value, name, result, place)
             return result
         case Outside():
             return _of_outside(value, name, frame, run)
@@ -61,6 +60,15 @@ def attribute(value: object, name: str, place: _Place) -> object:
         case _ if value is not None and hasattr(value, name):
             return Method(value, name)
     raise cannot_follow(f"`.{name}` of {key_of(value)[:60]} is not followed", node, frame)
+
+
+def _note_read(value: Object, name: str, result: object, place: _Place) -> None:
+    node, frame, run = place
+    if name in DEPRECATED:
+        run.path.reads.append(f"{name}={key_of(result)}")
+        run.path.old_reads.append((value, name, (frame.module.path, getattr(node, "lineno", 0))))
+    elif name == MODULES:
+        run.path.modules_read.add(value.key)
 
 
 def _of_class(value: Class, name: str, run: Run) -> object:
@@ -121,7 +129,10 @@ def _of_object(value: Object, name: str, place: _Place) -> object:
 def used(value: Object, place: _Place) -> None:
     """Note that a setting of an object is used. One that other code has set has one of the states that code leaves."""
     node, frame, run = place
-    run.path.uses.add((frame.module.path, getattr(node, "lineno", 0)))
+    at = (frame.module.path, getattr(node, "lineno", 0))
+    run.path.uses.add(at)
+    if value.by_megatron:
+        run.path.uses_megatron.add(at)
     run.path.used[id(value)] = value
     if run.unknowns.has_fakes and value.by_megatron and not value.is_instance:
         value.is_bare = run.choose(f"{value.key} is a fake")
@@ -226,7 +237,8 @@ def _value_of_setting(name: str, new: object, place: _Place) -> object:
     """Return what a setting is set to; of a value that is not known, each of some samples is evaluated."""
     if not isinstance(new, Object) or not place[2].unknowns.states:
         return new
-    return sample(name, new.key, place[2])
+    # A condition on the same value is decided alike: `"local" if graphs else "none"`.
+    return place[2].choose(key_of(new)) if name in (ENABLE, EXTERNAL) else sample(name, new.key, place[2])
 
 
 def sample(name: str, key: str, run: Run) -> object:
@@ -317,6 +329,15 @@ def may_change(value: object, key: str, place: _Place) -> None:
                 changed = Object(f"{name} after {key}, before {key_of(part)}", may_be_other=may_be_part_of([part]))
                 may_change_items(part, key, place)
                 one.attributes[name] = changed
+
+
+def forget_attributes(values: Iterable[object], names: Collection[str], by: str) -> None:
+    """Forget the values of attributes that code sets which is not executed; ``by`` is the name of its function."""
+    seen = set[int]()
+    for one in [part for value in values for part in parts_of(value, seen)]:
+        for name in one.attributes.keys() & names:
+            if not uses_settings(one.attributes[name]):
+                one.attributes[name] = Object(f"{one.key}.{name} after {by}")
 
 
 def forget(value: Object, run: Run) -> None:

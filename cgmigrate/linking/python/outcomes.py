@@ -10,7 +10,17 @@ from cgmigrate.linking.python.values import Member, Object, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS, World
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, SPLIT_IN, Release
-from cgmigrate.megatron.settings import DEPRECATED, ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
+from cgmigrate.megatron.settings import (
+    DEPRECATED,
+    ENABLE,
+    EXTERNAL,
+    IMPL,
+    INFERENCE,
+    LAYER_MODULES,
+    MODULES,
+    SCOPE,
+    names_in,
+)
 from cgmigrate.megatron.types import Reader, Rejected
 
 
@@ -91,12 +101,36 @@ def agree(old: Mapping[str, object], new: Mapping[str, object], source: World, t
     is_on = new.get(IMPL, "none") != "none" or bool(new.get(ENABLE) or new.get(EXTERNAL))
     if is_on and any(_is_set(new.get(name)) and new.get(name) != old.get(name) for name in DEPRECATED):
         return False
+    if MODULES in new.keys() - old.keys() and not _named(new[MODULES]) <= set(LAYER_MODULES):
+        # megatron-core accepts the full iteration among the modules, with a warning.
+        return False
     if MODULES in new.keys() - old.keys() and new[MODULES] and new.get(SCOPE) == old.get(SCOPE) is not None:
         # megatron-core refuses an object with both, which a line under the old name and one under the new name make.
         return False
     made = Object("", by_megatron=True)
     before = _captured(made, old, source)
     return is_rejected(before) or before == _captured(made, new, target)
+
+
+def is_half_renamed(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
+    """Return whether edits rename a part of the settings of an object, or leave modules that the old text had cleared.
+
+    An object that has old names only, as before, may have no modules beside them.
+    """
+    if any(_is_set(new.get(name)) for name in DEPRECATED):
+        named = any(_key(old, name) != _key(new, name) for name in (*DEPRECATED, IMPL))
+        return named or bool(new.get(MODULES) and not old.get(MODULES))
+    return not _named(new.get(MODULES)) <= _named(old.get(MODULES)) | _named(old.get(SCOPE))
+
+
+def _key(settings: Mapping[str, object], name: str) -> str:
+    """Return what compares a setting: what captures nothing is as good as none."""
+    value = settings.get(name)
+    return key_of(value) if _is_set(value) and value != "none" else ""
+
+
+def _named(value: object) -> frozenset[str]:
+    return frozenset(map(str, names_in(plain_setting(value))))
 
 
 def _is_set(value: object) -> bool:

@@ -10,6 +10,7 @@ from cgmigrate.linking.python.arguments import (
     Place,
     gets_code,
     is_object,
+    is_shown,
     is_unset,
     is_used,
     note_call,
@@ -72,7 +73,7 @@ def _outside(callee: Outside, arguments: Arguments, place: Place) -> object:
     note_call(name, arguments, run)
     key = run.numbered(f"{name}({key_of(arguments[0])}, {key_of(arguments[1])})")
     run.forget(f"Outside(name='{name.rpartition('.')[0]}")
-    for value in values:
+    for value in () if is_shown(name, arguments) else values:
         may_change(value, key, place)
     others = may_be_part_of(values)
     # What a method of the project makes that leads to settings may have some.
@@ -157,7 +158,7 @@ def called_object(callee: Object, owner: object, arguments: Arguments, place: Pl
     note_call(callee.key, arguments, run)
     others = may_be_part_of(values)
     key = run.numbered(f"{callee.key}({key_of(arguments[0])}, {key_of(arguments[1])})")
-    for value in values:
+    for value in () if is_shown(callee.key, arguments) else values:
         may_change(value, key, place)
         if is_made_of and isinstance(value, Object):
             # The result may be this object, or a part of it: its settings are not known.

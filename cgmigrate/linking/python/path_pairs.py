@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cgmigrate.linking.python.evaluation import SHOWN, Path
-from cgmigrate.linking.python.objects import frozen_settings, settings_of
+from cgmigrate.linking.python.modules import is_test
+from cgmigrate.linking.python.objects import frozen_settings, parts_of, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import FrozenSettings, thawed
 from cgmigrate.linking.python.world import World
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, INFERENCE, MODULES
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, INFERENCE, MODULES, SCOPE
 
 
 def shortened(pair: tuple[FrozenSettings, FrozenSettings]) -> tuple[FrozenSettings, FrozenSettings]:
@@ -58,6 +59,33 @@ def meets_change(before: Path, after: Path) -> bool:
     """Return whether two paths use an object that has other settings after the edits than before."""
     old, new = ({one.key: frozen_settings(one) for one in path.used.values()} for path in (before, after))
     return any(old[key] != new[key] for key in old.keys() & new.keys())
+
+
+def made_in_both(before: Path, after: Path) -> Iterator[tuple[Mapping[str, object], Mapping[str, object]]]:
+    """Yield the settings of the objects that two paths make themselves, before and after, where these differ."""
+    old, new = _made(before), _made(after)
+    yield from ((plain(old[key]), plain(new[key])) for key in old if key in new and old[key] != new[key])
+
+
+def _made(path: Path) -> dict[str, FrozenSettings]:
+    values = (path.value, *path.arguments, *path.bound.values(), *path.written.values())
+    parts = (one for value in values for one in parts_of(value))
+    return {one.key: frozen_settings(one) for one in parts if one.by_megatron and not one.is_open}
+
+
+def reads_in_vain(before: Path, after: Path) -> Iterator[tuple[str, int]]:
+    """Yield where code reads a deprecated setting of an object that the edits give other settings.
+
+    Code that reads a scope to find the full iteration finds none any more, which is right; a test has to say so.
+    """
+    old = {one.key: frozen_settings(one) for one in before.used.values()}
+    for one, name, place in after.old_reads:
+        was, now = old.get(one.key), frozen_settings(one)
+        if was is None or was == now or name in dict(now) or (one.is_open and name not in dict(was)):
+            # An object that other code makes may be of another kind.
+            continue
+        if name != SCOPE or (is_test(place[0]) and one.key not in after.modules_read):
+            yield place
 
 
 def records_of(before: Path, after: Path) -> Iterator[tuple[FrozenSettings, FrozenSettings]]:

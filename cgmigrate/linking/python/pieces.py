@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.expressions import evaluate
-from cgmigrate.linking.python.function_calls import enter, executed_in, parameters, values_of_parameters
+from cgmigrate.linking.python.function_calls import call, enter, executed_in, parameters, values_of_parameters
 from cgmigrate.linking.python.inner_functions import Inner, empty_function, inner_functions, lambdas_at_top
 from cgmigrate.linking.python.lookup import imported_in_function
 from cgmigrate.linking.python.modules import Module
@@ -46,6 +46,8 @@ class Unit:
     """The functions around one that other functions define."""
     shown_at: str = ""
     """The file and line that code is written for which is in no file; empty for other code."""
+    by_default: bool = False
+    """Whether it is called without arguments: what code of the project gives it is evaluated there."""
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -78,7 +80,8 @@ class Unit:
         if not self.nodes:
             if not isinstance(self.scope, ast.FunctionDef):
                 raise CannotFollowError(f"`{self.name.partition('#')[0]}` is asynchronous")
-            return enter(Function(self.scope, self.module, self._names_around(run)), run)
+            function = Function(self.scope, self.module, self._names_around(run))
+            return call(function, ([], {}), run, 0) if self.by_default else enter(function, run)
         frame = self._frame(run)
         loads = frozenset[str]().union(*(run.relevance.facts(one).loads for one in self.nodes))
         run.needed = frozenset(name for name in loads if name[0] == ".")

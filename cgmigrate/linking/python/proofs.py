@@ -49,7 +49,7 @@ from cgmigrate.linking.python.pieces import (
 )
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance, sets_by_computed_name
-from cgmigrate.linking.python.rounds import Change, Difference, Name, Progress, Releases, Round
+from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
 from cgmigrate.linking.python.seen_changes import SeenChanges, watching
 from cgmigrate.linking.python.shims import is_shim
 from cgmigrate.linking.python.stand_ins import StandIns
@@ -121,7 +121,7 @@ class Proofs:
             reason = f"names of settings are data at {place}, and code that may get them uses attributes by such names"
             self.failed.update((one.name, reason) for one in self.changes)
             return []
-        if place := option_write(self.seeds, self.modules, self._places.at.keys()):
+        if place := option_write(self.seeds, self.modules, self._renamed_places()):
             reason = f"an option sets a recipe by a deprecated name at {place}"
             self.failed.update((one.name, reason) for one in self.changes)
             return []
@@ -138,9 +138,12 @@ class Proofs:
         self.failed |= self._seen.by_parts_of_names() | self._seen.by_helpers()
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
-        callers.find({one.scope.name for one in units if one.scope and _may_be_closed(one, self.relevance)})
+        callers.find({one.scope.name for one in units if one.scope and self._may_be_closed(one, self.relevance)})
         for one in units:
             (self._units if self._needs_evaluation(one, callers) else self._closed).append(one)
+        self._units += [
+            replace(one, by_default=True) for one in self._closed if self._takes_values(one) and _needs_no_argument(one)
+        ]
         in_data = self._seen.in_data(self.seeds)
         self.failed |= {name: reason for name, reason in in_data.withheld.items() if name not in self.failed}
         self._units += filter(None, in_data.units.values())
@@ -170,13 +173,16 @@ class Proofs:
         """Withhold the changes that no object of the project shows to be right, and return whether there are some.
 
         A test that passes with no object gets one by code that is not followed. A reader that meets no object whose
-        settings change reads what keeps the old names.
+        settings change reads what keeps the old names. A file that imports nothing of Megatron may be about other
+        objects.
         """
         unused = [name for name in current.kept if is_test(name[0]) and name not in current.passed]
         self.failed |= dict.fromkeys(unused, "no object is known with which this test passes")
         readers = {one.name for one in self.changes if one.reads} & current.kept - self.failed.keys()
         self.failed |= dict.fromkeys(readers - current.met, "no object is known that reaches this code with new names")
-        return bool(unused or readers - current.met)
+        unowned = {one.name for one in self.changes if one.needs_owner} & current.kept - self.failed.keys()
+        self.failed |= dict.fromkeys(unowned - current.owned, "no object of Megatron is known that reaches this code")
+        return bool(unused or readers - current.met or unowned - current.owned)
 
     def _worth_another_attempt(self) -> list[Name]:
         """Return the changes that failed beside others that are made no more, or in another form."""
@@ -264,12 +270,37 @@ class Proofs:
             if is_shim(module) and not any(path == one.path for one in self.changes):
                 # It says for each release what it does.
                 continue
-            yield from parts_of_top(module, self.relevance.is_relevant)
+            yield from parts_of_top(module, self.relevance.uses_in(path))
             for name, node, inside in functions_of(module):
                 is_layers = inside is not None and is_layer(inside, module, self.modules)
                 if self.relevance.is_relevant(node) and not is_layers and not copies_built(node, module, self.modules):
                     yield Unit(name, module, node)
             yield from (one for one in inner_units(module) if one.scope and self.relevance.is_relevant(one.scope))
+
+    def _renamed_places(self) -> set[Place]:
+        """Return the places of the changes that do not depend on what callers or options give."""
+        return {at for at, names in self._places.at.items() if not self._computed.issuperset(names)}
+
+    def _takes_values(self, unit: Unit) -> bool:
+        """Return whether a function sets what its callers give to a setting that is renamed."""
+        return not self._computed.isdisjoint(self._places.of(unit))
+
+    @cached_property
+    def _computed(self) -> frozenset[Name]:
+        return frozenset(one.name for one in self.changes if one.takes_values)
+
+    def _may_be_closed(self, unit: Unit, relevance: Relevance) -> bool:
+        """Return whether all uses of a function may be known.
+
+        It is no method, and private, or only reads settings, or sets what its callers give.
+        """
+        scope = unit.scope
+        if scope is None or unit.around or "." in unit.name or not takes_objects(scope):
+            return False
+        if scope.decorator_list or scope.name.startswith("test"):
+            # A decorator may keep it for other code.
+            return False
+        return is_private(scope.name) or scope.name in relevance.readers or self._takes_values(unit)
 
     def _needs_evaluation(self, unit: Unit, callers: Callers) -> bool:
         """Return whether a function may be used by other code than what is evaluated, or than layers."""
@@ -322,7 +353,7 @@ class Proofs:
             known = self._varied(unit, pair, current)
             possible.append(known)
         for one in known.comparisons:
-            uses = self._changes_of(one) & current.kept
+            uses = self._changes_at(one.uses) & current.kept
             if one.difference and one.opened and (uses or number):
                 self._differing_paths.append((unit, uses, ((OBJECT, number),), one.difference))
 
@@ -387,12 +418,12 @@ class Proofs:
                 current.failed |= dict.fromkeys(
                     self._seen.by_whole(unit) & current.kept - current.failed.keys(), reason
                 )
-            parts = self._parts_around(unit, error) or parts_of_function(unit, self.relevance.is_relevant)
+            parts = self._parts_around(unit, error) or parts_of_function(unit, self.relevance.uses_in(unit.module.path))
             inner = [one for one in only_called_in(unit) if one.scope and self.relevance.is_relevant(one.scope)]
             self._replace(unit, [*parts, *inner], current)
             return
         parts = self._parts_around(unit, error) if unit.is_beginning else []
-        if parts := parts or smaller_parts(unit, self.relevance.is_relevant):
+        if parts := parts or smaller_parts(unit, self.relevance.uses_in(unit.module.path)):
             self._replace(unit, parts, current)
             return
         current.progress[unit] = Progress(len(current.states.pairs))
@@ -415,7 +446,8 @@ class Proofs:
         What the beginning of other code does with an object would be one more state for all code.
         """
         is_split = is_test(unit.module.path)
-        return parts_around(unit, error.statement, self.relevance.is_relevant) if is_split else []
+        uses = self.relevance.uses_in(unit.module.path)
+        return parts_around(unit, error.statement, uses) if is_split else []
 
     def _replace(self, unit: Unit, parts: Sequence[Unit], current: Round) -> None:
         at = self._units.index(unit)
@@ -477,7 +509,7 @@ class Proofs:
                 names |= {
                     node.name
                     for name, node, _ in functions_of(module)
-                    if node.name in relevance.words and _may_be_closed(Unit(name, module, node), relevance)
+                    if node.name in relevance.words and self._may_be_closed(Unit(name, module, node), relevance)
                 }
             if names <= known:
                 seeing = watching(sorted(known), files, self._places, relevance, self.files_with)
@@ -570,7 +602,7 @@ class Proofs:
         numbers, records = compared
         if one.opened_records:
             current.progress[unit].records = len(current.records.pairs)
-        uses = self._changes_of(one) & current.kept
+        uses = self._changes_at(one.uses) & current.kept
         sources = [(OBJECT, numbers[at]) for at in one.opened]
         sources += [(RECORD, records[at]) for at in one.opened_records]
         if one.difference:
@@ -584,6 +616,7 @@ class Proofs:
                 return
         if one.meets_change:
             current.met |= uses
+        current.owned |= self._changes_at(one.uses_megatron)
         if not is_test(unit.module.path):
             self._add_states(one, uses, sources, current)
         else:
@@ -592,9 +625,9 @@ class Proofs:
             # What it does is the same only with all that leads to what it gets.
             current.needs.append((uses, tuple(sources)))
 
-    def _changes_of(self, one: Comparison) -> Way:
-        """Return the changes of the code that a path uses."""
-        return frozenset(name for place in one.uses for name in self._places.at.get(place, ()))
+    def _changes_at(self, places: Iterable[Place]) -> Way:
+        """Return the changes at places of code."""
+        return frozenset(name for place in places for name in self._places.at.get(place, ()))
 
     def _add_states(self, one: Comparison, uses: Way, sources: Sequence[State], current: Round) -> None:
         objects = [number for kind, number in sources if kind == OBJECT]
@@ -634,15 +667,13 @@ def _states_of(unit: Unit, numbers: range, of_records: range, current: Round) ->
     return StatesOfUnit(pairs, old, replace(old, states=[one[1] for one in pairs], records=[one[1] for one in records]))
 
 
-def _may_be_closed(unit: Unit, relevance: Relevance) -> bool:
-    """Return whether all uses of a function may be known: it is no method, and private or only reads settings."""
-    scope = unit.scope
-    if scope is None or unit.around or "." in unit.name or not takes_objects(scope) or scope.name.startswith("test"):
+def _needs_no_argument(unit: Unit) -> bool:
+    """Return whether a function has a default for each of its parameters: code that is not known may call it so."""
+    if unit.scope is None:
         return False
-    if scope.decorator_list:
-        # A decorator may keep it for other code.
-        return False
-    return scope.name.startswith("_") or scope.name in relevance.readers
+    arguments = unit.scope.args
+    count = len(arguments.posonlyargs) + len(arguments.args)
+    return len(arguments.defaults) == count and all(arguments.kw_defaults)
 
 
 def names_settings(unit: Unit) -> bool:

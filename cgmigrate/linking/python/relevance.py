@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
-from cgmigrate.linking.python.modules import Module
+from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.shared_collections import collections_in, passed_on_in
 from cgmigrate.linking.python.world import SETTINGS, TRACKERS
 
@@ -54,6 +54,8 @@ class _Sliced:
     """The attributes that these use."""
     leaked: frozenset[str] = frozenset()
     """The parameters that the other statements pass on."""
+    dropped: frozenset[str] = frozenset()
+    """The attributes that the other statements set."""
 
 
 @dataclass(slots=True)
@@ -85,6 +87,14 @@ class Relevance:
     def is_relevant(self, node: ast.AST) -> bool:
         """Return whether code may set or read a setting, or replace an object that has settings."""
         return self.facts(node).is_relevant
+
+    def uses_in(self, path: str) -> Callable[[ast.AST], bool]:
+        """Return what says whether code in a file is evaluated: that of tests also if it asks code for settings."""
+        return self._is_relevant_to_test if is_test(path) else self.is_relevant
+
+    def _is_relevant_to_test(self, node: ast.AST) -> bool:
+        facts = self.facts(node)
+        return facts.is_relevant or not facts.loads.isdisjoint(self.asking)
 
     def facts(self, node: ast.AST) -> Facts:
         """Return what code uses."""
@@ -185,6 +195,20 @@ class Relevance:
         """
         return self._slice(node, needed).leaked
 
+    def dropped_in(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> frozenset[str]:
+        """Return the attributes that a function sets in statements that are not executed: nobody knows their values."""
+        return self._slice(node, needed).dropped
+
+    def _stores_besides(self, body: Sequence[ast.stmt], kept: frozenset[int]) -> frozenset[str]:
+        """Return what statements bind that are not executed."""
+        names = frozenset[str]()
+        for statement in body:
+            if id(statement) not in kept:
+                names |= self.facts(statement).stores
+            for block in _blocks(statement) if id(statement) in kept else ():
+                names |= self._stores_besides(block, kept)
+        return names
+
     def _slice(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> _Sliced:
         if isinstance(node, ast.Lambda) or not node.body:
             return _Sliced(node, None, frozenset(one for one in self.facts(node).loads if one[0] == "."))
@@ -196,7 +220,9 @@ class Relevance:
             used = self.facts(node).loads if kept is None else one.needed
             attributes = frozenset(name for name in used if name[0] == ".")
             leaked = frozenset() if kept is None else _names_of(node.args) & _passed_on(node.body, kept)
-            self._kept[id(node), first] = _Sliced(node, kept, attributes, leaked)
+            stores = self._stores_besides(node.body, kept) if kept is not None else frozenset()
+            dropped = frozenset(name[1:] for name in stores if name[0] == ".") - SETTINGS
+            self._kept[id(node), first] = _Sliced(node, kept, attributes, leaked, dropped)
         return self._kept[id(node), first]
 
 

@@ -32,6 +32,10 @@ class Change:
     forms: int = 1
     reads: bool = False
     """Whether it changes how code reads settings."""
+    needs_owner: bool = False
+    """Whether its file does not show that the object is Megatron's: code that gives it one has to."""
+    takes_values: bool = False
+    """Whether it renames a setting whose value code computes: often from what callers give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ class Round:
     """The changes in tests with which a test passes before and after."""
     met: set[Name] = field(default_factory=set)
     """The changes of code that met an object whose settings change."""
+    owned: set[Name] = field(default_factory=set)
+    """The changes of code that met an object of Megatron's own classes."""
     counts: Counter[Name] = field(default_factory=Counter)
     """To how many states each change leads."""
     differences: dict[frozenset[Name], Difference] = field(default_factory=dict)
