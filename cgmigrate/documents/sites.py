@@ -180,6 +180,8 @@ class Site:
     """The part of the file that it is in, such as a here-document, None for the file itself."""
     commands: tuple[Command, ...] = ()
     """The command lines that surely get it, if it consists of overrides."""
+    read_back: str = ""
+    """Where the code around reads a setting back, which has to change together with it; empty if it does not."""
     elsewhere: str = ""
     """Why its fix is not safe as long as the configuration that it overrides is not known."""
 

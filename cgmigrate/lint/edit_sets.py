@@ -478,8 +478,25 @@ def edit_sets_of(
             if place in cases
         }
         sets.append(EditSet(rewrites, proposal.members, applicability, tuple(dict.fromkeys(because))))
+    computed = _computed(group, cases)
+    cases |= {place: _as_proved(cases[place], settings) for place, settings in computed.items()}
+    sets += [EditSet({place: settings}, (place,), Applicability.SAFE) for place, settings in computed.items()]
     sets += _sets_of_problems(group, {place for one in proposals for place in one.members})
     return _joined(group, sets), cases
+
+
+def _computed(group: Group, cases: Mapping[Place, SiteCase]) -> dict[Place, Settings]:
+    """Return the settings of the sites with values that are computed, as far as a proof shows what these are."""
+    return {
+        place: group.files[place[0]].relations.proved_rewrites[place[1]]
+        for place, case in cases.items()
+        if case.blocked and place[1] in group.files[place[0]].relations.proved
+    }
+
+
+def _as_proved(case: SiteCase, settings: Settings) -> SiteCase:
+    """Return the case of a site with a value that is computed, and the settings that are proved to be right."""
+    return replace(case, blocked=None, risks=(), diagnostics=(), final=settings)
 
 
 def _in_proved_form(group: Group, rewrites: Mapping[Place, Settings]) -> dict[Place, Settings]:

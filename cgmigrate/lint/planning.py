@@ -25,6 +25,7 @@ from cgmigrate.project.options import Options
 from cgmigrate.project.paths import shown_path
 
 if TYPE_CHECKING:
+    from cgmigrate.documents.python import PythonDocument
     from cgmigrate.documents.sites import Document, Problem
     from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_interfaces import KeyInterface
@@ -95,7 +96,11 @@ class Planner:
             document = kept_page(source, text, self.contexts.catalogue_of(source.path))
         if document is None:
             document = document_of(source.path, text, source.syntax, self.contexts.catalogue_of(source.path))
-        if "cgmigrate:" not in text or self.options.strict:
+        return self._opened(source, document, bom=bom)
+
+    def _opened(self, source: Source, document: Document, *, bom: bool) -> OpenedFile:
+        """Return a file with its suppressions."""
+        if "cgmigrate:" not in document.text or self.options.strict:
             return OpenedFile(source, document, bom)
         from cgmigrate.lint.suppressions import SuppressionComments
 
@@ -220,6 +225,8 @@ class Planner:
         if not self.contexts.options_of(file.path).options.preview:
             relations = replace(examined.relations, not_proved=proved[real].reasons)
             return self._plan([file], [replace(examined, relations=relations)])
+        # A file that imports nothing of Megatron has other diagnostics if a proof shows that it works with it.
+        file, examined = self._code[real] if _unowned(file) is not None else (file, examined)
         pairs = [(file, examined) if path == real else self._code[path] for path in proved[real].files]
         for opened, _ in pairs:
             proved[real].use_setters(opened.document)
@@ -249,7 +256,8 @@ class Planner:
         has_objects = any(
             one.reader is Reader.BRIDGE and deprecated & one.before.keys() for one in examined.cases.values()
         ) or any(problem.may_be_proved for problem, _ in examined.problems)
-        if top is None or self.options.stdin or not has_objects:
+        is_preview = self.contexts.options_of(file.path).options.preview
+        if top is None or self.options.stdin or not (has_objects or (is_preview and _unowned(file) is not None)):
             return None
         if top not in self._objects:
             self._objects[top] = self._proofs(top, file)
@@ -268,18 +276,21 @@ class Planner:
 
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
-        from cgmigrate.lint.python_objects import Style, proved_sites
+        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Style, proved_sites
         from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
         if os.path.realpath(file.path) not in seeds or not self._follows(file, len(seeds)):
             # Of a file that git ignores, the users are not known.
             return {}
+        options = self.contexts.options_of(file.path).options
         for path in dict.fromkeys(seeds):
             try:
                 opened = self._member(path)
             except (OSError, UnicodeDecodeError):
                 continue
+            if options.preview and (document := _unowned(opened)) is not None:
+                opened = self._opened(opened.source, document.working_with(OWNER_OF_OBJECTS), bom=opened.bom)
             self._code[path] = (
                 opened,
                 self._without_accepted(
@@ -289,7 +300,6 @@ class Planner:
         contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
         own = contexts.get(os.path.realpath(file.path))
         files = {path: one for path, (_, one) in self._code.items() if contexts[path] == own}
-        options = self.contexts.options_of(file.path).options
         self.contexts.following = len(seeds)
         try:
             proved = proved_sites(
@@ -556,3 +566,11 @@ def _installed(text: str) -> Support | None:
         if releases and max(releases) < SPLIT_IN:
             return Support((max(releases),), f"line {requirement.line}", is_installed=True)
     return None
+
+
+def _unowned(file: OpenedFile) -> PythonDocument | None:
+    """Return a file of code that imports neither Megatron nor a system with settings of the same names; else None."""
+    from cgmigrate.documents.python import PythonDocument
+
+    document = file.document
+    return document if isinstance(document, PythonDocument) and document.is_of_unknown_owner else None

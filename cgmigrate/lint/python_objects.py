@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
-from cgmigrate.documents.sites import CannotEditError, Document, Site
+from cgmigrate.documents.sites import CannotEditError, Document, Role, Site
 from cgmigrate.linking.python.modules import Modules, is_test
 from cgmigrate.linking.python.proofs import Proofs
 from cgmigrate.linking.python.rounds import Change, Name, Releases
@@ -23,8 +23,9 @@ from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.proof_rewrites import proof_rewrites
 from cgmigrate.megatron.releases import SPLIT_IN
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Choice, Undecided, names_in
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.edits import OverlapError, apply
@@ -95,6 +96,8 @@ class Style:
 
 
 PLAIN = Style()
+OWNER_OF_OBJECTS = "megatron.bridge"
+"""The package whose objects are followed."""
 
 
 def proved_sites(
@@ -107,12 +110,14 @@ def proved_sites(
     """Return what is proved for files of a project that have the same releases, by their real paths.
 
     ``seeds`` are all files of the project with settings. ``list_files`` returns all its files of code.
-    ``outer_writer`` says what else sets settings of its objects, which prevents a proof.
+    ``outer_writer`` says what else sets settings of its objects, which prevents a proof. Nothing is proved for files
+    alone that import nothing of Megatron: they only work with what others give them.
     """
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
     if not any(
         file.examined.cases.keys() & {index for one in file.sets.values() for _, index in one.members}
         for file in candidates.values()
+        if not _works_with(file)
     ):
         return {}
     if outer_writer:
@@ -156,23 +161,26 @@ def _candidates(path: str, file: ExaminedFile) -> _File:
     if not isinstance(document, PythonDocument) or not file.context.source < SPLIT_IN <= file.context.target:
         return _File(file, {})
     sets, cases = edit_sets_of(group, *proposals_of(group))
-    of_problems = {problem.index for problem, _ in file.problems if problem.may_be_proved}
+    alone = {problem.index for problem, _ in file.problems if problem.may_be_proved}
     known = {index for one in sets for _, index in one.members}
-    sets += [_set_of_problem(index) for index in sorted(of_problems - known)]
+    sets += [_unsafe_set(index, {}) for index in sorted(alone - known)]
+    computed = proof_rewrites(file)
+    sets += [_unsafe_set(index, settings) for index, settings in computed.items() if index not in known]
+    alone |= computed.keys() - known
     return _File(
         file,
         {
             (path, number): one
             for number, one in enumerate(sets)
-            if (_are_sites(one, cases) or of_problems.issuperset(index for _, index in one.members))
+            if (_are_sites(one, cases) or alone.issuperset(index for _, index in one.members))
             and not any(_is_guarded(document, index) for _, index in one.members)
             and _is_writable(file, one)
         },
     )
 
 
-def _set_of_problem(index: int) -> EditSet:
-    return EditSet({(0, index): {}}, ((0, index),), Applicability.UNSAFE)
+def _unsafe_set(index: int, settings: Settings) -> EditSet:
+    return EditSet({(0, index): settings}, ((0, index),), Applicability.UNSAFE)
 
 
 def _are_sites(one: EditSet, cases: Mapping[Place, SiteCase]) -> bool:
@@ -220,7 +228,8 @@ def _forms(name: Name, one: EditSet, file: ExaminedFile, *, has_setters: bool) -
     if is_test(name[0]):
         return (one, *_turned_off(file, one), *cleared)
     deleted = _without_modules(file, one)
-    return (*deleted, *(off for form in deleted for off in _turned_off(file, form)), *cleared, one)
+    turned_off = (off for form in deleted for off in _turned_off(file, form))
+    return (*deleted, *turned_off, *cleared, one, *_with_texts(file, one))
 
 
 def _turned_off(file: ExaminedFile, one: EditSet) -> tuple[EditSet, ...]:
@@ -267,6 +276,21 @@ def _with_modules(file: ExaminedFile, one: EditSet) -> tuple[EditSet, ...]:
     return (explicit,) if _is_writable(file, explicit) else ()
 
 
+def _with_texts(file: ExaminedFile, one: EditSet) -> tuple[EditSet, ...]:
+    """Return a fix that writes modules as the text that the scope was: code may show it. Empty if there is none."""
+    sites = file.document.sites
+    texts = {
+        place: {**settings, MODULES: scope}
+        for place, settings in one.rewrites.items()
+        if place[1] < len(sites)
+        and SCOPE in sites[place[1]].own
+        and settings.get(MODULES) == names_in(scope := sites[place[1]].own[SCOPE])
+        and (scope is None or isinstance(scope, str))
+    }
+    fix = replace(one, rewrites={**one.rewrites, **texts})
+    return (fix,) if texts and _is_writable(file, fix) else ()
+
+
 def _cleared(file: ExaminedFile, one: EditSet) -> EditSet | None:
     """Return a fix that clears the old scope of each object, None for one that does more than rewrite sites."""
     if not all(index < len(file.document.sites) for _, index in one.rewrites):
@@ -286,7 +310,25 @@ def _change(name: Name, file: _File) -> Change:
         lines.update(range(first, first + document.text.count("\n", span.start, span.end) + 1))
     reads = any(index >= len(document.sites) for _, index in file.sets[name].members)
     forms = len(file.forms.get(name, (None,)))
-    return Change(name, name[0], frozenset((name[0], line) for line in lines), forms, reads)
+    values = [value for settings in file.sets[name].rewrites.values() for value in settings.values()]
+    takes_values = any(isinstance(value, (Undecided, Choice)) for value in values)
+    places = frozenset((name[0], line) for line in lines)
+    return Change(name, name[0], places, forms, reads, _needs_owner(file), takes_values)
+
+
+def _works_with(file: _File) -> str:
+    """Return the package whose objects other code gives to a file that does not import it; empty for other files."""
+    document = outer_of(file.examined.document)
+    return document.works_with if isinstance(document, PythonDocument) else ""
+
+
+def _needs_owner(file: _File) -> bool:
+    """Return whether only an object that reaches a file shows that its settings are Megatron's.
+
+    Other systems have an ``enable_cuda_graph``, too, and no other deprecated setting of the capture model.
+    """
+    names = (use.setting for use in file.examined.document.uses if use.role in (Role.READ, Role.WRITE))
+    return bool(_works_with(file)) and not {SCOPE, EXTERNAL}.intersection(names)
 
 
 def _span_of(document: Document, index: int) -> Span:
@@ -320,9 +362,12 @@ def _by_file(candidates: Mapping[str, _File], proofs: Proofs, setters: Setters |
             indices = [index for _, index in one.members]
             if name in number:
                 groups |= dict.fromkeys(indices, number[name])
-                rewrites |= file.form(name, proofs.forms.get(name, 0)).in_file(0) if name in file.forms else {}
+                rewrites |= file.form(name, proofs.forms.get(name, 0)).in_file(0)
             elif name in proofs.failed:
                 reasons |= dict.fromkeys(indices, _shown(proofs.failed[name]))
+        if _works_with(file) and not groups:
+            # Nothing shows that it works with Megatron.
+            continue
         together = next((cluster for cluster in clusters if path in cluster), {path})
         result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters)
     return result

@@ -82,14 +82,14 @@ class RelatedFiles:
         return self._merged.files.known_document(os.path.realpath(source.path))
 
     def _parsed_code(self, source: Source) -> Document | None:
-        from cgmigrate.documents.python import PythonDocument
+        from cgmigrate.documents.python import PythonDocument, Reading
         from cgmigrate.text.encoding import decode
 
         tree = next(filter(None, (code.taken_tree(source.path) for code in self._codes.values())), None)
         if tree is None:
             return None
         text, catalogue = decode(source.data)[0], self.catalogue_of(source.path)
-        return with_parts(PythonDocument(text, os.path.abspath(source.path), catalogue, tree=tree), Syntax.PYTHON)
+        return with_parts(PythonDocument(text, os.path.abspath(source.path), catalogue, Reading(tree)), Syntax.PYTHON)
 
     def readers(self, path: str) -> Relations:
         """Return what reads the keys of a YAML file: code, and its own interpolations."""

@@ -46,6 +46,7 @@ def _applied(case: SiteCase, context: Context) -> tuple[SiteCase, list[_Conflict
     rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
     state = case.state(current, context.target)
     matches, conflicts = list(case.matches), list[_Conflict]()
+    captures = case.document.catalogue.captures
     progress = True
     while progress:
         progress = False
@@ -64,7 +65,9 @@ def _applied(case: SiteCase, context: Context) -> tuple[SiteCase, list[_Conflict
             current = after
             state = case.state(current, context.target)
             if match.fix is not None and match.fix.unsafe:
-                case = case.risk(match.fix.unsafe, rule.id)
+                # What an object of code gets elsewhere, a proof shows.
+                is_of_object = case.site.overrides or case.site.origin is not None
+                case = case.risk(match.fix.unsafe, rule.id, of_object=is_of_object and rule.names <= captures)
             progress = True
     return replace(case, matches=tuple(matches), final=current), conflicts
 

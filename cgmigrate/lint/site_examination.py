@@ -43,7 +43,7 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     around = SiteSurroundings(document, site, owner.ecosystem, before)
     source = source_for(before, context)
     case = SiteCase(site, document, reader, before, source, around, owner.ecosystem.id, overrides_parent=overrides)
-    for reason in filter(None, (owner.conflict, site.blocked_by)):
+    for reason in filter(None, (owner.conflict, site.blocked_by, site.read_back)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))
     if reason := undecided_setting(before):
@@ -76,8 +76,22 @@ def _migrated(case: SiteCase, context: Context) -> SiteCase:
     case = with_rules_applied(case, context)
     if case.keeps_captures:
         return case
-    case = _name_none(case)
+    case = _with_list(_name_none(case))
     return _keep_overriding(case, context) if case.site.overrides else case
+
+
+def _with_list(case: SiteCase) -> SiteCase:
+    """Return an object of code with its modules as a list, which is the type of the field, where the scope was none."""
+    site, final = case.site, case.final or {}
+    is_object = site.origin is not None and (site.overrides or site.constructs)
+    if (
+        not is_object
+        or MODULES not in final
+        or MODULES in site.own
+        or not (final[MODULES] is None or isinstance(final[MODULES], str))
+    ):
+        return case
+    return replace(case, final={**final, MODULES: names_in(final[MODULES])})
 
 
 def _name_none(case: SiteCase) -> SiteCase:

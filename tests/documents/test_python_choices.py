@@ -85,11 +85,28 @@ def test_a_built_object_is_left() -> None:
     assert "was built" in result.messages
 
 
-def test_a_variable_gets_concrete_advice() -> None:
+def test_a_flag_that_code_computes_is_a_condition() -> None:
     result = check_noop("cfg.model.enable_cuda_graph = args.graphs\n")
     assert 'write `cfg.model.cuda_graph_impl = "local" if args.graphs else "none"`' in result.messages
-    result = check_noop("config = TransformerConfig(external_cuda_graph=flag)\n")
-    assert 'write `cuda_graph_impl="transformer_engine" if flag else "none"`' in result.messages
+    check_fixed(
+        "config = TransformerConfig(external_cuda_graph=flag)\n",
+        'config = TransformerConfig(cuda_graph_impl="transformer_engine" if flag else "none")\n',
+    )
+    check_fixed(
+        "config = TransformerConfig(enable_cuda_graph=not packed, cuda_graph_scope='attn')\n",
+        "config = TransformerConfig(cuda_graph_impl='local' if not packed else 'none', cuda_graph_modules=['attn'])\n",
+    )
+    check_fixed(
+        "config = TransformerConfig(enable_cuda_graph=graphs, cuda_graph_scope='full_iteration')\n",
+        "config = TransformerConfig(cuda_graph_impl='full_iteration' if graphs else 'none')\n",
+        unsafe=True,
+    )
+
+
+@pytest.mark.parametrize("flag", ["model.enable_cuda_graph", "options['enable_cuda_graph']", "(on := f())"])
+def test_a_flag_that_asks_for_settings_is_not_rewritten(flag: str) -> None:
+    result = check_noop(f"config = TransformerConfig(enable_cuda_graph={flag})\n")
+    assert "CG003" in result.messages or "computed" in result.messages
 
 
 # --- migrated ---------------------------------------------------------------------------------------
@@ -108,7 +125,7 @@ def test_a_variable_gets_concrete_advice() -> None:
         ),
         (
             "cuda_graph_scope='attn,mlp' if f(x, 'full') else None",
-            "cuda_graph_modules='attn,mlp' if f(x, 'full') else None",
+            "cuda_graph_modules=['attn', 'mlp'] if f(x, 'full') else None",
         ),
         (
             'cuda_graph_scope=["attn"] if a else "full" if b else ["full"]',

@@ -143,7 +143,7 @@ def test_targets_before_the_split_change_nothing() -> None:
 def test_keywords_of_a_config() -> None:
     check_fixed(
         'config = TransformerConfig(num_layers=2, enable_cuda_graph=True, cuda_graph_scope="attn,mlp")\n',
-        'config = TransformerConfig(num_layers=2, cuda_graph_impl="local", cuda_graph_modules="attn,mlp")\n',
+        'config = TransformerConfig(num_layers=2, cuda_graph_impl="local", cuda_graph_modules=["attn", "mlp"])\n',
     )
 
 
@@ -206,7 +206,7 @@ def test_a_keyword_is_added_in_the_layout_of_the_call() -> None:
     )
     check_fixed(
         "c = TransformerConfig(cuda_graph_impl='local', cuda_graph_scope='attn,full_iteration_inference', x=1)\n",
-        "c = TransformerConfig(cuda_graph_impl='local', cuda_graph_modules='attn', "
+        "c = TransformerConfig(cuda_graph_impl='local', cuda_graph_modules=['attn'], "
         "inference_cuda_graph_scope='block', x=1)\n",
     )
 

@@ -69,7 +69,7 @@ def test_a_fix_of_yaml_is_quoted_letter_by_letter(tmp_path: Path, text: str, sho
     [
         (
             "TransformerConfig(enable_cuda_graph=True, cuda_graph_scope=None)",
-            ['write `cuda_graph_impl="local"`', "write `cuda_graph_modules=None`"],
+            ['write `cuda_graph_impl="local"`', "write `cuda_graph_modules=[]`"],
         ),
         (
             "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=[CudaGraphScope.attn])",

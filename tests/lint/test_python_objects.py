@@ -29,9 +29,11 @@ CASES = sorted((ROOT / "tests/fixtures/linking").iterdir())
 
 
 def _project(case: Path, folder: Path) -> Path:
-    """A checkout with the modules of a case as recipes of Megatron-Bridge."""
+    """A checkout with the modules of a case as recipes of Megatron-Bridge; those in `root` are at its root."""
     recipes = folder / "megatron/bridge/recipes"
-    shutil.copytree(case, recipes, ignore=shutil.ignore_patterns("expected.txt"))
+    shutil.copytree(case, recipes, ignore=shutil.ignore_patterns("expected.txt", "root"))
+    if (case / "root").exists():
+        shutil.copytree(case / "root", folder, dirs_exist_ok=True)
     (recipes / "__init__.py").touch()
     (folder / "megatron/bridge/utils").mkdir()
     shutil.copy(RULES, folder / "megatron/bridge/utils/cuda_graph.py")

@@ -16,7 +16,7 @@
   make one unsafe.
 """
 
-from cgmigrate.documents.python.document import PythonDocument
+from cgmigrate.documents.python.document import PythonDocument, Reading
 from cgmigrate.documents.python.parts import parts_of
 
-__all__ = ["PythonDocument", "parts_of"]
+__all__ = ["PythonDocument", "Reading", "parts_of"]

@@ -10,7 +10,7 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ from cgmigrate.documents.python.site_rewriter import SiteRewriter
 from cgmigrate.documents.python.source import Source, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
-from cgmigrate.documents.python.use_owners import UseOwners
+from cgmigrate.documents.python.use_owners import UseOwners, is_another_system
 from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
@@ -71,10 +71,24 @@ def _deprecated_word(catalogue: Catalogue) -> re.Pattern[str]:
     return re.compile(rf"(?:(?<![\w-])(?:{names}|{SCOPE_CLASS})|{FLAG_BEGINS}(?:{flags}))(?![\w-])")
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read. ``tree`` is that of the text if it is parsed already."""
+
+    tree: ast.Module | None = None
+    sites_only: bool = False
+    works_with: str = ""
+    """The package whose objects other code gives to the file, if it does not import that itself."""
+
+
+WHOLE = Reading()
+_SITES = Reading(sites_only=True)
+
+
 class PythonDocument(TextDocument):
     """A Python file; see ``sites.Document``. ``path`` shows whose code it is.
 
-    Without a catalogue, the settings are those that ship. ``tree`` is that of the text if it is parsed already.
+    Without a catalogue, the settings are those that ship.
     """
 
     def __init__(
@@ -82,11 +96,10 @@ class PythonDocument(TextDocument):
         text: str,
         path: str = "",
         catalogue: Catalogue | None = None,
-        *,
-        sites_only: bool = False,
-        tree: ast.Module | None = None,
+        reading: Reading = WHOLE,
     ) -> None:
         super().__init__(text, path, catalogue)
+        self.works_with = reading.works_with
         self.skipped: list[tuple[Use, str]] = []
         self._places: list[Place] = []
         self._built_copies: list[BuiltCopy] = []
@@ -105,7 +118,7 @@ class PythonDocument(TextDocument):
             self._skip_the_rest(ITSELF)
             return
         try:
-            self._source = Source(text, self.catalogue, tree)
+            self._source = Source(text, self.catalogue, reading.tree)
             self._qualified_names = QualifiedNames(self._source)
         except (SyntaxError, ValueError) as error:
             self.problems.append(_syntax_error(text, error))
@@ -117,15 +130,24 @@ class PythonDocument(TextDocument):
         package = package_of(path)
         self._names = names_of(self._source.tree, package)
         self._names.path, self._names.catalogue = path, self.catalogue
-        self.top_level = list(dict.fromkeys([*self._names.modules, *([package] if package else [])]))
+        self.top_level = list(dict.fromkeys([*self._names.modules, *filter(None, (package, reading.works_with))]))
         nodes_of_sites = self._read_sites()
-        if not sites_only:
+        if not reading.sites_only:
             self._read_problems(nodes_of_sites)
 
     @property
     def tree(self) -> ast.Module | None:
         """The tree of the text, None if it could not be read."""
         return self._source.tree if self._is_read else None
+
+    @property
+    def is_of_unknown_owner(self) -> bool:
+        """Whether neither Megatron nor another system with settings of the same names is imported."""
+        return self._is_read and not self._imports_megatron and not is_another_system(self._names)
+
+    def working_with(self, package: str) -> PythonDocument:
+        """Return the document of a file that gets objects of a package which it does not import."""
+        return PythonDocument(self.text, self.path, self.catalogue, Reading(tree=self.tree, works_with=package))
 
     @property
     def source(self) -> Source | None:
@@ -163,10 +185,14 @@ class PythonDocument(TextDocument):
 
     def _copies_in(self, places: Iterable[Place]) -> list[BuiltCopy]:
         """Return the places that copy settings of a configuration that is built."""
-        if not any(module.partition(".")[0] in MEGATRON for module in self.top_level):
+        if not self._imports_megatron:
             return []
         copies = (copy_at(place, self._source, lambda: self.definitions) for place in places)
         return [copy for copy in copies if copy is not None]
+
+    @property
+    def _imports_megatron(self) -> bool:
+        return any(module.partition(".")[0] in MEGATRON for module in self.top_level)
 
     def _own_option(self, place: Place) -> str:
         """Return which option of the file's own parser gets a list of arguments, empty if none does."""
@@ -176,14 +202,12 @@ class PythonDocument(TextDocument):
         return own_option({item.field for item in place.items}, self._source)
 
     def _read_problems(self, nodes_of_sites: set[int]) -> None:
-        megatron = any(module.partition(".")[0] in MEGATRON for module in self.top_level)
-        owners = UseOwners(self._source, self._names, megatron, names_program(self._source))
+        owners = UseOwners(self._source, self._names, self._imports_megatron, names_program(self._source))
         copies = [copy for copy in self._built_copies if copy.deprecated]
         report = report_problems(self._source, owners, nodes_of_sites, len(self._places), copies)
         for at, place in enumerate(self._places):
             if why := withhold_reads_after(place, self._source, report):
-                place.blocked_by = place.blocked_by or why
-                self.sites[at] = replace(self.sites[at], blocked_by=self.sites[at].blocked_by or why)
+                self.sites[at] = replace(self.sites[at], read_back=why)
         self.problems += report.problems
         self.skipped += report.skipped
         self._fixes = report.fixes
@@ -434,7 +458,7 @@ class PythonDocument(TextDocument):
         return ""
 
     def _check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
-        again = PythonDocument(edited, self.path, self.catalogue, sites_only=True)
+        again = PythonDocument(edited, self.path, self.catalogue, _SITES)
         again.linked = self.linked
         if again.problems and again.problems[0].kind in UNREADABLE:
             return f"it would no longer be read: {again.problems[0].message}"
@@ -459,7 +483,7 @@ class PythonDocument(TextDocument):
         owns: list[Settings] = [site.own for site in self.sites]
         if not fixes:
             return owns
-        fixed = PythonDocument(apply(self.text, fixes), self.path, self.catalogue, sites_only=True)
+        fixed = PythonDocument(apply(self.text, fixes), self.path, self.catalogue, _SITES)
         if [site.path for site in fixed.sites] != [site.path for site in self.sites]:
             return owns
         return [_with_computed(own, site.own) for own, site in zip(owns, fixed.sites, strict=True)]

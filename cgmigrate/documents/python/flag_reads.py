@@ -1,4 +1,4 @@
-"""Conditions on the deprecated flags of a recipe, ``if cfg.model.external_cuda_graph:``, and what to write instead.
+"""Reads of the deprecated flags of a recipe, ``if cfg.model.external_cuda_graph:``, and what to write instead.
 
 Such code asks what a recipe sets, before the configuration is built. It changes together with what sets the flag.
 """
@@ -6,23 +6,37 @@ Such code asks what a recipe sets, before the configuration is built. It changes
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator, Sequence
 
+from cgmigrate.documents.python.scope_tests import full_iteration_test
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_report import Replacement
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE
+from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
 
 _FLAGS = frozenset((ENABLE, EXTERNAL))
 _LOCAL = '("local", "full_iteration")'
 """What the flag of the local implementation turned on; the full iteration was one of its scopes."""
+_CONDITIONS = (ast.If, ast.While, ast.IfExp, ast.Assert)
+_VALUES = (ast.keyword, ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.Dict, ast.List, ast.Tuple)
+"""Code that has an expression as a value, without an operator beside it."""
+_ONE_TEXT = re.compile(r"""[rRfF]{1,2}(["'])(?!\1)[^"']*\1""")
+"""A text in code that has one kind of quote, at its begin and end."""
 
 
-def flag_condition(node: ast.AST, source: Source) -> tuple[ast.Attribute, Replacement] | None:
+def flag_read(node: ast.AST, source: Source) -> tuple[ast.Attribute, Replacement] | None:
     """Return the flag that an expression asks, and what to write for the whole expression; None for any other."""
     if not isinstance(node, ast.expr) or (tested := _read(node)) is None:
         return None
     read, is_on = tested
-    if not _is_condition(node, source):
+    quote = _quote(node, source)
+    if not quote or not (_is_condition(node, source) or _is_value(node, source)) or _asks_both(read, node, source):
         return None
+    if is_on and (span := _beside_full_iteration(read, node, source)) is not None:
+        text = f"no `{ENABLE}`: the full iteration is an implementation"
+        return read, Replacement(text, edits=[Edit(span.start, span.end, "")], fix=f"delete `{ENABLE}`", if_proved=True)
     path = source.of(read.value)
     if isinstance(node, ast.BoolOp) or _is_either(getattr(node, "operand", node)):
         text = f'{path}.{IMPL} {"!=" if is_on else "=="} "none"'
@@ -30,7 +44,11 @@ def flag_condition(node: ast.AST, source: Source) -> tuple[ast.Attribute, Replac
         text = f'{path}.{IMPL} {"==" if is_on else "!="} "transformer_engine"'
     else:
         text = f"{path}.{IMPL} {'in' if is_on else 'not in'} {_LOCAL}"
-    return read, Replacement(text, if_proved=True)
+    text = text.replace('"', quote)
+    if isinstance(source.parent(node), ast.Compare):
+        return read, Replacement(f"({text})", if_proved=True)
+    span = _with_parentheses(node, source)
+    return read, Replacement(text, edits=[Edit(span.start, span.end, text)], if_proved=True)
 
 
 def _read(node: ast.expr) -> tuple[ast.Attribute, bool] | None:
@@ -62,24 +80,101 @@ def _is_either(node: ast.expr) -> bool:
 
 def _is_condition(node: ast.expr, source: Source) -> bool:
     """Return whether code only asks whether an expression is true, and a comparison can take its place."""
-    above = source.parent(node)
-    match above:
+    match source.parent(node):
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
-            is_test = test is node
+            return test is node
         case ast.comprehension(ifs=tests):
-            is_test = any(test is node for test in tests)
+            return any(test is node for test in tests)
         case ast.UnaryOp(op=ast.Not()) | ast.BoolOp():
-            is_test = True
-        case _:
-            is_test = False
-    return is_test and not _is_in_text(node, source)
+            return True
+    return False
 
 
-def _is_in_text(node: ast.AST, source: Source) -> bool:
-    """Return whether an expression is in an f-string, where its quotes may end the text."""
+def _is_value(node: ast.expr, source: Source) -> bool:
+    """Return whether code uses what an expression is, true or false, and a comparison can take its place."""
+    match source.parent(node):
+        case ast.IfExp(body=body, orelse=other):
+            return node in (body, other)
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() | ast.Is() | ast.IsNot()]) | ast.FormattedValue(format_spec=None):
+            return True
+        case ast.Call(func=function):
+            return function is not node
+        case ast.AST() as above:
+            return isinstance(above, _VALUES)
+    return False
+
+
+def _quote(node: ast.expr, source: Source) -> str:
+    """Return the quote that an expression can use: in an f-string another one than its own. Empty if none can."""
+    texts = [above for above in _expressions_around(node, source) if isinstance(above, ast.JoinedStr)]
+    if not texts:
+        return '"'
+    written = source.of(texts[-1]) if len(texts) == 1 else ""
+    one = _ONE_TEXT.fullmatch(written)
+    return "" if one is None else "'" if one[1] == '"' else '"'
+
+
+def _expressions_around(node: ast.AST, source: Source) -> Iterator[ast.AST]:
     above = source.parent(node)
     while above is not None and not isinstance(above, ast.stmt):
-        if isinstance(above, ast.JoinedStr):
-            return True
+        yield above
         above = source.parent(above)
+
+
+def _asks_both(read: ast.Attribute, node: ast.expr, source: Source) -> bool:
+    """Return whether code asks whether both flags of an object are on, which no implementation says."""
+    other = ENABLE if read.attr == EXTERNAL else EXTERNAL
+    tests = [one for above in _expressions_around(node, source) if _is_all(above) for one in above.values]  # type: ignore[attr-defined]
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == other and dotted(part.value) == dotted(read.value)
+        for one in tests
+        if one is not node
+        for part in ast.walk(one)
+    )
+
+
+def _is_all(node: ast.AST) -> bool:
+    return isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
+
+
+def _beside_full_iteration(read: ast.Attribute, node: ast.expr, source: Source) -> Span | None:
+    """Return the flag with the `and` behind it, if what follows asks for the full iteration of the same object."""
+    above = source.parent(node)
+    if read is not node or read.attr != ENABLE or not isinstance(above, ast.BoolOp) or not _is_all(above):
+        return None
+    later = above.values[above.values.index(node) + 1 :]
+    if not later or not any(_asks_full_iteration(one, read) for one in later):
+        return None
+    return Span(source.span(node).start, _start(later, source))
+
+
+def _asks_full_iteration(node: ast.expr, read: ast.Attribute) -> bool:
+    match node:
+        case ast.Compare(
+            left=ast.Attribute(attr=name, value=owner), ops=[ast.Eq()], comparators=[ast.Constant(value=value)]
+        ) if name == SCOPE:
+            return value == "full_iteration" and dotted(owner) == dotted(read.value)
+        case ast.Compare():
+            tested = full_iteration_test(node)
+            return tested is not None and tested[1] and dotted(tested[0]) == dotted(read.value)
     return False
+
+
+def _start(later: Sequence[ast.expr], source: Source) -> int:
+    """Return where the next operand starts, with a parenthesis before it."""
+    start = source.span(later[0]).start
+    while source.text[start - 1] == "(":
+        start -= 1
+    return start
+
+
+def _with_parentheses(node: ast.expr, source: Source) -> Span:
+    """Return an expression with the parentheses around it that a comparison does not need."""
+    span, text = source.span(node), source.text
+    above = source.parent(node)
+    is_grouped = isinstance(node, ast.BoolOp) and isinstance(above, (ast.BoolOp, ast.UnaryOp, *_CONDITIONS))
+    if not is_grouped or text[span.start - 1] != "(" or text[span.end : span.end + 1] != ")":
+        return span
+    is_apart = not (text[span.start - 2].isalnum() or text[span.start - 2] == "_")
+    is_alone = "\n" not in text[span.start : span.end] and is_apart
+    return Span(span.start - 1, span.end + 1) if is_alone else span

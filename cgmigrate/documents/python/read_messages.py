@@ -6,7 +6,7 @@ import ast
 from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
-from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.source import last_name
 from cgmigrate.megatron.catalogue import Setting, load
 from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
 
@@ -27,8 +27,7 @@ def kind_of(owner: ast.expr | None) -> Kind:
     """Return the kind of an object, by its name."""
     if owner is None:
         return Kind.UNKNOWN
-    path = dotted(owner.func if isinstance(owner, ast.Call) else owner)
-    last = path.rpartition(".")[2].lower()
+    last = last_name(owner.func if isinstance(owner, ast.Call) else owner).lower()
     if last in ("args", "get_args"):
         return Kind.ARGS
     if last == "model" or last.endswith("provider"):

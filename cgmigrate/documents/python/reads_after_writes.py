@@ -8,7 +8,7 @@ from dataclasses import replace
 from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.use_report import Read, UseReport
-from cgmigrate.documents.sites import Problem
+from cgmigrate.documents.sites import FOLLOWS_OBJECT, Problem
 
 
 def withhold_reads_after(place: Place, source: Source, report: UseReport) -> str:
@@ -29,7 +29,8 @@ def withhold_reads_after(place: Place, source: Source, report: UseReport) -> str
 def _without_fix(problem: Problem, read: Read, lines: Mapping[str, int]) -> Problem:
     """Return a problem with its fix withheld; ``lines`` are those of the settings assigned above the read."""
     advice = problem.advice or (f"write `{problem.replacement}`" if problem.replacement else "")
-    problem = replace(problem, replacement="", risk="", advice=advice)
+    if_proved = problem.if_proved or (problem.replacement if problem.risk in ("", FOLLOWS_OBJECT) else "")
+    problem = replace(problem, replacement="", risk="", advice=advice, if_proved=if_proved)
     if line := lines.get(read.name):
         message = f"until the configuration is built, `{read.object}.{read.name}` is what line {line} assigned"
         blocked_by = f"`{read.name}` is assigned on line {line}; both have to change together"

@@ -86,7 +86,7 @@ def _written(value: object, text: str) -> str:
     if value == "full":
         return "[]"
     if isinstance(value, str):
-        return text if value in LAYER_MODULES else ""
+        return f"[{text}]" if value in LAYER_MODULES else ""
     is_list = isinstance(value, list) and all(one in LAYER_MODULES for one in value)
     return text if is_list else ""
 

@@ -218,10 +218,9 @@ def full_iteration_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
     Both are None for any other code. The value is a text; of a recipe, the scope is what was assigned.
     """
     match node:
-        case ast.Compare(
-            left=ast.Constant(value="full_iteration"), ops=[operator], comparators=[ast.Attribute() as scope]
-        ):
+        case ast.Compare(left=ast.Constant(value="full_iteration"), ops=[operator], comparators=[scopes]):
             is_test, is_full = isinstance(operator, (ast.In, ast.NotIn)), isinstance(operator, ast.In)
+            scope = _without_default(scopes)
         case ast.Compare(
             left=ast.Attribute() as scope,
             ops=[operator],
@@ -230,7 +229,16 @@ def full_iteration_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
             is_test, is_full = isinstance(operator, (ast.Eq, ast.NotEq)), isinstance(operator, ast.Eq)
         case _:
             return None
-    return (scope.value, is_full) if is_test and scope.attr == SCOPE else None
+    is_scope = isinstance(scope, ast.Attribute) and scope.attr == SCOPE
+    return (scope.value, is_full) if is_test and is_scope and isinstance(scope, ast.Attribute) else None
+
+
+def _without_default(node: ast.expr) -> ast.expr:
+    """Return what an expression is unless that is empty: the scope in ``cfg.model.cuda_graph_scope or []``."""
+    match node:
+        case ast.BoolOp(op=ast.Or(), values=[first, ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Constant(value="")]):
+            return first
+    return node
 
 
 def _overlap(edits: Iterable[Edit], others: Sequence[Edit]) -> bool:

@@ -241,6 +241,11 @@ def line_starts(text: str) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
 
 
+def last_name(node: ast.expr) -> str:
+    """Return the last name of an expression: ``model`` for ``cfg.model`` and ``recipe().model``; empty for others."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def dotted(node: ast.AST) -> str:
     """Return ``a.b.c`` for names and attributes of names, empty for anything else."""
     parts: list[str] = []

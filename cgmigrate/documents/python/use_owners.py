@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.read_messages import Kind, kind_of
-from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.source import Source, dotted, last_name
 from cgmigrate.documents.sites import UNKNOWN_OWNER
 
 OWN = "a variable, parameter or attribute of the file's own"
@@ -37,7 +37,7 @@ class UseOwners:
 
     def is_another_system(self) -> bool:
         """Whether the file imports a system that has settings of its own with these names."""
-        return any(module.partition(".")[0] in _OTHER_SYSTEMS for module in self.names.modules)
+        return is_another_system(self.names)
 
     def meant(self, node: ast.expr) -> ast.expr:
         """Return the attribute that a name of a function is bound to: ``model`` for ``m = cfg.model``.
@@ -66,7 +66,7 @@ class UseOwners:
             return False
         node = self.meant(node)
         path = dotted(node)
-        last = path.rpartition(".")[2].lower()
+        last = last_name(node).lower()
         if path == "self":
             inside = next((above for above in self.source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
             full = self.names.resolve(inside.name) if inside else ""
@@ -75,6 +75,11 @@ class UseOwners:
             # Megatron-LM's namespace; a harness has flags of its own with these names.
             return any(module.startswith("megatron.training") for module in self.names.modules)
         return last.endswith(_CONFIGS)
+
+
+def is_another_system(names: Names) -> bool:
+    """Return whether a file imports a system that has settings of its own with these names."""
+    return any(module.partition(".")[0] in _OTHER_SYSTEMS for module in names.modules)
 
 
 def _binds(node: ast.AST, name: str) -> bool:

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable
 
 from cgmigrate.documents.python.built_copies import BuiltCopy, report_copy
-from cgmigrate.documents.python.flag_reads import flag_condition
+from cgmigrate.documents.python.flag_reads import flag_read
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.name_strings import NameStrings
 from cgmigrate.documents.python.read_messages import (
@@ -74,9 +74,9 @@ class _UseProblems:
     def _cover_all(self, node: ast.AST) -> None:
         self.covered |= {id(inner) for inner in ast.walk(node)}
 
-    def _flag_condition(self, node: ast.AST) -> tuple[ast.Attribute, Replacement] | None:
+    def _flag_read(self, node: ast.AST) -> tuple[ast.Attribute, Replacement] | None:
         """Return what a condition on a flag of a recipe asks, and what to write instead of it."""
-        condition = flag_condition(node, self.source)
+        condition = flag_read(node, self.source)
         if condition is None or kind_of(self.owners.meant(condition[0].value)) not in (Kind.RECIPE, Kind.UNKNOWN):
             return None
         return condition if self.owners.is_config(condition[0].value) else None
@@ -94,9 +94,7 @@ class _UseProblems:
                 self.tests.add(node)
             case ast.Compare() if (message := self._of_scope(node)) is not None:
                 self.report.add(node, message)
-            case ast.BoolOp() | ast.UnaryOp() | ast.Compare() | ast.Attribute() if condition := self._flag_condition(
-                node
-            ):
+            case ast.BoolOp() | ast.UnaryOp() | ast.Compare() | ast.Attribute() if condition := self._flag_read(node):
                 read, replacement = condition
                 self._cover_all(node)
                 text = meaning(read.attr, kind_of(self.owners.meant(read.value)))
@@ -148,7 +146,7 @@ class _UseProblems:
             return
         follows = read_value(node, self.source) if name == SCOPE and kind is Kind.RECIPE else None
         by_hand = advice(name) if setting.captures else replacement_of(setting)
-        if follows is None and name == SCOPE and kind is not Kind.ARGS:
+        if follows is None and name == SCOPE and kind is not Kind.ARGS and not _asks_full_iteration(node, self.source):
             modules = Replacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
             self.report.add(node, Message(ProblemKind.READ, text, modules, advice=by_hand))
             return
@@ -240,6 +238,14 @@ class _UseProblems:
         self.report.add(
             node, Message(ProblemKind.DEFINITION, f"{what} has a name that megatron-core deprecates", advice=how)
         )
+
+
+def _asks_full_iteration(node: ast.expr, source: Source) -> bool:
+    """Return whether an expression around a scope names the full iteration, which is no module."""
+    around: ast.AST = node
+    while isinstance(above := source.parent(around), (ast.expr, ast.comprehension)):
+        around = above
+    return any(isinstance(part, ast.Constant) and part.value == "full_iteration" for part in ast.walk(around))
 
 
 def _values_of_records(source: Source) -> set[int]:

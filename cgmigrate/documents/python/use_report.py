@@ -87,8 +87,8 @@ class UseReport:
         index = self.first_index + len(self.problems)
         problem = Problem(message.kind, span, message.text, index, advice=advice, blocked_by=guard)
         if replacement and replacement.if_proved:
-            problem = replace(problem, if_proved=replacement.text)
-            self.fixes[index] = [Edit(span.start, span.end, replacement.text)]
+            problem = replace(problem, if_proved=replacement.text, fix=replacement.fix)
+            self.fixes[index] = list(replacement.edits) or [Edit(span.start, span.end, replacement.text)]
         elif replacement:
             text, risk, fix = replacement.text, replacement.risk, replacement.fix
             problem = replace(problem, replacement=text, risk=risk, fix=fix)

@@ -13,6 +13,7 @@ from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.settings import Choice, Undecided
 
 INFERENCE_CLASS = "InferenceCudaGraphScope"
+COMPUTED = "a value that is computed when the code runs"
 _ENUMS = (SCOPE_CLASS, MODULE_CLASS, INFERENCE_CLASS)
 
 
@@ -29,7 +30,7 @@ def plain_value(node: ast.expr, names: Names) -> object:
             values = [plain_value(element, names) for element in elements]
             if not any(isinstance(value, Undecided) for value in values):
                 return values
-    return Undecided(ast.unparse(node), "a value that is computed when the code runs")
+    return Undecided(ast.unparse(node), COMPUTED)
 
 
 @lru_cache(maxsize=8)
@@ -51,7 +52,8 @@ def value_of(setting: Setting, node: ast.expr, names: Names) -> object:
             return _choice(setting, node, names)
     if not setting.captures and not setting.is_flag:
         return plain_value(node, names)
-    return Undecided(ast.unparse(node), "a value that is computed when the code runs")
+    choice = _truth_of(node, names) if setting.captures and setting.is_flag else None
+    return choice or Undecided(ast.unparse(node), COMPUTED)
 
 
 def _list_value(node: ast.List | ast.Tuple, names: Names) -> object:
@@ -78,15 +80,38 @@ def _choice(setting: Setting, node: ast.IfExp, names: Names) -> Choice | Undecid
         if release_check_in(test, names.catalogue):
             return Undecided(ast.unparse(node), f"a value for each of several releases (`{text[:60]}`)")
         uses_enum = any(isinstance(part, ast.expr) and enum_class(part, names) for part in ast.walk(test))
-        if uses_enum or _names_pattern(names.catalogue).search(text):
+        if uses_enum or _asks_settings(test, names):
             return Undecided(ast.unparse(node), f"a condition that reads these settings itself (`{text[:60]}`)")
     branches = branches_of(node)
     values = [value_of(setting, branch, names) for branch in branches]
     for branch, value in zip(branches, values, strict=True):
-        if isinstance(value, Undecided):
-            reason = f"a conditional value whose branch `{ast.unparse(branch)[:60]}` is {value.reason}"
+        if isinstance(value, (Undecided, Choice)):
+            why = value.reason if isinstance(value, Undecided) else COMPUTED
+            reason = f"a conditional value whose branch `{ast.unparse(branch)[:60]}` is {why}"
             return Undecided(ast.unparse(node), reason)
     return Choice(tuple(_texts(node)), tuple(values))
+
+
+def _truth_of(node: ast.expr, names: Names) -> Choice | None:
+    """Return the value of a flag that code computes: on where the expression is true; None if this asks a setting."""
+    if isinstance(node, (ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Starred)) or "\n" in ast.unparse(node):
+        return None
+    if release_check_in(node, names.catalogue):
+        return None
+    if _asks_settings(node, names):
+        return None
+    return Choice(("", f" if {ast.unparse(node)} else ", ""), (True, False))
+
+
+def _asks_settings(node: ast.expr, names: Names) -> bool:
+    """Return whether an expression names a setting of an object. A parameter or variable of this name is none."""
+    pattern = _names_pattern(names.catalogue)
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(attr=word) | ast.Constant(value=str() as word) | ast.keyword(arg=str() as word):
+                if pattern.search(word):
+                    return True
+    return False
 
 
 def _texts(node: ast.expr) -> list[str]:
