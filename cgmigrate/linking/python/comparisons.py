@@ -205,17 +205,18 @@ class Comparer:
         Objects that capture the same when a path gets them do so behind it.
         """
         opened = [states.pairs[number] for _, number in before.opened]
-        if opened and all(map(self._agree, opened)):
+        if opened and all(map(self.agrees, opened)):
             return False
         return before.is_with_fakes or all(
-            self._agree(one) or any(dict(one[1]).get(name) for name in DEPRECATED) for one in left
+            self.agrees(one) or any(dict(one[1]).get(name) for name in DEPRECATED) for one in left
         )
 
     def _captures_the_same(self, before: Path, left: Iterable[StatePair]) -> bool:
         """Return whether objects capture the same. Megatron never gets an object that only a test makes."""
-        return before.is_with_fakes or all(map(self._agree, left))
+        return before.is_with_fakes or all(map(self.agrees, left))
 
-    def _agree(self, state: StatePair) -> bool:
+    def agrees(self, state: StatePair) -> bool:
+        """Return whether an object with a state captures the same before and after."""
         return agree(plain(state[0]), plain(state[1]), self.source, self.target)
 
     def _is_same(self, unit: Unit, name: str, old: object, new: object) -> bool:

@@ -603,6 +603,10 @@ class Proofs:
         if one.opened_records:
             current.progress[unit].records = len(current.records.pairs)
         uses = self._changes_at(one.uses) & current.kept
+        is_by_release = not all(self._comparer.agrees(current.states.pairs[numbers[at]]) for at in one.opened)
+        if is_by_release and not uses:
+            # Without an edit, only the release makes it do something else.
+            return
         sources = [(OBJECT, numbers[at]) for at in one.opened]
         sources += [(RECORD, records[at]) for at in one.opened_records]
         if one.difference:
@@ -617,10 +621,10 @@ class Proofs:
         if one.meets_change:
             current.met |= uses
         current.owned |= self._changes_at(one.uses_megatron)
-        if not is_test(unit.module.path):
-            self._add_states(one, uses, sources, current)
-        else:
+        if is_test(unit.module.path):
             current.passed |= uses
+        elif not is_by_release:
+            self._add_states(one, uses, sources, current)
         if uses or len(sources) > 1:
             # What it does is the same only with all that leads to what it gets.
             current.needs.append((uses, tuple(sources)))
