@@ -20,6 +20,7 @@ from cgmigrate.megatron.settings import (
 )
 
 _A_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_ON_IF = re.compile(r"True if .+ else False")
 """A variable, or an attribute of one."""
 _FULL, _FULL_INFERENCE = "full_iteration", "full_iteration_inference"
 _OLD_VALUES = frozenset(("full", _FULL, _FULL_INFERENCE))
@@ -50,8 +51,8 @@ def _boolean(
             return f"write {spelled(IMPL, 'none')} to turn graphs off, or delete it where they are off"
         case False:
             return "delete it: false is the default"
-        case Undecided(text=text) if site.origin is not None and _A_NAME.fullmatch(text):
-            chosen = Choice(("", f" if {text} else ", ""), (f'"{backend}"', '"none"'))
+        case Undecided(text=text) if site.origin is not None and (condition := _condition(text)):
+            chosen = Choice(("", f" if {condition} else ", ""), (f'"{backend}"', '"none"'))
             return f"write {spelled(IMPL, chosen)}"
         case Undecided() if site.origin is None:
             return f"write `{site.written_as(IMPL)}` with an interpolation that yields none or {backend}"
@@ -59,6 +60,13 @@ def _boolean(
             return f"write `{site.written_as(IMPL)}` with an expression that yields none or {backend}"
     full = written.setting == ENABLE and _FULL in names_in(settings.get(SCOPE))
     return f"write {spelled(IMPL, _FULL if full else backend)}"
+
+
+def _condition(text: str) -> str:
+    """Return the condition under which a flag that code computes is on, empty if it is not known."""
+    if _A_NAME.fullmatch(text):
+        return text
+    return text.removeprefix("True if ").removesuffix(" else False") if _ON_IF.fullmatch(text) else ""
 
 
 def _scope(value: object, settings: Settings, spelled: Callable[[str, object], str]) -> str:

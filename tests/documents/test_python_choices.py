@@ -125,7 +125,7 @@ def test_a_flag_that_asks_for_settings_is_not_rewritten(flag: str) -> None:
         ),
         (
             "cuda_graph_scope='attn,mlp' if f(x, 'full') else None",
-            "cuda_graph_modules=['attn', 'mlp'] if f(x, 'full') else None",
+            "cuda_graph_modules=['attn', 'mlp'] if f(x, 'full') else []",
         ),
         (
             'cuda_graph_scope=["attn"] if a else "full" if b else ["full"]',

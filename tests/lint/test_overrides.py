@@ -60,7 +60,7 @@ def assigned(*lines: str) -> Examined:
 
 def test_none_on_the_scope_still_resets_what_is_captured() -> None:
     result = assigned("cfg.model.cuda_graph_scope = None")
-    assert result.unsafe == {0: {"cuda_graph_modules": None}}
+    assert result.unsafe == {0: {"cuda_graph_modules": []}}
     assert RESETS not in result.diagnostics[0].because
 
 
