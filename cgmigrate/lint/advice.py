@@ -20,8 +20,9 @@ from cgmigrate.megatron.settings import (
 )
 
 _A_NAME = re.compile(r"[A-Za-z_][\w.]*")
-_ON_IF = re.compile(r"True if .+ else False")
 """A variable, or an attribute of one."""
+_ON_IF = re.compile(r"True if .+ else False")
+"""A flag that is on where an expression is true."""
 _FULL, _FULL_INFERENCE = "full_iteration", "full_iteration_inference"
 _OLD_VALUES = frozenset(("full", _FULL, _FULL_INFERENCE))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from cgmigrate.documents.python.scope_tests import full_iteration_test
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_report import Replacement
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
@@ -149,15 +149,8 @@ def _beside_full_iteration(read: ast.Attribute, node: ast.expr, source: Source) 
 
 
 def _asks_full_iteration(node: ast.expr, read: ast.Attribute) -> bool:
-    match node:
-        case ast.Compare(
-            left=ast.Attribute(attr=name, value=owner), ops=[ast.Eq()], comparators=[ast.Constant(value=value)]
-        ) if name == SCOPE:
-            return value == "full_iteration" and dotted(owner) == dotted(read.value)
-        case ast.Compare():
-            tested = full_iteration_test(node)
-            return tested is not None and tested[1] and dotted(tested[0]) == dotted(read.value)
-    return False
+    tested = full_iteration_test(node)
+    return tested is not None and tested[1] and dotted(tested[0]) == dotted(read.value)
 
 
 def _start(later: Sequence[ast.expr], source: Source) -> int:

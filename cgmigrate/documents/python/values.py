@@ -94,13 +94,12 @@ def _choice(setting: Setting, node: ast.IfExp, names: Names) -> Choice | Undecid
 
 def _truth_of(node: ast.expr, names: Names) -> Choice | None:
     """Return the value of a flag that code computes: on where the expression is true; None if this asks a setting."""
-    if isinstance(node, (ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Starred)) or "\n" in ast.unparse(node):
+    text = ast.unparse(node)
+    if isinstance(node, (ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Starred)) or "\n" in text:
         return None
-    if release_check_in(node, names.catalogue):
+    if release_check_in(node, names.catalogue) or _asks_settings(node, names):
         return None
-    if _asks_settings(node, names):
-        return None
-    return Choice(("", f" if {ast.unparse(node)} else ", ""), (True, False))
+    return Choice(("", f" if {text} else ", ""), (True, False))
 
 
 def _asks_settings(node: ast.expr, names: Names) -> bool:

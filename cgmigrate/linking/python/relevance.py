@@ -199,16 +199,6 @@ class Relevance:
         """Return the attributes that a function sets in statements that are not executed: nobody knows their values."""
         return self._slice(node, needed).dropped
 
-    def _stores_besides(self, body: Sequence[ast.stmt], kept: frozenset[int]) -> frozenset[str]:
-        """Return what statements bind that are not executed."""
-        names = frozenset[str]()
-        for statement in body:
-            if id(statement) not in kept:
-                names |= self.facts(statement).stores
-            for block in _blocks(statement) if id(statement) in kept else ():
-                names |= self._stores_besides(block, kept)
-        return names
-
     def _slice(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> _Sliced:
         if isinstance(node, ast.Lambda) or not node.body:
             return _Sliced(node, None, frozenset(one for one in self.facts(node).loads if one[0] == "."))
@@ -219,8 +209,10 @@ class Relevance:
             kept = one.of(node.body)
             used = self.facts(node).loads if kept is None else one.needed
             attributes = frozenset(name for name in used if name[0] == ".")
-            leaked = frozenset() if kept is None else _names_of(node.args) & _passed_on(node.body, kept)
-            stores = self._stores_besides(node.body, kept) if kept is not None else frozenset()
+            leaked = frozenset() if kept is None else _names_of(node.args) & _in_others(node.body, kept, passed_on_in)
+            stores = (
+                _in_others(node.body, kept, lambda one: self.facts(one).stores) if kept is not None else frozenset()
+            )
             dropped = frozenset(name[1:] for name in stores if name[0] == ".") - SETTINGS
             self._kept[id(node), first] = _Sliced(node, kept, attributes, leaked, dropped)
         return self._kept[id(node), first]
@@ -431,15 +423,17 @@ def _kept_by_others(node: ast.Assign) -> Iterator[str]:
         yield from (one.id for one in _walk(node.value) if isinstance(one, ast.Name) and id(one) not in owners)
 
 
-def _passed_on(body: Sequence[ast.stmt], kept: frozenset[int]) -> frozenset[str]:
-    """Return the names of what statements pass on that are not kept."""
+def _in_others(
+    body: Sequence[ast.stmt], kept: frozenset[int], names_in: Callable[[ast.stmt], frozenset[str]]
+) -> frozenset[str]:
+    """Return the names that are in statements that are not kept."""
     names = frozenset[str]()
     for statement in body:
         if id(statement) not in kept:
-            names |= passed_on_in(statement)
+            names |= names_in(statement)
         else:
             for block in _blocks(statement):
-                names |= _passed_on(block, kept)
+                names |= _in_others(block, kept, names_in)
     return names
 
 
