@@ -16,7 +16,7 @@ from typing import NamedTuple
 from cgmigrate.documents.python.key_types import KeyType
 from cgmigrate.documents.python.mapping_paths import class_of, is_loaded, keys_of
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
-from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.source import Source, dotted, is_literal
 
 Literal = ast.Tuple | ast.List | ast.Set
 _WRAPPERS = ("frozenset", "set", "tuple", "list", "sorted")
@@ -303,7 +303,7 @@ class CopyReader:
         match stored and stored.value:
             case ast.Call(func=ast.Attribute(value=base, attr="get"), args=[ast.Constant() as key, *more], keywords=[]):
                 default = more[0] if more else ast.Constant(None)
-                if stored and key.value == stored.name in self.names and len(more) < 2 and _is_literal(default):
+                if stored and key.value == stored.name in self.names and len(more) < 2 and is_literal(default):
                     copy = _copy_to(stored, base)
                     self._add_statement(copy, key, (statement,), suite, default=default)
             case ast.Attribute(value=base, attr=name) as key if stored and name == stored.name in self.names:
@@ -559,14 +559,6 @@ def _copy_to(stored: _Stored, mapping: ast.expr) -> _Copy | None:
     if not _is_simple(mapping) or not _is_simple(target) or ast.unparse(target) == ast.unparse(mapping):
         return None
     return _Copy(mapping, ast.unparse(target), stored.is_item)
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return False
-    return True
 
 
 def _without_members(value: ast.expr) -> ast.expr:

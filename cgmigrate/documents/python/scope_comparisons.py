@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.source import NOT_LITERAL, Source, dotted, literal_value
 from cgmigrate.documents.python.use_report import Replacement
 from cgmigrate.documents.sites import FOLLOWS_OBJECT
 from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
@@ -16,7 +16,6 @@ from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
 _FULL_ITERATION = "full_iteration"
-_NOT_PLAIN = object()
 
 
 def comparison(node: ast.Compare, source: Source) -> Replacement | None:
@@ -25,8 +24,8 @@ def comparison(node: ast.Compare, source: Source) -> Replacement | None:
         case ast.Compare(
             left=ast.Attribute(attr=name, value=owner), ops=[ast.Eq() | ast.NotEq() as op], comparators=[other]
         ) if name == SCOPE and not sets_scope(node, source):
-            value = _plain(other)
-            if value is _NOT_PLAIN or value is None:
+            value = literal_value(other)
+            if value is NOT_LITERAL or value is None:
                 return None
             sign, path = "==" if isinstance(op, ast.Eq) else "!=", source.of(owner)
             if value in (_FULL_ITERATION, [_FULL_ITERATION]):
@@ -72,13 +71,6 @@ def _line_of(statement: ast.stmt, source: Source) -> Span | None:
     end = text.find("\n", span.end) + 1 or len(text)
     is_alone = not text[start : span.start].strip() and not text[span.end : end].strip()
     return Span(start, end) if is_alone else None
-
-
-def _plain(node: ast.expr) -> object:
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        return _NOT_PLAIN
 
 
 def _written(value: object, text: str) -> str:

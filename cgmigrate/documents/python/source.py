@@ -241,6 +241,23 @@ def line_starts(text: str) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
 
 
+NOT_LITERAL = object()
+"""What ``literal_value`` returns for code that computes a value."""
+
+
+def literal_value(node: ast.expr) -> object:
+    """Return the value of a literal, ``NOT_LITERAL`` for other code and for what is no value (``{[]: 1}``)."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return NOT_LITERAL
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Return whether code is a literal with a value."""
+    return literal_value(node) is not NOT_LITERAL
+
+
 def last_name(node: ast.expr) -> str:
     """Return the last name of an expression: ``model`` for ``cfg.model`` and ``recipe().model``; empty for others."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
-from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.source import NOT_LITERAL, dotted, literal_value
 from cgmigrate.linking.python.world import SETTINGS
 
 NO_DEFAULTS: Mapping[str, object] = MappingProxyType({})
-_NOT_PLAIN = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ def default_fields(node: ast.ClassDef) -> tuple[DefaultField, ...]:
         DefaultField(one.target.id, value, one)
         for one in node.body
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id in SETTINGS
-        if (value := _default(one.value)) is not _NOT_PLAIN
+        if (value := _default(one.value)) is not NOT_LITERAL
     )
 
 
@@ -50,9 +49,9 @@ def _is_dataclass(node: ast.expr) -> bool:
 def _default(node: ast.expr | None) -> object:
     match node:
         case None:
-            return _NOT_PLAIN
+            return NOT_LITERAL
         case ast.Call(func=function, args=[], keywords=[ast.keyword(arg="default", value=value)]):
-            return _plain(value) if dotted(function).rpartition(".")[2] == "field" else _NOT_PLAIN
+            return literal_value(value) if dotted(function).rpartition(".")[2] == "field" else NOT_LITERAL
         case ast.Call(
             func=function,
             args=[],
@@ -60,12 +59,5 @@ def _default(node: ast.expr | None) -> object:
                 ast.keyword(arg="default_factory", value=ast.Lambda(body=value) | (ast.Name(id="list") as value))
             ],
         ) if dotted(function).rpartition(".")[2] == "field":
-            return [] if isinstance(value, ast.Name) else _plain(value)
-    return _plain(node)
-
-
-def _plain(node: ast.expr) -> object:
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        return _NOT_PLAIN
+            return [] if isinstance(value, ast.Name) else literal_value(value)
+    return literal_value(node)

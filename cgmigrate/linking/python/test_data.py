@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from cgmigrate.documents.python.source import is_literal
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of, returns_value
 from cgmigrate.linking.python.leading_results import statements_with
@@ -45,12 +46,12 @@ class Data:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names for the values that are not known."""
-        return tuple(f"value_{at}" for at, (_, value) in enumerate(self.settings) if not _is_literal(value))
+        return tuple(f"value_{at}" for at, (_, value) in enumerate(self.settings) if not is_literal(value))
 
     @property
     def text(self) -> str:
         """The statements that set them on an object."""
-        values = (ast.unparse(one) if _is_literal(one) else f"value_{at}" for at, (_, one) in enumerate(self.settings))
+        values = (ast.unparse(one) if is_literal(one) else f"value_{at}" for at, (_, one) in enumerate(self.settings))
         return "".join(f"    target.{name} = {value}\n" for (name, _), value in zip(self.settings, values, strict=True))
 
 
@@ -314,11 +315,3 @@ def _required(node: AnyFunction) -> dict[str, str]:
     defaults = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     by_name = [one.arg for one, default in defaults if default is None]
     return {one.arg: one.arg for one in required} | {one: f"{one}={one}" for one in by_name}
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
