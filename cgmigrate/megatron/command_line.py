@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, SPLIT_IN, Release
+from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, Release
 from cgmigrate.megatron.settings import (
     FLAGS,
     IMPL,
@@ -16,6 +16,7 @@ from cgmigrate.megatron.settings import (
     Settings,
 )
 from cgmigrate.megatron.types import RejectedError
+from cgmigrate.megatron.validation import implementations
 
 
 def argument_words(value: object) -> list[str]:
@@ -46,8 +47,7 @@ def parse_arguments(settings: Settings, release: Release) -> Settings:
         else:
             _check_word(name, words, release)
             parsed[name] = words[0]
-    impls = ["none", "local", "transformer_engine"] + (["full_iteration"] if release >= SPLIT_IN else [])
-    choices = {IMPL: impls, INFERENCE: list(INFERENCE_SCOPES)}
+    choices = {IMPL: implementations(release), INFERENCE: list(INFERENCE_SCOPES)}
     for name, allowed in choices.items():
         if name in settings and settings[name] not in allowed:
             code = "bad-impl" if name == IMPL else "bad-value"

@@ -40,6 +40,9 @@ FLAGS = {field: "--" + field.replace("_", "-") for field in FIELDS}
 """Their spelling on Megatron-LM's command line."""
 
 
+IMPLEMENTATIONS = ("none", "local", "transformer_engine", "full_iteration")
+"""The values of the implementation; the last one is new since the split."""
+
 LAYER_MODULES = ("attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba")
 """Parts of a layer that can be captured on their own (``CudaGraphModule``; ``mamba`` since 0.16)."""
 

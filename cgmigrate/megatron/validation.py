@@ -14,6 +14,7 @@ from cgmigrate.megatron.settings import (
     ENABLE,
     EXTERNAL,
     IMPL,
+    IMPLEMENTATIONS,
     INFERENCE,
     INFERENCE_SCOPES,
     LAYER_MODULES,
@@ -72,8 +73,13 @@ def _resolve_booleans(settings: Settings) -> tuple[object, ResolvedConfiguration
     return impl, ResolvedConfiguration(enable=enable, external=external)
 
 
+def implementations(release: Release) -> list[str]:
+    """Return the values of ``cuda_graph_impl`` in a release."""
+    return [one for one in IMPLEMENTATIONS if one != "full_iteration" or release >= SPLIT_IN]
+
+
 def _check_impl(impl: object, release: Release) -> None:
-    if impl not in ["none", "local", "transformer_engine"] + (["full_iteration"] if release >= SPLIT_IN else []):
+    if impl not in implementations(release):
         raise RejectedError("bad-impl", f"AssertionError: Invalid cuda graph implementation: {impl}", (IMPL,))
 
 

@@ -87,13 +87,22 @@ def _kept_by(node: ast.expr) -> Iterator[str]:
 def changed_names(node: ast.AST) -> Iterator[str]:
     """Yield the name by which code changes a collection."""
     match node:
-        case (
-            ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del())
-            | ast.AugAssign(target=ast.Name(id=name))
-        ):
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.AugAssign(target=ast.Name(id=name), value=value) if not _is_text_or_number(value):
             yield name
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in COLLECTION_CHANGES:
             yield name
+
+
+def _is_text_or_number(node: ast.expr) -> bool:
+    """Return whether an expression is a text or a number: what it is added to is no collection."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add()):
+            return _is_text_or_number(left)
+        case ast.Constant(value=str() | int() | float()) | ast.JoinedStr():
+            return True
+    return False
 
 
 def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:

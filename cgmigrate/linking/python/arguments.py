@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from cgmigrate.linking.python.evaluation import SHOWN, Frame, Run
+from cgmigrate.linking.python.evaluation import LOGGED, Frame, Run
 from cgmigrate.linking.python.objects import functions_in, parts_of, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import Class, Function, Namespace, Object, Partial, is_plain, key_of
@@ -58,10 +58,11 @@ def is_shown(name: str, arguments: Arguments) -> bool:
 def note_call(name: str, arguments: Arguments, run: Run) -> None:
     """Note what code gets that is not followed: it has to be the same before and after.
 
-    What a log shows may have new names, as long as its code reads no old one.
+    What a log shows may have new names, as long as its code reads no old one. What a program prints may be its result.
     """
     if is_shown(name, arguments):
-        run.path.events.append(f"{SHOWN}{name.partition('(')[0]}({', '.join(map(key_of, _values_of(arguments)))})")
+        kind = "" if name == "print" else LOGGED
+        run.path.events.append(f"{kind}{name.partition('(')[0]}({', '.join(map(key_of, _values_of(arguments)))})")
         return
     for value in _values_of(arguments):
         run.path.passed += settings_of(value)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Code, Handlers, Path, Run, Touched, Unknowns, paths_of
 from cgmigrate.linking.python.modules import Module, Modules, is_test
-from cgmigrate.linking.python.outcomes import agree, is_half_renamed, rest_of
+from cgmigrate.linking.python.outcomes import agree, is_half_renamed, keeps_old, keeps_replaced, rest_of
 from cgmigrate.linking.python.path_pairs import (
     left_by,
     made_in_both,
     meets_change,
+    opened_in_both,
     outcome,
     plain,
     reads_in_vain,
@@ -110,13 +111,13 @@ class Comparer:
     def _compared(self, unit: Unit, paths: tuple[Path, Path], states: StatesOfUnit, touched: Touched) -> Comparison:
         before, after = paths
         left = tuple(left_by(before, after, states.pairs))
-        difference = self._difference(unit, before, after, left)
+        difference = self._difference(unit, before, after, left, states.pairs)
         if difference and self._may_be_by_release(before, left, states):
             # The new release may do something else with the old text, too: then no edit makes the difference.
             old = _Side(self.modules, self.target, states.before, touched.before)
             for unedited in self._paths(unit, old, dict(before.choices), touched):
                 pairs = tuple(left_by(unedited, after, states.pairs))
-                if not replace(self, source=self.target)._difference(unit, unedited, after, pairs):
+                if not replace(self, source=self.target)._difference(unit, unedited, after, pairs, states.pairs):
                     difference = ""
                     break
         return Comparison(
@@ -164,14 +165,16 @@ class Comparer:
 
         return paths_of(unit.name.partition("#")[0], unit.evaluate, run_of)
 
-    def _difference(self, unit: Unit, before: Path, after: Path, left: Iterable[StatePair]) -> str:
+    def _difference(
+        self, unit: Unit, before: Path, after: Path, left: Iterable[StatePair], states: Sequence[StatePair]
+    ) -> str:
         """Return what is different after the edits, empty if nothing is."""
         name = unit.name.partition("#")[0]
         if before.error != after.error:
             return f"`{name}` would end with {after.error or 'no error'} ({unit.place})"
         if not self._captures_the_same(before, left):
             return f"`{name}` would give the settings another meaning ({unit.place})"
-        if what := self._half_renamed(before, after, unit.place):
+        if what := self._half_renamed(before, after, states, unit.place):
             return f"`{name}` would {what}"
         if not self._does_the_same(unit, before, after):
             return f"`{name}` would do something else with the settings ({unit.place})"
@@ -180,9 +183,10 @@ class Comparer:
                 return f"`{bound}` in `{name}` would have another value ({unit.place})"
         return ""
 
-    def _half_renamed(self, before: Path, after: Path, place: str) -> str:
+    def _half_renamed(self, before: Path, after: Path, states: Sequence[StatePair], place: str) -> str:
         """Return what a path does with an object of which only a part is renamed, empty if there is none."""
-        if any(is_half_renamed(*one) for one in made_in_both(before, after)):
+        made = any(is_half_renamed(*one) for one in made_in_both(before, after))
+        if made or any(_uncovers(*one) for one in opened_in_both(before, after, states)):
             return f"leave an object with old names and new ones ({place})"
         for path, line in reads_in_vain(before, after):
             module = self.modules.read(path)
@@ -194,10 +198,15 @@ class Comparer:
     def _does_the_same(self, unit: Unit, before: Path, after: Path) -> bool:
         if outcome(before, self.source) == outcome(after, self.target):
             return True
-        # A test may ask for what is shown, and what reads an old name shows that there are no graphs.
-        if is_test(unit.module.path) or not set(after.reads) <= set(before.reads):
+        # A test may ask for what is shown, and what reads an old name shows that there are no graphs. So does what
+        # reads a new one of an object that keeps the old ones.
+        if (
+            is_test(unit.module.path)
+            or not set(after.reads) <= set(before.reads)
+            or any(map(keeps_old, after.used.values()))
+        ):
             return False
-        return outcome(before, self.source, is_shown=False) == outcome(after, self.target, is_shown=False)
+        return outcome(before, self.source, with_logs=False) == outcome(after, self.target, with_logs=False)
 
     def _may_be_by_release(self, before: Path, left: Iterable[StatePair], states: StatesOfUnit) -> bool:
         """Return whether the objects that capture something else keep an old setting, which is still reported.
@@ -225,6 +234,11 @@ class Comparer:
             # The settings of an object are compared where code uses them.
             return is_plain(old) == is_plain(new) and rest_of(old, self.source) == rest_of(new, self.target)
         return key_of(old) == key_of(new) or same_for_others(unit, name, old, new)
+
+
+def _uncovers(came: StatePair, left: StatePair) -> bool:
+    """Return whether an object keeps an old setting where a path leaves it, which the old text replaces there."""
+    return keeps_replaced(*map(plain, left)) and not keeps_replaced(*map(plain, came))
 
 
 def _is_of_no_use(unit: Unit, path: Path) -> bool:

@@ -33,8 +33,8 @@ MOST_STEPS = 20_000
 """Statements of one path."""
 
 
-SHOWN = "shown: "
-"""The begin of an event that only shows something to people."""
+LOGGED = "logged: "
+"""The begin of an event that is only logged."""
 
 
 class RaisedError(Exception):

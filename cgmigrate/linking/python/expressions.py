@@ -29,6 +29,7 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
 )
 from cgmigrate.linking.python.world import is_enumeration
+from cgmigrate.megatron.settings import IMPLEMENTATIONS
 
 _MOST_ITEMS = 1024
 _MOST_CHOICES = 4
@@ -310,6 +311,9 @@ def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
     if isinstance(value, Object):
         name = f"[{key_of(key)}]"
         known = value.attributes.get(name)
+        if known is None and key in IMPLEMENTATIONS:
+            # It may have no such member.
+            run.path.events.append(f"{value.key}{name}")
         others = value.may_be_other or any(key.startswith("[") for key in value.attributes)
         made = Object(f"{value.key}{name}", may_be_other=others)
         return value.first.setdefault(name, made) if known is None else known

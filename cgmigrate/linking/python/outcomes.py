@@ -123,6 +123,16 @@ def is_half_renamed(old: Mapping[str, object], new: Mapping[str, object]) -> boo
     return not _named(new.get(MODULES)) <= _named(old.get(MODULES)) | _named(old.get(SCOPE))
 
 
+def keeps_replaced(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
+    """Return whether an object has another value of a deprecated setting after the edits: they delete what set it."""
+    return any(_is_set(new.get(name)) and _key(old, name) != _key(new, name) for name in DEPRECATED)
+
+
+def keeps_old(made: Object) -> bool:
+    """Return whether an object has a deprecated setting other than those that all objects have from the start."""
+    return any(_is_set(made.attributes.get(name)) for name in DEPRECATED)
+
+
 def _key(settings: Mapping[str, object], name: str) -> str:
     """Return what compares a setting: what captures nothing is as good as none."""
     value = settings.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cgmigrate.linking.python.evaluation import SHOWN, Path
+from cgmigrate.linking.python.evaluation import LOGGED, Path
 from cgmigrate.linking.python.modules import is_test
 from cgmigrate.linking.python.objects import frozen_settings, parts_of, settings_of
 from cgmigrate.linking.python.outcomes import state_of
@@ -30,10 +30,10 @@ def plain(settings: FrozenSettings) -> dict[str, object]:
     return {name: thawed(value) for name, value in settings}
 
 
-def outcome(path: Path, world: World, *, is_shown: bool = True) -> str:
-    """Return a text for all that a path does, and for what it leaves; without ``is_shown`` not for texts for people."""
+def outcome(path: Path, world: World, *, with_logs: bool = True) -> str:
+    """Return a text for all that a path does, and for what it leaves; without ``with_logs`` not for what logs show."""
     events = (
-        path.events if is_shown else [one.partition("(")[0] if one.startswith(SHOWN) else one for one in path.events]
+        path.events if with_logs else [one.partition("(")[0] if one.startswith(LOGGED) else one for one in path.events]
     )
     parts = [*events, state_of(path.value, world)]
     return "\n".join([*parts, *(state_of(argument, world) for argument in path.arguments)])
@@ -65,6 +65,16 @@ def made_in_both(before: Path, after: Path) -> Iterator[tuple[Mapping[str, objec
     """Yield the settings of the objects that two paths make themselves, before and after, where these differ."""
     old, new = _made(before), _made(after)
     yield from ((plain(old[key]), plain(new[key])) for key in old if key in new and old[key] != new[key])
+
+
+def opened_in_both(
+    before: Path, after: Path, pairs: Sequence[tuple[FrozenSettings, FrozenSettings]]
+) -> Iterator[tuple[tuple[FrozenSettings, FrozenSettings], tuple[FrozenSettings, FrozenSettings]]]:
+    """Yield the settings of the objects that two paths get from other code, as they came, and as they are left."""
+    new = {one.key: frozen_settings(one) for one, _ in after.opened}
+    for one, number in before.opened:
+        if one.key in new and pairs[number] != (left := (frozen_settings(one), new[one.key])):
+            yield pairs[number], left
 
 
 def _made(path: Path) -> dict[str, FrozenSettings]:

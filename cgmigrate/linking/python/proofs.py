@@ -74,6 +74,28 @@ _Key = tuple[Unit, StatePair, StatePair, bool, bool]
 and whether a test needs it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A change that was written in another form than ``form``, since it or one of ``others`` was to blame.
+
+    These are beside it, each in its form then.
+    """
+
+    name: Name
+    form: int
+    others: Mapping[Name, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Proved:
+    """Changes that are proved, in groups, each in its form, and why the others are not."""
+
+    changes: frozenset[Name]
+    groups: list[frozenset[Name]]
+    forms: dict[Name, int]
+    failed: dict[Name, str]
+
+
 @dataclass
 class Proofs:
     """The proofs of some changes. ``edited`` returns the modules with changes made, each in one of its forms.
@@ -93,8 +115,9 @@ class Proofs:
     """The form in which a change is proved, if it is not the first one."""
     _because: dict[Name, Mapping[Name, int | None]] = field(default_factory=dict)
     """Beside which others a change failed because of a difference, each in its form; None if it was not made."""
-    _moves: list[tuple[Name, int, frozenset[Name]]] = field(default_factory=list)
-    """The changes that were written in another form, each with its form before, and with those that may be to blame."""
+    _moves: list[_Move] = field(default_factory=list)
+    _last_forms: dict[Name, int] = field(default_factory=dict)
+    """The last form in which a change is written that fails in the ones behind it."""
     _reasons: dict[Name, str] = field(default_factory=dict)
     """Why those failed at first that are tried again."""
     _units: list[Unit] = field(default_factory=list)
@@ -154,21 +177,36 @@ class Proofs:
         """Return the changes that are proved, in groups of which each is proved only as a whole.
 
         Some may have failed only because of others that failed, or were written in another form, after them: these are
-        tried again, once.
+        tried again, once, and so are forms that only those needed. The attempt that proves more counts.
         """
-        again: Collection[Name] | None = None
+        first: _Proved | None = None
+        again: Collection[Name] = ()
         for _ in range(_MOST_ROUNDS):
             kept = frozenset(one.name for one in self.changes if one.name not in self.failed)
             if not kept:
-                return []
-            current = self._round(kept, again or ())
+                break
+            current = self._round(kept, again)
             if current.failed or current.moved or self._withhold_unused(current):
                 continue
-            if again is not None or not (again := self._worth_another_attempt()):
-                return current.groups
+            proved = _Proved(kept, current.groups, dict(self.forms), dict(self.failed))
+            if first is not None:
+                first = max(proved, first, key=lambda one: len(one.changes))
+                break
+            first, again = proved, self._worth_another_attempt()
+            if not self._undo_needless() and not again:
+                break
             for name in again:
                 self._reasons[name] = self.failed.pop(name)
-        return []
+        if first is None:
+            return []
+        self.forms, self.failed = first.forms, first.failed
+        return first.groups
+
+    def _undo_needless(self) -> bool:
+        """Write changes in their first forms that were moved beside others that are not made as they were then."""
+        needless = [one for one in self._moves if self._are_others(one.others)]
+        self._undo(needless)
+        return bool(needless)
 
     def _withhold_unused(self, current: Round) -> bool:
         """Withhold the changes that no object of the project shows to be right, and return whether there are some.
@@ -187,16 +225,16 @@ class Proofs:
 
     def _worth_another_attempt(self) -> list[Name]:
         """Return the changes that failed beside others that are made no more, or in another form."""
+        return [name for name, others in self._because.items() if self._are_others(others)]
 
-        def form(name: Name) -> int | None:
-            return None if name in self.failed else self.forms.get(name, 0)
-
-        return [name for name, others in self._because.items() if any(form(one) != was for one, was in others.items())]
+    def _are_others(self, forms: Mapping[Name, int | None]) -> bool:
+        """Return whether some changes are not made as they were, each in its form; None if it was not made."""
+        return any((None if name in self.failed else self.forms.get(name, 0)) != was for name, was in forms.items())
 
     def _round(self, kept: frozenset[Name], again: Collection[Name]) -> Round:
         """Try to prove some changes, and note which fail; ``again`` are those that are tried again."""
         forms = {name: self.forms.get(name, 0) for name in sorted(kept)}
-        open_forms = {one.name: one.forms - 1 - forms[one.name] for one in self.changes if one.name in forms}
+        open_forms = {name: max(last - forms[name], 0) for name, last in self._last.items() if name in forms}
         current = Round(forms, self.edited(forms), open_forms, again)
         self._prove(current)
         if not self._mend(current):
@@ -206,26 +244,48 @@ class Proofs:
         self._because |= current.because
         return current
 
+    @property
+    def _last(self) -> dict[Name, int]:
+        """The number of the last form in which each change can be written."""
+        return {one.name: self._last_forms.get(one.name, one.forms - 1) for one in self.changes}
+
     def _move(self, current: Round) -> None:
         """Note the forms of the changes that are written in another one next.
 
         Those that were to blame beside a change that fails now are written in their form before: it may have been that
-        change alone.
+        change alone. So are those that fail themselves in such a form: then another one is to blame.
         """
-        for name, others in current.moved_for:
-            self._moves.append((name, current.forms[name], others))
+        for name in [one for one in current.failed if one in current.forms]:
+            self._take_back(name, current)
+        for name, names in current.moved_for:
+            others = {one: current.forms[one] for one in names if one != name}
+            self._moves.append(_Move(name, current.forms[name], others))
         self.forms |= current.moved
-        needless = [one for one in self._moves if not current.failed.keys().isdisjoint(one[2] - {one[0]})]
-        for name, form, _ in reversed(needless):
-            self.forms[name] = form
-        self._moves = [one for one in self._moves if one not in needless]
+        self._undo([one for one in self._moves if not current.failed.keys().isdisjoint(one.others)])
+
+    def _undo(self, moves: Collection[_Move]) -> None:
+        """Write changes in their forms before some moves, of which the last is undone first."""
+        for one in reversed(self._moves):
+            if one in moves:
+                self.forms[one.name] = one.form
+        self._moves = [one for one in self._moves if one not in moves]
+
+    def _take_back(self, name: Name, current: Round) -> None:
+        """Write a change in its form before that fails in the form in which it was written because of several."""
+        move = next((one for one in reversed(self._moves) if one.name == name and one.others), None)
+        if move is None or move.form >= current.forms[name]:
+            return
+        self._moves.remove(move)
+        current.moved[name] = self._last_forms[name] = move.form
+        del current.failed[name]
+        current.because.pop(name, None)
 
     def _mend(self, current: Round) -> bool:
         """Find which changes make code differ that gets no object; return whether there is such code.
 
         What differs with objects may do so because of these.
         """
-        trials = Trials(self._differs, {one.name: one.forms for one in self.changes}, current.counts, current.again)
+        trials = Trials(self._differs, self._last, current.counts, current.again)
         made: Forms = {name: form for name, form in current.forms.items() if name not in current.failed}
         before = made
         for unit, (uses, difference) in self._differing_alone().items():
@@ -235,6 +295,8 @@ class Proofs:
                 continue
             for name in sorted(made.keys() - mended.keys()):
                 current.withhold(name, difference, uses & made.keys(), mended)
+            others = frozenset(uses & made.keys())
+            current.moved_for += ((name, others) for name, form in mended.items() if form != made[name])
             made = mended
         current.moved |= {name: form for name, form in made.items() if form != current.forms[name]}
         return made != before
@@ -564,9 +626,9 @@ class Proofs:
         states = _states_of(unit, numbers, records, current)
 
         def needs(before: Path) -> bool:
-            # A test that gets no object of code that changes is the same.
+            # A test that gets no object of code that changes is the same, unless it uses code that changes.
             opened = [(OBJECT, numbers[at]) for _, at in before.opened]
-            if not opened or not is_test(unit.module.path):
+            if not opened or not is_test(unit.module.path) or self._changes_at(before.uses) & current.kept:
                 return True
             opened += [(RECORD, records[at]) for _, at in before.opened_records]
             return self._ways.within(opened, self._seen.by_test(unit))

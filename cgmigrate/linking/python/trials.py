@@ -19,12 +19,12 @@ _MOST_CHANGES = 8
 class Trials:
     """Trials with code that gets no object from other code.
 
-    ``differs`` evaluates a unit with some changes made. ``forms`` is in how many forms each change can be written.
+    ``differs`` evaluates a unit with some changes made. ``last_forms`` are the last forms in which they can be written.
     ``counts`` is how many states depend on each change, and ``again`` are those that fail before others do.
     """
 
     differs: Callable[[Unit, Forms], bool]
-    forms: Mapping[Name, int]
+    last_forms: Mapping[Name, int]
     counts: Mapping[Name, int]
     again: Collection[Name]
 
@@ -39,7 +39,7 @@ class Trials:
 
     def _attempts(self, possible: list[Name], made: Forms) -> Iterator[Forms]:
         for name in possible:
-            yield from ({**made, name: form} for form in range(made[name] + 1, self.forms[name]))
+            yield from ({**made, name: form} for form in range(made[name] + 1, self.last_forms[name] + 1))
         for count in (1, 2) if len(possible) <= _MOST_CHANGES else (1,):
             skipped = sorted(combinations(possible, count), key=lambda names: self._cost(possible, names))
             yield from ({name: form for name, form in made.items() if name not in names} for names in skipped)
