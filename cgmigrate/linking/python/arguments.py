@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from cgmigrate.linking.python.evaluation import LOGGED, Frame, Run
 from cgmigrate.linking.python.objects import functions_in, parts_of, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import Class, Function, Namespace, Object, Partial, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.megatron.settings import IMPLEMENTATIONS
 
 Arguments = tuple[list[object], dict[str, object]]
 """The positional and the named arguments of a call."""
@@ -68,6 +70,15 @@ def note_call(name: str, arguments: Arguments, run: Run) -> None:
         run.path.passed += settings_of(value)
     states = [state_of(value, run.world) for value in _values_of(arguments)]
     run.path.events.append(f"{name}({', '.join(states)}) {sorted(arguments[1])}")
+
+
+def note_choice(key: str, values: Iterable[object], run: Run) -> None:
+    """Note code that may refuse an implementation which it does not know: a member of an enumeration, a key of a table.
+
+    Its result may be used by nothing, but an exception ends the code.
+    """
+    if chosen := [one for one in values if isinstance(one, str) and one in IMPLEMENTATIONS]:
+        run.path.events.append(f"{key} for {', '.join(chosen)}")
 
 
 def is_used(value: Object) -> bool:

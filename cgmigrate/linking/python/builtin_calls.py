@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 
-from cgmigrate.linking.python.arguments import Arguments, Place, is_object, note_call
+from cgmigrate.linking.python.arguments import Arguments, Place, is_object, note_call, note_choice
 from cgmigrate.linking.python.compared_objects import method_of, view_of
 from cgmigrate.linking.python.evaluation import RaisedError, Run, cannot_follow
 from cgmigrate.linking.python.expressions import derived
@@ -93,6 +93,7 @@ def _getattr(arguments: Arguments, place: Place) -> object:
     if len(values) < 2 or not isinstance(values[1], str):
         raise cannot_follow("`getattr` with a name that is not known", node, frame)
     if len(values) == 2:
+        note_choice(key_of(values[0]), values[1:], place[2])
         return attribute(values[0], values[1], place)
     known = has_attribute(values[0], values[1], place)
     if known is False:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.arguments import Arguments, Place, is_object
+from cgmigrate.linking.python.arguments import Arguments, Place, is_object, note_choice
 from cgmigrate.linking.python.default_fields import NO_DEFAULTS, default_fields
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.modules import Module, is_test
@@ -42,6 +42,7 @@ def made_instance(callee: Class, arguments: Arguments, place: Place) -> object:
     values = {name: value for name, (value, _) in defaults.items()}
     made = made_object(callee.node.name, arguments, place, by_megatron, values)
     if _has_making(callee, run, set()):
+        note_choice(callee.node.name, [*arguments[0], *arguments[1].values()], run)
         for value in (*arguments[0], *(value for name, value in arguments[1].items() if name not in SETTINGS)):
             may_change_items(value, made.key, place)
     made.of_checkout = True

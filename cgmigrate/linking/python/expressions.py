@@ -6,6 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 
+from cgmigrate.linking.python.arguments import note_choice
 from cgmigrate.linking.python.compared_objects import filtered, item_of, likeness
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.lookup import value_of_name
@@ -29,7 +30,6 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
 )
 from cgmigrate.linking.python.world import is_enumeration
-from cgmigrate.megatron.settings import IMPLEMENTATIONS
 
 _MOST_ITEMS = 1024
 _MOST_CHOICES = 4
@@ -311,9 +311,8 @@ def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
     if isinstance(value, Object):
         name = f"[{key_of(key)}]"
         known = value.attributes.get(name)
-        if known is None and key in IMPLEMENTATIONS:
-            # It may have no such member.
-            run.path.events.append(f"{value.key}{name}")
+        if known is None:
+            note_choice(value.key, [key], run)
         others = value.may_be_other or any(key.startswith("[") for key in value.attributes)
         made = Object(f"{value.key}{name}", may_be_other=others)
         return value.first.setdefault(name, made) if known is None else known
