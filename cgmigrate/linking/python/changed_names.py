@@ -25,10 +25,7 @@ def is_changed(name: str, module: Module, modules: Modules, *, in_place: bool) -
     own = changed(module)
     if name in own or ANY in own or any(name in changed(one) for one in modules.others_with(name)):
         return True
-    computing = (one for word in _COMPUTING for one in modules.others_with(word))
-    if any(_is_one_of(_owners_of_any(one), one, module, modules) for one in computing):
-        return True
-    return _is_passed_on(module, modules)
+    return _has_computed_names(module, modules) or _is_passed_on(module, modules)
 
 
 def is_replaced_by_tests(name: str, modules: Modules) -> bool:
@@ -170,6 +167,13 @@ def _is_one_of(owners: frozenset[str], importer: Module, module: Module, modules
         return True
     names = (full for owner in owners for full in _imports(importer).get(owner, ()))
     return any((one := modules.imported(full, importer)) is not None and one.path == module.path for full in names)
+
+
+@lru_cache(maxsize=4096)
+def _has_computed_names(module: Module, modules: Modules) -> bool:
+    """Return whether code sets names of a module that it computes: then it may bind any."""
+    computing = (one for word in _COMPUTING for one in modules.others_with(word))
+    return any(_is_one_of(_owners_of_any(one), one, module, modules) for one in computing)
 
 
 @lru_cache(maxsize=4096)

@@ -51,6 +51,7 @@ class Module:
     """The modules whose names it imports with a star."""
     stars_before: dict[str, int] = field(default_factory=dict)
     """How many of these imports are before the statement that binds a name."""
+    _package: str | None = None
     values: dict[str, object] = field(default_factory=dict)
     """The values of expressions at the top, once they were read."""
     _functions: frozenset[ast.AST] | None = None
@@ -65,7 +66,9 @@ class Module:
     @property
     def package(self) -> str:
         """The package of Megatron that the file is in, empty for others."""
-        return package_of(self.path)
+        if self._package is None:
+            self._package = package_of(self.path)
+        return self._package
 
     @property
     def exports(self) -> frozenset[str] | None:
