@@ -174,7 +174,7 @@ class Comparer:
             return f"`{name}` would end with {after.error or 'no error'} ({unit.place})"
         if not self._captures_the_same(before, left):
             return f"`{name}` would give the settings another meaning ({unit.place})"
-        if what := self._half_renamed(before, after, states, unit.place):
+        if what := self._half_renamed(unit, before, after, states):
             return f"`{name}` would {what}"
         if not self._does_the_same(unit, before, after):
             return f"`{name}` would do something else with the settings ({unit.place})"
@@ -183,12 +183,12 @@ class Comparer:
                 return f"`{bound}` in `{name}` would have another value ({unit.place})"
         return ""
 
-    def _half_renamed(self, before: Path, after: Path, states: Sequence[StatePair], place: str) -> str:
+    def _half_renamed(self, unit: Unit, before: Path, after: Path, states: Sequence[StatePair]) -> str:
         """Return what a path does with an object of which only a part is renamed, empty if there is none."""
         made = any(is_half_renamed(*one) for one in made_in_both(before, after))
         if made or any(_uncovers(*one) for one in opened_in_both(before, after, states)):
-            return f"leave an object with old names and new ones ({place})"
-        for path, line in reads_in_vain(before, after):
+            return f"leave an object with old names and new ones ({unit.place})"
+        for path, line in reads_in_vain(before, after, of_test=is_test(unit.module.path)):
             module = self.modules.read(path)
             # A shim asks for both.
             if module is None or not is_shim(module):

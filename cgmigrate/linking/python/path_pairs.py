@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from cgmigrate.linking.python.evaluation import LOGGED, Path
-from cgmigrate.linking.python.modules import is_test
 from cgmigrate.linking.python.objects import frozen_settings, parts_of, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import FrozenSettings, thawed
@@ -83,10 +82,11 @@ def _made(path: Path) -> dict[str, FrozenSettings]:
     return {one.key: frozen_settings(one) for one in parts if one.by_megatron and not one.is_open}
 
 
-def reads_in_vain(before: Path, after: Path) -> Iterator[tuple[str, int]]:
+def reads_in_vain(before: Path, after: Path, *, of_test: bool) -> Iterator[tuple[str, int]]:
     """Yield where code reads a deprecated setting of an object that the edits give other settings.
 
-    Code that reads a scope to find the full iteration finds none any more, which is right; a test has to say so.
+    Code that reads a scope to find the full iteration finds none any more, which is right. A test has to say so, and
+    what it calls: it would test nothing.
     """
     old = {one.key: frozen_settings(one) for one in before.used.values()}
     for one, name, place in after.old_reads:
@@ -94,7 +94,7 @@ def reads_in_vain(before: Path, after: Path) -> Iterator[tuple[str, int]]:
         if was is None or was == now or name in dict(now) or (one.is_open and name not in dict(was)):
             # An object that other code makes may be of another kind.
             continue
-        if name != SCOPE or (is_test(place[0]) and one.key not in after.modules_read):
+        if name != SCOPE or (of_test and one.key not in after.modules_read):
             yield place
 
 

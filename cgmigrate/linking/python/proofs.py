@@ -62,6 +62,7 @@ from cgmigrate.linking.python.values import CannotFollowError
 from cgmigrate.linking.python.variations import modules_named, varied
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
 from cgmigrate.linking.python.world import SETTINGS, World
+from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.megatron.types import Reader
 
 _MOST_ROUNDS = 48
@@ -162,7 +163,7 @@ class Proofs:
         self.failed |= self._seen.by_parts_of_names() | self._seen.by_helpers()
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)
-        callers.find({one.scope.name for one in units if one.scope and self._may_be_closed(one, self.relevance)})
+        callers.find({one.scope.name for one in units if one.scope and self._may_be_closed(one)})
         for one in units:
             (self._units if self._needs_evaluation(one, callers) else self._closed).append(one)
         self._units += [
@@ -352,10 +353,10 @@ class Proofs:
     def _computed(self) -> frozenset[Name]:
         return frozenset(one.name for one in self.changes if one.takes_values)
 
-    def _may_be_closed(self, unit: Unit, relevance: Relevance) -> bool:
+    def _may_be_closed(self, unit: Unit) -> bool:
         """Return whether all uses of a function may be known.
 
-        It is no method, and private, or only reads settings, or sets what its callers give.
+        It is no method, and private, or sets what its callers give. Others may call a public one with any object.
         """
         scope = unit.scope
         if scope is None or unit.around or "." in unit.name or not takes_objects(scope):
@@ -363,7 +364,7 @@ class Proofs:
         if scope.decorator_list or scope.name.startswith("test"):
             # A decorator may keep it for other code.
             return False
-        return is_private(scope.name) or scope.name in relevance.readers or self._takes_values(unit)
+        return is_private(scope.name) or (self._takes_values(unit) and not reads_settings(scope))
 
     def _needs_evaluation(self, unit: Unit, callers: Callers) -> bool:
         """Return whether a function may be used by other code than what is evaluated, or than layers."""
@@ -572,7 +573,7 @@ class Proofs:
                 names |= {
                     node.name
                     for name, node, _ in functions_of(module)
-                    if node.name in relevance.words and self._may_be_closed(Unit(name, module, node), relevance)
+                    if node.name in relevance.words and self._may_be_closed(Unit(name, module, node))
                 }
             if names <= known:
                 seeing = watching(sorted(known), files, self._places, relevance, self.files_with)
@@ -747,6 +748,14 @@ def _needs_no_argument(unit: Unit) -> bool:
     arguments = unit.scope.args
     count = len(arguments.posonlyargs) + len(arguments.args)
     return len(arguments.defaults) == count and all(arguments.kw_defaults)
+
+
+def reads_settings(node: ast.AST) -> bool:
+    """Return whether code reads a deprecated setting of an object."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in DEPRECATED and isinstance(part.ctx, ast.Load)
+        for part in ast.walk(node)
+    )
 
 
 def names_settings(unit: Unit) -> bool:
