@@ -215,7 +215,7 @@ def _add_forms(file: _File, setters: Setters | None, *, is_explicit: bool) -> No
     """
     ProvedSites(setters=setters).use_setters(file.examined.document)
     for name, one in file.sets.items():
-        forms = _forms(name, one, file.examined, has_setters=setters is not None)
+        forms = _with_statements(file.examined, _forms(name, one, file.examined, has_setters=setters is not None))
         if (forms := forms[1:] if is_explicit and _deletes(forms) else forms) != (one,):
             file.forms[name] = forms
 
@@ -232,21 +232,34 @@ def _forms(name: Name, one: EditSet, file: ExaminedFile, *, has_setters: bool) -
     return (*deleted, *turned_off, *cleared, one, *_with_texts(file, one))
 
 
-def _turned_off(file: ExaminedFile, one: EditSet) -> tuple[EditSet, ...]:
+def _with_statements(file: ExaminedFile, forms: tuple[EditSet, ...]) -> tuple[EditSet, ...]:
+    """Return the forms of a fix, those that delete all of a block last: it can be said there what is off."""
+    if not any(_empties_block(file, one) for one in forms):
+        return forms
+    every = (*forms, *_turned_off(file, forms[0], everywhere=True))
+    return tuple(sorted(every, key=lambda one: _empties_block(file, one)))
+
+
+def _empties_block(file: ExaminedFile, one: EditSet) -> bool:
+    return any(edit.text == "pass" for edit in file.document.edits(one.in_file(0)))
+
+
+def _turned_off(file: ExaminedFile, one: EditSet, *, everywhere: bool = False) -> tuple[EditSet, ...]:
     """Return a fix that names no implementation where flags are deleted that are off. Empty if there are none."""
     sites = file.document.sites
     off = {
         place: {**settings, IMPL: "none"}
         for place, settings in one.rewrites.items()
-        if place[1] < len(sites) and IMPL not in settings and _turns_off(sites[place[1]])
+        if place[1] < len(sites) and IMPL not in settings and _turns_off(sites[place[1]], everywhere=everywhere)
     }
     fix = replace(one, rewrites={**one.rewrites, **off})
     return (fix,) if off and _is_writable(file, fix) else ()
 
 
-def _turns_off(site: Site) -> bool:
+def _turns_off(site: Site, *, everywhere: bool) -> bool:
     """Return whether a site turns graphs off that an object may have: `cfg.model.external_cuda_graph = False`."""
-    return site.overrides and any(use.setting in (ENABLE, EXTERNAL) and use.value is False for use in site.written)
+    is_off = any(use.setting in (ENABLE, EXTERNAL) and use.value is False for use in site.written)
+    return is_off and (site.overrides or everywhere)
 
 
 def _deletes(forms: Sequence[EditSet]) -> bool:
