@@ -146,7 +146,7 @@ class _UseProblems:
             return
         follows = read_value(node, self.source) if name == SCOPE and kind is Kind.RECIPE else None
         by_hand = advice(name) if setting.captures else replacement_of(setting)
-        if follows is None and name == SCOPE and kind is not Kind.ARGS and not _asks_full_iteration(node, self.source):
+        if follows is None and name == SCOPE and kind is not Kind.ARGS and not _names_no_modules(node, self.source):
             modules = Replacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
             self.report.add(node, Message(ProblemKind.READ, text, modules, advice=by_hand))
             return
@@ -240,12 +240,23 @@ class _UseProblems:
         )
 
 
-def _asks_full_iteration(node: ast.expr, source: Source) -> bool:
-    """Return whether an expression around a scope names the full iteration, which is no module."""
+def _names_no_modules(node: ast.expr, source: Source) -> bool:
+    """Return whether an expression around a scope names the full iteration, or is compared with whole layers.
+
+    Both are no modules.
+    """
     around: ast.AST = node
     while isinstance(above := source.parent(around), (ast.expr, ast.comprehension)):
         around = above
-    return any(isinstance(part, ast.Constant) and part.value == "full_iteration" for part in ast.walk(around))
+    return any(
+        (isinstance(part, ast.Constant) and part.value == "full_iteration")
+        or (isinstance(part, ast.Compare) and any(map(_is_full, (part.left, *part.comparators))))
+        for part in ast.walk(around)
+    )
+
+
+def _is_full(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "full"
 
 
 def _values_of_records(source: Source) -> set[int]:
