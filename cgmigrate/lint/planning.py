@@ -211,20 +211,13 @@ class Planner:
     # --- objects of code --------------------------------------------------------------------------
 
     def _plan_code(self, file: OpenedFile, examined: ExaminedFile) -> Planned:
-        """Return the plan of a file of code, and of those whose fixes are proved only together with its own.
-
-        A proof makes fixes safe only in preview: Python's names do not show all that may have an object. What shows
-        that there is none counts always.
-        """
+        """Return the plan of a file of code, and of those whose fixes are proved only together with its own."""
         proved = self._proved(file, examined)
         if proved is None:
             return self._plan([file], [examined])
         from cgmigrate.linking.merged_files import MergedSites
 
         real = os.path.realpath(file.path)
-        if not self.contexts.options_of(file.path).options.preview:
-            relations = replace(examined.relations, not_proved=proved[real].reasons)
-            return self._plan([file], [replace(examined, relations=relations)])
         # A file that imports nothing of Megatron has other diagnostics if a proof shows that it works with it.
         file, examined = self._code[real] if _unowned(file) is not None else (file, examined)
         pairs = [(file, examined) if path == real else self._code[path] for path in proved[real].files]
@@ -256,21 +249,23 @@ class Planner:
         has_objects = any(
             one.reader is Reader.BRIDGE and deprecated & one.before.keys() for one in examined.cases.values()
         ) or any(problem.may_be_proved for problem, _ in examined.problems)
-        is_preview = self.contexts.options_of(file.path).options.preview
-        if top is None or self.options.stdin or not (has_objects or (is_preview and _unowned(file) is not None)):
+        if top is None or self.options.stdin or not (has_objects or _unowned(file) is not None):
             return None
         if top not in self._objects:
             self._objects[top] = self._proofs(top, file)
         return self._objects[top] if real in self._objects[top] else None
 
-    def _follows(self, file: OpenedFile, count: int) -> bool:
-        """Return whether the objects of a checkout are followed that has some files of code with settings."""
-        is_preview = self.contexts.options_of(file.path).options.preview
-        if count <= _MOST_FILES_OF_CODE or (is_preview and self.options.rewrite):
+    def _follows(self, top: str, count: int) -> bool:
+        """Return whether the objects of a checkout are followed that has some files of code with settings.
+
+        If that takes minutes, only ``fix`` of a folder does it: a hook gets single files.
+        """
+        if count <= _MOST_FILES_OF_CODE or (self.options.rewrite and any(map(os.path.isdir, self.paths or ["."]))):
             return True
+        self.contexts.unfollowed.append(top)
         self.contexts.notes.append(
             f"objects are not followed across {count} files of code with settings, which takes minutes: "
-            "`cgmigrate fix --preview --diff` follows them, and its fixes are safe where this proves them"
+            f"`cgmigrate fix {shlex.quote(shown_path(top))}` does it, and its fixes are safe where that proves them"
         )
         return False
 
@@ -280,7 +275,7 @@ class Planner:
         from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
-        if os.path.realpath(file.path) not in seeds or not self._follows(file, len(seeds)):
+        if os.path.realpath(file.path) not in seeds or not self._follows(top, len(seeds)):
             # Of a file that git ignores, the users are not known.
             return {}
         options = self.contexts.options_of(file.path).options
@@ -289,7 +284,7 @@ class Planner:
                 opened = self._member(path)
             except (OSError, UnicodeDecodeError):
                 continue
-            if options.preview and (document := _unowned(opened)) is not None:
+            if (document := _unowned(opened)) is not None:
                 opened = self._opened(opened.source, document.working_with(OWNER_OF_OBJECTS), bom=opened.bom)
             self._code[path] = (
                 opened,
@@ -376,9 +371,16 @@ class Planner:
         return self.related.started_recipes(path, self._document_of)
 
     def _may_join(self, context: Context, path: str) -> bool:
-        """Return whether a file with command lines can be planned with files of a context."""
-        is_code = path.endswith(".py") and self.contexts.options_of(path).options.preview
-        return not is_code and self.contexts.context(path) == context
+        """Return whether a file with command lines can be planned with files of a context.
+
+        Fixes of code that are proved are planned with those of other code.
+        """
+        if self.contexts.context(path) != context:
+            return False
+        if not path.endswith(".py"):
+            return True
+        file = self._member(path)
+        return self._proved(file, self._examined(file, self.related.followed(path, file.document))) is None
 
     def _followed(self, file: OpenedFile, related: RecipeSet) -> FollowedValues:
         real = os.path.realpath(file.path)

@@ -42,7 +42,7 @@ def _written(package: Package, folder: Path) -> Path:
 def _fixed(package: Package, folder: Path) -> Package:
     """The package after a ``fix`` of its checkout that writes what only a proof makes safe, too."""
     recipes = _written(package, folder)
-    for item in Run([str(folder)], Options(source=LAST_OLD, target=NEWEST, preview=True)):
+    for item in Run([str(folder)], Options(source=LAST_OLD, target=NEWEST)):
         assert isinstance(item, FileResult), item
         if item.after is not None:
             Path(item.path).write_text(item.after)

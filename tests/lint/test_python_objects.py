@@ -46,10 +46,7 @@ def _changed(before: Path, after: Path) -> list[str]:
     return [path.stem for path, old in pairs if path.read_bytes() != old.read_bytes()]
 
 
-@pytest.mark.parametrize("options", [(), ("--preview",)], ids=["plain", "preview"])
-def test_what_is_written_runs_as_before(
-    tmp_path: Path, cgmigrate: Callable[..., Any], options: tuple[str, ...]
-) -> None:
+def test_what_is_written_runs_as_before(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:
     if not RULES.exists():
         pytest.skip("megatron-bridge 0.6.2 is not in .corpus (.ci/run fetches it)")
     trees = []
@@ -57,7 +54,7 @@ def test_what_is_written_runs_as_before(
     for case in CASES:
         before = _project(case, tmp_path / case.name / "before")
         after = _project(case, tmp_path / case.name / "after")
-        result = cgmigrate("fix", *options, "--from", "0.17", "--to", str(NEWEST), str(after))
+        result = cgmigrate("fix", "--from", "0.17", "--to", str(NEWEST), str(after))
         assert "internal error" not in result.output, (case.name, result.output)
         changed[case.name] = _changed(before, after)
         trees += [before, after]
@@ -72,14 +69,11 @@ def test_what_is_written_runs_as_before(
     expected = {case.name: (case / "expected.txt").read_text().removeprefix("changed:").split() for case in CASES}
 
     assert not wrong, wrong
-    # What only a proof makes safe is written in preview.
-    if options:
-        assert changed == expected
-    assert all(set(changed[name]) <= set(expected[name]) for name in changed)
+    assert changed == expected
     assert executed == len(CASES)
 
 
-def test_a_large_checkout_says_how_its_objects_are_followed(
+def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
     tmp_path: Path, cgmigrate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "_MOST_FILES_OF_CODE", 1)
@@ -87,11 +81,12 @@ def test_a_large_checkout_says_how_its_objects_are_followed(
     monkeypatch.chdir(_project(ROOT / "tests/fixtures/linking/base-recipe", tmp_path / "work"))
     releases = ("--from", "0.17", "--to", str(NEWEST))
 
-    for arguments in (("check",), ("fix", "--diff"), ("check", "--preview")):
-        result = cgmigrate(*arguments, *releases, ".")
-        assert result.stderr.count("objects are not followed across 3 files of code with settings") == 1
+    for arguments in (("check", "."), ("fix", "--diff", "megatron/bridge/recipes/base.py")):
+        result = cgmigrate(*arguments, *releases)
+        assert "objects are not followed across 3 files of code with settings" in result.stderr
         assert "\n+" not in result.stdout
+        assert f"\nNext: cgmigrate fix --from 0.17 --to {NEWEST} --diff .\n" in result.stderr
 
-    result = cgmigrate("fix", "--preview", "--diff", *releases, ".")
+    result = cgmigrate("fix", "--diff", *releases, ".")
     assert "\n+" in result.stdout
     assert "objects are not followed" not in result.stderr

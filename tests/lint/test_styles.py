@@ -50,7 +50,7 @@ def fixed(tmp_path: Path, cgmigrate: Callable[..., Any]) -> Callable[..., str]:
         (folder / "recipe.py").write_text(HEAD + text)
         (tmp_path / "cgmigrate.toml").write_text(configuration)
         subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-        cgmigrate("fix", "--preview", "--from", "0.17", "--to", str(NEWEST), str(tmp_path))
+        cgmigrate("fix", "--from", "0.17", "--to", str(NEWEST), str(tmp_path))
         return (folder / "recipe.py").read_text().removeprefix(HEAD)
 
     return run
