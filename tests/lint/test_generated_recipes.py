@@ -68,7 +68,7 @@ def _difference(was: Outcome, will: Outcome, same_release: Outcome, unedited: Ou
     old setting: it is still reported. It is none either if the object never had one, or if the new release refuses both
     for the same reason, which may name more.
     """
-    by_release = unedited == will and (_keeps_old_names(will) or not _keeps_old_names(was))
+    by_release = _is_alike(unedited, will) and (_keeps_old_names(will) or not _keeps_old_names(was))
     if same_release == was or by_release or _are_refused(unedited, will):
         return ""
     first, second = _captures(was, captured_before), _captures(will, captured_by_newest)
@@ -76,6 +76,14 @@ def _difference(was: Outcome, will: Outcome, same_release: Outcome, unedited: Ou
     if was.error != will.error or len(first) != len(second) or any(one != two for one, two in pairs):
         return f"{was} with {first} became {will} with {second}"
     return "" if was.others == will.others else f"{was.others} became {will.others}"
+
+
+def _is_alike(unedited: Outcome, will: Outcome) -> bool:
+    """Return whether the new release captures the same with both, whatever names a part of their settings has."""
+    if unedited == will:
+        return True
+    captures = [_captures(one, captured_by_newest) for one in (unedited, will)]
+    return captures[0] == captures[1] and (unedited.error, unedited.others) == (will.error, will.others)
 
 
 def _keeps_old_names(outcome: Outcome) -> bool:
