@@ -70,6 +70,9 @@ def _validated(settings: str) -> Capture | Rejected:
     neighbours = {"num_layers": 2, "num_attention_heads": 4, "hidden_size": 64}
     neighbours |= {"num_moe_experts": 2, "moe_router_padding_for_fp8": False, "add_bias_linear": False}
     neighbours |= {"moe_layer_freq": [0, 1], "hidden_dropout": 0.0, "attention_dropout": 0.0}
+    # The module `moe` is captured with experts of a fixed capacity only.
+    neighbours |= {"moe_token_dispatcher_type": "alltoall", "moe_expert_capacity_factor": 1.0}
+    neighbours |= {"moe_pad_expert_input_to_capacity": True}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
