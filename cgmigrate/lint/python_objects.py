@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.nesting import outer_of
@@ -234,10 +235,11 @@ def _forms(name: Name, one: EditSet, file: ExaminedFile, *, has_setters: bool) -
 
 def _with_statements(file: ExaminedFile, forms: tuple[EditSet, ...]) -> tuple[EditSet, ...]:
     """Return the forms of a fix, those that delete all of a block last: it can be said there what is off."""
-    if not any(_empties_block(file, one) for one in forms):
+    pairs = [(_empties_block(file, one), one) for one in forms]
+    if not any(empties for empties, _ in pairs):
         return forms
-    every = (*forms, *_turned_off(file, forms[0], everywhere=True))
-    return tuple(sorted(every, key=lambda one: _empties_block(file, one)))
+    pairs += [(_empties_block(file, one), one) for one in _turned_off(file, forms[0], everywhere=True)]
+    return tuple(one for _, one in sorted(pairs, key=itemgetter(0)))
 
 
 def _empties_block(file: ExaminedFile, one: EditSet) -> bool:

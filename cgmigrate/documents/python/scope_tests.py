@@ -229,8 +229,9 @@ def full_iteration_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
             is_test, is_full = isinstance(operator, (ast.Eq, ast.NotEq)), isinstance(operator, ast.Eq)
         case _:
             return None
-    is_scope = isinstance(scope, ast.Attribute) and scope.attr == SCOPE
-    return (scope.value, is_full) if is_test and is_scope and isinstance(scope, ast.Attribute) else None
+    if not is_test or not isinstance(scope, ast.Attribute) or scope.attr != SCOPE:
+        return None
+    return scope.value, is_full
 
 
 def _without_default(node: ast.expr) -> ast.expr:

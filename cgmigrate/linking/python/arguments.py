@@ -72,13 +72,13 @@ def note_call(name: str, arguments: Arguments, run: Run) -> None:
     run.path.events.append(f"{name}({', '.join(states)}) {sorted(arguments[1])}")
 
 
-def note_choice(key: str, values: Iterable[object], run: Run) -> None:
+def note_choice(of: object, values: Iterable[object], run: Run) -> None:
     """Note code that may refuse an implementation which it does not know: a member of an enumeration, a key of a table.
 
     Its result may be used by nothing, but an exception ends the code.
     """
     if chosen := [one for one in values if isinstance(one, str) and one in IMPLEMENTATIONS]:
-        run.path.events.append(f"{key} for {', '.join(chosen)}")
+        run.path.events.append(f"{key_of(of)} for {', '.join(chosen)}")
 
 
 def is_used(value: Object) -> bool:

@@ -93,7 +93,7 @@ def _getattr(arguments: Arguments, place: Place) -> object:
     if len(values) < 2 or not isinstance(values[1], str):
         raise cannot_follow("`getattr` with a name that is not known", node, frame)
     if len(values) == 2:
-        note_choice(key_of(values[0]), values[1:], place[2])
+        note_choice(values[0], values[1:], place[2])
         return attribute(values[0], values[1], place)
     known = has_attribute(values[0], values[1], place)
     if known is False:

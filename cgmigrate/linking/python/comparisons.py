@@ -203,7 +203,7 @@ class Comparer:
         if (
             is_test(unit.module.path)
             or not set(after.reads) <= set(before.reads)
-            or any(map(keeps_old, after.used.values()))
+            or any(keeps_old(one.attributes) for one in after.used.values())
         ):
             return False
         return outcome(before, self.source, with_logs=False) == outcome(after, self.target, with_logs=False)

@@ -312,7 +312,7 @@ def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
         name = f"[{key_of(key)}]"
         known = value.attributes.get(name)
         if known is None:
-            note_choice(value.key, [key], run)
+            note_choice(value, [key], run)
         others = value.may_be_other or any(key.startswith("[") for key in value.attributes)
         made = Object(f"{value.key}{name}", may_be_other=others)
         return value.first.setdefault(name, made) if known is None else known

@@ -117,7 +117,7 @@ def is_half_renamed(old: Mapping[str, object], new: Mapping[str, object]) -> boo
 
     An object that has old names only, as before, may have no modules beside them.
     """
-    if any(_is_set(new.get(name)) for name in DEPRECATED):
+    if keeps_old(new):
         named = any(_key(old, name) != _key(new, name) for name in (*DEPRECATED, IMPL))
         return named or bool(new.get(MODULES) and not old.get(MODULES))
     return not _named(new.get(MODULES)) <= _named(old.get(MODULES)) | _named(old.get(SCOPE))
@@ -128,9 +128,9 @@ def keeps_replaced(old: Mapping[str, object], new: Mapping[str, object]) -> bool
     return any(_is_set(new.get(name)) and _key(old, name) != _key(new, name) for name in DEPRECATED)
 
 
-def keeps_old(made: Object) -> bool:
+def keeps_old(settings: Mapping[str, object]) -> bool:
     """Return whether an object has a deprecated setting other than those that all objects have from the start."""
-    return any(_is_set(made.attributes.get(name)) for name in DEPRECATED)
+    return any(_is_set(settings.get(name)) for name in DEPRECATED)
 
 
 def _key(settings: Mapping[str, object], name: str) -> str:
