@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source
 from cgmigrate.linking.name_reads import is_read_at_once
 from cgmigrate.linking.name_texts import names_in_texts
@@ -83,7 +84,7 @@ def _beside(key: ast.Constant, above: ast.AST | None, source: Source) -> ast.exp
 
 def _copies(value: ast.expr, name: str) -> bool:
     """Return whether a value uses the same name."""
-    for node in ast.walk(value):
+    for node in walk(value):
         match node:
             case ast.Attribute(attr=word) | ast.Name(id=word) | ast.Constant(value=str() as word):
                 if word.rpartition(".")[2] == name:

@@ -16,6 +16,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.text.files import read_bytes
 
 _MOST_BYTES = 1024 * 1024
@@ -64,7 +65,7 @@ def _in_shell(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
 
 def _in_python(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
     tree = ast.parse(text)
-    nodes = list(ast.walk(tree))
+    nodes = list(walk(tree))
     computes = any(_takes_computed_name(node) for node in nodes)
     searched = _searched(nodes, text) if _READS_WORDS.search(text) else ()
     by_fields = _BY_FIELDS.search(text) is not None

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_in
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.python.values import INFERENCE_CLASS
@@ -68,7 +69,7 @@ def _names_one(names: frozenset[str], nodes: Iterable[ast.AST]) -> bool:
     words = (
         getattr(part, word, None)
         for node in nodes
-        for part in ast.walk(node)
+        for part in walk(node)
         for word in ("attr", "id", "arg", "name", "value")
     )
     return any(isinstance(word, str) and word in names for word in words)

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.megatron.rule_data import RuleError
 
 Values: TypeAlias = Callable[[str], "float | None"]
@@ -25,7 +26,7 @@ def expression(text: str) -> ast.expr:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError:
         raise RuleError(f"{text!r} is no expression") from None
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not isinstance(node, (ast.BinOp, ast.Name, ast.Load, ast.Constant, *_OPERATORS)):
             raise RuleError(f"{text!r} has more than names, numbers, +, - and *")
     return tree

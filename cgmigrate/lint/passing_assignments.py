@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.definitions import DEFINITIONS
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.statement_order import bodies_of
@@ -74,7 +75,7 @@ def _may_leave_graphs_on(value: ast.expr, target: ast.Attribute, function: Funct
         return False
     return not any(
         isinstance(node, ast.Attribute) and node.attr == IMPL and not isinstance(node.ctx, ast.Load)
-        for node in ast.walk(function)
+        for node in walk(function)
     ) and not _is_made_in(function, dotted(target.value).partition(".")[0])
 
 
@@ -118,16 +119,14 @@ def _goes_on(body: Sequence[ast.stmt]) -> bool:
 
 def _tests_only_boolean(test: ast.expr) -> bool:
     """Whether a condition asks for a deprecated boolean, and not for the implementation."""
-    words = {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
-    words |= {key_read(node) for node in ast.walk(test)} | {
-        node.id for node in ast.walk(test) if isinstance(node, ast.Name)
-    }
+    words = {node.attr for node in walk(test) if isinstance(node, ast.Attribute)}
+    words |= {key_read(node) for node in walk(test)} | {node.id for node in walk(test) if isinstance(node, ast.Name)}
     return bool(words & set(_BOOLEANS)) and IMPL not in words
 
 
 def _untrue_warnings(body: Sequence[ast.stmt], assigned: frozenset[str]) -> Iterator[Finding]:
     """Yield the warnings of a block about fields that stay set."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
+    nodes = [node for statement in body for node in walk(statement)]
     if any(isinstance(node, ast.Raise) for node in nodes):
         return
     reset = {node.attr for node in nodes if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)}
@@ -141,5 +140,5 @@ def _untrue_warnings(body: Sequence[ast.stmt], assigned: frozenset[str]) -> Iter
 
 
 def _text_of(call: ast.Call) -> str:
-    nodes = (node.value for node in ast.walk(call) if isinstance(node, ast.Constant))
+    nodes = (node.value for node in walk(call) if isinstance(node, ast.Constant))
     return " ".join(value for value in nodes if isinstance(value, str)).lower()

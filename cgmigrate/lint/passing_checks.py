@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.lint.kinds import PassingKind
@@ -58,7 +59,7 @@ def _refused(test: ast.Compare, function: Function, document: PythonDocument, ta
 
 def _refusing(function: Function) -> Iterator[ast.Compare]:
     """Yield the memberships without which a function raises."""
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.If(test=test, body=body) if any(isinstance(statement, ast.Raise) for statement in body):
                 membership = _membership(test, refused=True)
@@ -91,7 +92,7 @@ def _values_read(function: Function) -> dict[str, str]:
     """
     arguments = function.args
     local = {one.arg: one.arg for one in (*arguments.args, *arguments.kwonlyargs) if one.arg in _CHECKED}
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if (key := key_read(value)) in _CHECKED:
                 local[name] = key
@@ -101,7 +102,7 @@ def _values_read(function: Function) -> dict[str, str]:
 def _items_read(function: Function, local: dict[str, str]) -> dict[str, str]:
     """Return the variables of loops over the values of a setting; one that is that of other loops is not known."""
     loops: dict[str, set[str]] = {}
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case (
                 ast.For(target=ast.Name(id=name), iter=items) | ast.comprehension(target=ast.Name(id=name), iter=items)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.values import plain_value
 from cgmigrate.lint.kinds import PassingKind
@@ -61,8 +62,8 @@ def _calls(node: ast.AST, scope: ast.AST) -> Iterator[tuple[ast.Call, ast.AST]]:
 def _original(node: ast.expr, scope: ast.AST, document: PythonDocument) -> Settings | None:
     """Return the settings with which a configuration of megatron-core was made; None if that is not known."""
     if isinstance(node, ast.Name):
-        values = [one.value for one in ast.walk(scope) if isinstance(one, ast.Assign) and _is_named(one, node.id)]
-        is_one = sum(_binds(one, node.id) for one in ast.walk(scope)) == len(values) == 1
+        values = [one.value for one in walk(scope) if isinstance(one, ast.Assign) and _is_named(one, node.id)]
+        is_one = sum(_binds(one, node.id) for one in walk(scope)) == len(values) == 1
         return _original(values[0], scope, document) if is_one and isinstance(values[0], ast.Call) else None
     name = document.names.resolve(dotted(node.func)) if isinstance(node, ast.Call) else ""
     if not isinstance(node, ast.Call) or not (name.startswith("megatron.core.") and name.endswith(_CONFIGURATION)):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.name_resolution import MEGATRON
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.lint.kinds import PassingKind
 from cgmigrate.megatron.acceptance import refusal_of_setting
@@ -64,7 +65,7 @@ def values_assigned(function: Function, name: str) -> list[ast.expr]:
     """Return the values that a function assigns to a name or to an attribute with dots."""
     return [
         node.value
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Assign) and [dotted(one) for one in node.targets] == [name]
     ]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.definitions import Definition, Definitions
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.lint.kinds import PassingKind
 from cgmigrate.lint.passing_findings import WRAPPERS, Finding, Function, values_assigned
@@ -77,7 +78,7 @@ def _is_marked(annotation: ast.expr) -> bool:
     if isinstance(annotation, ast.Constant):
         return True
     names = {
-        dotted(node).rpartition(".")[2] for node in ast.walk(annotation) if isinstance(node, (ast.Name, ast.Attribute))
+        dotted(node).rpartition(".")[2] for node in walk(annotation) if isinstance(node, (ast.Name, ast.Attribute))
     }
     return "NotRequired" in names
 
@@ -120,7 +121,7 @@ class _Types:
         """Return the class of a variable that a function assigns once, or of a parameter that it never assigns."""
         every = function.args
         parameters = [one for one in (*every.posonlyargs, *every.args, *every.kwonlyargs) if one.arg == name]
-        names = (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name)
+        names = (node for node in walk(function) if isinstance(node, ast.Name) and node.id == name)
         stores = sum(not isinstance(node.ctx, ast.Load) for node in names)
         if parameters:
             return None if stores else _class(parameters[0].annotation, self.document.definitions)

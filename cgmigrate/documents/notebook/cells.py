@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.code import Code
 from cgmigrate.documents.notebook.json_tree import Node, json_tree, string_code
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.text.spans import Span
 
 _CELL_MAGIC = re.compile(r"\s*%%(?P<magic>\S+)[ \t]*(?P<rest>[^\n]*)(?:\n|\Z)")
@@ -124,7 +125,7 @@ def _in_python(code: Code) -> tuple[Code | None, tuple[Code, ...]]:
 def _outside_strings(code: Code, lines: list[re.Match[str]]) -> Iterator[re.Match[str]]:
     """Yield the lines of IPython, without those of a string in Python that only look like it."""
     tree = _tree(_with_numbers(code, lines).text)
-    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant)) if tree is not None else ()
+    constants = (node for node in walk(tree) if isinstance(node, ast.Constant)) if tree is not None else ()
     numbers = {constant.lineno for constant in constants if constant.value == 0}
     joined = 0
     for line in lines:

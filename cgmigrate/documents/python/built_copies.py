@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.built_classes import is_built_by
 from cgmigrate.documents.python.definitions import Definitions
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.statement_edits import add_statement, delete_statements
@@ -111,7 +112,7 @@ def _is_parameter(name: str, function: Function) -> bool:
 def _is_made_of_built_class(name: str, function: Function, definitions: Definitions) -> bool:
     """Return whether the function makes an object of a class that validates, and binds its name nowhere else."""
     bound = list(_bindings(name, function))
-    made = [one for one in ast.walk(function) if isinstance(one, ast.Assign) and _names(one) == [name]]
+    made = [one for one in walk(function) if isinstance(one, ast.Assign) and _names(one) == [name]]
     if len(bound) != 1 or len(made) != 1 or not isinstance(made[0].value, ast.Call):
         return False
     called = dotted(made[0].value.func)
@@ -126,7 +127,7 @@ def _names(node: ast.Assign) -> list[str]:
 
 def _bindings(name: str, function: Function) -> Iterator[ast.AST]:
     """Yield the nodes of a function that bind a name, or delete it."""
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.arg(arg=bound) if bound == name:
                 yield node
@@ -144,8 +145,8 @@ def _bindings(name: str, function: Function) -> Iterator[ast.AST]:
 
 def _names_only_in(place: Place, names: frozenset[str], function: Function) -> bool:
     """Return whether a function names some settings only where a place copies them."""
-    copied = {id(part) for item in place.items for part in ast.walk(item.node)}
-    return not any(id(part) not in copied and names & _words(part) for part in ast.walk(function))
+    copied = {id(part) for item in place.items for part in walk(item.node)}
+    return not any(id(part) not in copied and names & _words(part) for part in walk(function))
 
 
 def _words(node: ast.AST) -> set[str]:
@@ -167,7 +168,7 @@ def _is_complete(fields: set[str]) -> bool:
 def _uses_of(name: str, function: Function) -> Iterator[ast.AST]:
     """Yield the nodes of a function that may do more with an object than set or read one of its attributes."""
     harmless: set[int] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=owner))) if owner == name:
                 yield node
@@ -191,7 +192,7 @@ def _leaves_booleans(node: ast.AST, definitions: Definitions) -> bool:
     definition = definitions.of(dotted(node.func)) if isinstance(node, ast.Call) else None
     if definition is None or not isinstance(definition.node, Function):
         return False
-    return not any(_words(part) & (_BOOLEANS | _VALIDATION) for part in ast.walk(definition.node))
+    return not any(_words(part) & (_BOOLEANS | _VALIDATION) for part in walk(definition.node))
 
 
 def _edits(place: Place, copied: str, source: Source) -> list[Edit]:

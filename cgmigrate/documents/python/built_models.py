@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.site_nodes import Place
 from cgmigrate.documents.python.source import Source, dotted
 
@@ -43,7 +44,7 @@ def _is_function(node: ast.AST) -> bool:
 
 
 def _assignments(function: ast.AST) -> Iterator[tuple[str, int, ast.expr]]:
-    nodes = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    nodes = [node for node in walk(function) if isinstance(node, ast.Assign)]
     for node in sorted(nodes, key=lambda node: node.lineno):
         for target in node.targets:
             if isinstance(target, ast.Name):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.possible_release_checks import LEAVES
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.text_for_people import is_output
@@ -100,7 +101,7 @@ def _conditions(node: ast.AST, around: Conditions) -> Conditions:
 def _may_leave(scope: ast.AST, value: ast.expr, use: ast.expr) -> bool:
     """Return whether code may leave a scope between the assignment of a string and its use."""
     between = range(value.end_lineno or value.lineno, use.lineno)
-    return any(isinstance(node, LEAVES) and node.lineno in between for node in ast.walk(scope))
+    return any(isinstance(node, LEAVES) and node.lineno in between for node in walk(scope))
 
 
 class _Reader:
@@ -199,7 +200,7 @@ def _variables_in(scope: ast.AST) -> dict[str, _Variable]:
     """Return the variables to which a scope assigns strings; uses in the functions inside it count as well."""
     bound: defaultdict[str, int] = defaultdict(int)
     read: defaultdict[str, int] = defaultdict(int)
-    nodes = list(ast.walk(scope))
+    nodes = list(walk(scope))
     printed = {id(name) for node in nodes if isinstance(node, ast.Call) for name in _printed(node)}
     for node in nodes:
         match node:
@@ -245,7 +246,7 @@ def _printed(call: ast.Call) -> Iterator[ast.expr]:
 
 def _bound_in(tree: ast.Module) -> Iterator[str]:
     """Yield the names and attributes that a file binds other than by imports; a star if it imports any names."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.alias(name="*"):
                 yield "*"

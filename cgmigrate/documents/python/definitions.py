@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of, package_of
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted, line_starts, positions
 from cgmigrate.megatron.catalogue import Catalogue
 
@@ -54,7 +55,7 @@ class Definition:
         at = bisect_left(lines, self.node.lineno)
         if at == len(lines) or lines[at] > (self.node.end_lineno or self.node.lineno):
             return ""
-        for node in ast.walk(self.node):
+        for node in walk(self.node):
             for word in _words(node):
                 if catalogue.is_in(word) and any(setting in word for setting in catalogue.names):
                     return f"names `{word[:60]}` ({self._place(getattr(node, 'lineno', self.node.lineno))})"

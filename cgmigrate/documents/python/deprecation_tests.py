@@ -6,6 +6,7 @@ import ast
 import re
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source, dotted
 
 _ABOUT_OLD = re.compile(r"deprecat|legacy|backwards?[ _-]?compat|compatibility", re.IGNORECASE)
@@ -28,7 +29,7 @@ def _reason(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
         return "its name says so"
     if _ABOUT_OLD.search(ast.get_docstring(function) or ""):
         return "its text says so"
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case ast.Call(func=called) if dotted(called) in _WARNS:
                 return f"it expects a warning (line {part.lineno})"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import caught_for_releases
 from cgmigrate.documents.python.source import Source
 from cgmigrate.text.edits import Edit
@@ -80,7 +81,7 @@ def _references(source: Source, names: Names) -> list[tuple[str, Span]]:
         return []
     named: list[tuple[str, Span]] = []
     # Lines with the class under its own name are known; another name may be on any line.
-    for node in source.walk() if locals_ == {SCOPE_CLASS} else ast.walk(source.tree):
+    for node in source.walk() if locals_ == {SCOPE_CLASS} else walk(source.tree):
         if isinstance(node, ast.Name) and node.id in locals_:
             named.append((node.id, source.span(node)))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in locals_:

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.statement_order import bodies_of
 from cgmigrate.megatron.settings import Missing, Undecided
@@ -100,7 +101,7 @@ def _plain(node: ast.expr) -> object:
 
 def _writes(tree: ast.Module, name: str) -> Iterator[_Write]:
     """Yield the places of a file that set the variable of its process, in the order of the text."""
-    for statement in ast.walk(tree):
+    for statement in walk(tree):
         match statement:
             case ast.Assign(targets=[ast.Subscript(value=owner, slice=ast.Constant(value=str() as key) as slot)]):
                 if key == name and dotted(owner) in _ENVIRON:
@@ -126,7 +127,7 @@ def _writes_of_call(call: ast.Call, name: str, statement: ast.AST) -> Iterator[_
 def _is_named_elsewhere(tree: ast.Module, name: str, written: Sequence[ast.AST]) -> bool:
     """Whether the name is at a place that is not read, and that may set or delete the variable."""
     known = {id(node) for node in written}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Call(args=[ast.Constant() as key, *_]) if dotted(node.func) in _READERS:
                 known.add(id(key))
@@ -134,7 +135,7 @@ def _is_named_elsewhere(tree: ast.Module, name: str, written: Sequence[ast.AST])
                 known.add(id(key))
             case ast.Subscript(slice=ast.Constant() as key, ctx=ast.Load()):
                 known.add(id(key))
-    return any(_names(node, name) for node in ast.walk(tree) if id(node) not in known)
+    return any(_names(node, name) for node in walk(tree) if id(node) not in known)
 
 
 def _names(node: ast.AST, name: str) -> bool:

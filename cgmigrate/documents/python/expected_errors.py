@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source, dotted
 
 _EXPECTING = ("raises", "assertRaises", "assertRaisesRegex")
@@ -25,7 +26,7 @@ class ExpectedErrors:
         if function is None:
             return False
         if id(function) not in self._expecting:
-            self._expecting[id(function)] = any(map(_expects, ast.walk(function)))
+            self._expecting[id(function)] = any(map(_expects, walk(function)))
         return self._expecting[id(function)]
 
 

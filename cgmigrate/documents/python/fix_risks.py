@@ -12,6 +12,7 @@ from cgmigrate.documents.python.escape_analysis import Escapes
 from cgmigrate.documents.python.flag_uses import search_for_flag
 from cgmigrate.documents.python.later_uses import LaterUses
 from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.python.scopes import function_around
@@ -146,7 +147,7 @@ class FixRisks:
     def _flags(self, node: ast.AST | None) -> str:
         """Check a list of flags: Megatron's program has to get it."""
         call = self._source.parent(node) if node is not None else None
-        words = (part.value for part in ast.walk(call) if isinstance(part, ast.Constant)) if call else ()
+        words = (part.value for part in walk(call) if isinstance(part, ast.Constant)) if call else ()
         known = any(isinstance(word, str) and PROGRAM.fullmatch(word) for word in words)
         return self._list(node) or ("" if known else PROGRAM_UNKNOWN)
 

@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.scope_tests import full_iteration_test
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_report import Replacement
@@ -129,7 +130,7 @@ def _asks_both(read: ast.Attribute, node: ast.expr, source: Source) -> bool:
         isinstance(part, ast.Attribute) and part.attr == other and dotted(part.value) == dotted(read.value)
         for one in tests
         if one is not node
-        for part in ast.walk(one)
+        for part in walk(one)
     )
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from cgmigrate.documents.python.key_types import KeyType
 from cgmigrate.documents.python.mapping_paths import class_of, is_loaded, keys_of
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source, dotted, is_literal
 
 Literal = ast.Tuple | ast.List | ast.Set
@@ -103,7 +104,7 @@ class KeyCopier:
     def nodes(self) -> Iterator[ast.AST]:
         """Yield every node of the copying code that may name a key."""
         for root in self.roots():
-            yield from ast.walk(root)
+            yield from walk(root)
 
 
 class _Copy(NamedTuple):
@@ -133,7 +134,7 @@ def _may_copy(node: ast.AST, names: Collection[str]) -> bool:
         case ast.Tuple() | ast.List() | ast.Set():
             return _lists_names(node, names)
         case ast.If(test=part) | ast.Assign(value=part) | ast.Expr(value=ast.Call() as part):
-            words = (getattr(one, "attr", getattr(one, "value", None)) for one in ast.walk(part))
+            words = (getattr(one, "attr", getattr(one, "value", None)) for one in walk(part))
             return any(isinstance(word, str) and word in names for word in words)
     return False
 
@@ -163,7 +164,7 @@ class CopyReader:
     @cached_property
     def parents(self) -> dict[int, ast.AST]:
         """The nodes around all nodes of the file."""
-        return {id(child): node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return {id(child): node for node in walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def parent(self, node: ast.AST | None) -> ast.AST | None:
         """Return the node around a node."""
@@ -214,7 +215,7 @@ class CopyReader:
         around = self.function_of(assignment)
         scope = self.tree if around is None else around
         loads: list[ast.AST] = []
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             match node:
                 case ast.Name(id=other, ctx=context) if other == name:
                     if isinstance(context, ast.Load):
@@ -228,7 +229,7 @@ class CopyReader:
                 case ast.Constant(value=str() as text) if text == name and not self.is_exported(node):
                     # It may be read by its name.
                     return None
-        inside = {id(node) for node in ast.walk(scope)}
+        inside = {id(node) for node in walk(scope)}
         return loads if all(id(load) in inside for load in loads) else None
 
     def _copy_of(self, use: ast.AST) -> _Copy | None:
@@ -338,12 +339,12 @@ class CopyReader:
     def _used_once(self, local: str, first: ast.stmt, second: ast.stmt) -> bool:
         """Return whether a function uses a variable in two statements only."""
         scope = self.function_of(first) or self.tree
-        inside = {id(node) for one in (first, second) for node in ast.walk(one)}
-        return all(id(node) in inside for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == local)
+        inside = {id(node) for one in (first, second) for node in walk(one)}
+        return all(id(node) in inside for node in walk(scope) if isinstance(node, ast.Name) and node.id == local)
 
     def _constant_in(self, test: ast.expr) -> ast.Constant | None:
         """Return the first string of an expression that is a captured setting."""
-        strings = (node for node in ast.walk(test) if isinstance(node, ast.Constant) and node.value in self.names)
+        strings = (node for node in walk(test) if isinstance(node, ast.Constant) and node.value in self.names)
         return next(strings, None) if isinstance(test, (ast.Compare, ast.BoolOp, ast.Call)) else None
 
     def _add_statement(
@@ -363,7 +364,7 @@ class CopyReader:
             is_guarded = isinstance(last, ast.If) or default is not None or bool(copier.of_class)
             statement = CopyStatement(name, nodes, suite, key, copy.is_item, is_guarded, default, is_attribute)
             copier.statements.append(statement)
-            self.copied.update(id(part) for node in nodes for part in ast.walk(node))
+            self.copied.update(id(part) for node in nodes for part in walk(node))
 
     # --- what they have in common -----------------------------------------------------------------
 
@@ -397,7 +398,7 @@ class CopyReader:
         """Return a copy, None if its target is a configuration that was validated already, and is not again."""
         if copy is None or copy.target.endswith(".config"):
             return None
-        for assignment in ast.walk(self.function_of(node) or self.tree):
+        for assignment in walk(self.function_of(node) or self.tree):
             match assignment:
                 case ast.Assign(targets=[target], value=ast.Call(func=made)) if ast.unparse(target) == copy.target:
                     if dotted(made).endswith(("Config", "get_model_config")):

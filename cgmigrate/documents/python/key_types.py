@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.megatron.settings import IMPL, MODULES, SCOPE
 
@@ -47,7 +48,7 @@ class KeyType:
     def restricted(self) -> Iterator[tuple[str, int]]:
         """Yield the keys whose annotation is more than the types of all values, each with its line."""
         for one in self.fields:
-            names = (dotted(node).rpartition(".")[2] for node in ast.walk(one.annotation))
+            names = (dotted(node).rpartition(".")[2] for node in walk(one.annotation))
             if isinstance(one.target, ast.Name) and not _PLAIN_TYPES.issuperset(filter(None, names)):
                 yield one.target.id, one.lineno
 
@@ -85,8 +86,8 @@ def _admits_new(field: ast.AnnAssign) -> bool:
     """Return whether a field admits what it gets beside the new ones: a scope becomes None."""
     if not isinstance(field.target, ast.Name) or field.target.id != SCOPE:
         return True
-    words = {dotted(node).rpartition(".")[2] for node in ast.walk(field.annotation)}
-    is_none = any(isinstance(node, ast.Constant) and node.value is None for node in ast.walk(field.annotation))
+    words = {dotted(node).rpartition(".")[2] for node in walk(field.annotation)}
+    is_none = any(isinstance(node, ast.Constant) and node.value is None for node in walk(field.annotation))
     return is_none or bool(words & {"Optional", "Any", "object"})
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.key_copies import CopyReader
 from cgmigrate.documents.python.mapping_paths import filled_with, keys_of
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source, dotted
 
 _NEUTRAL_CALLS = ("fields", "isinstance", "get_type_hints", "is_dataclass")
@@ -42,7 +43,7 @@ def _local_names(name: str, tree: ast.AST) -> Collection[str] | None:
     """Return how a file names what it may import as ``name``: words, and attributes of modules; None if not known."""
     names: dict[str, None] = {}
     modules: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             modules |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -50,7 +51,7 @@ def _local_names(name: str, tree: ast.AST) -> Collection[str] | None:
             if any(alias.name == "*" for alias in node.names):
                 return None
             names |= {alias.asname or name: None for alias in node.names if alias.name == name}
-    attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == name)
+    attributes = (node for node in walk(tree) if isinstance(node, ast.Attribute) and node.attr == name)
     names |= {dotted(node): None for node in attributes if dotted(node.value) in modules}
     return names.keys()
 
@@ -80,7 +81,7 @@ class _UseReader:
     def _loads(self, word: str, stores: int) -> list[ast.expr] | None:
         """Return where the file reads a word or attribute; None if it is stored more often, or named in a string."""
         loads: list[ast.expr] = []
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             match node:
                 case ast.Name(ctx=context) | ast.Attribute(ctx=context) if _is(node, word):
                     stores -= not isinstance(context, ast.Load)

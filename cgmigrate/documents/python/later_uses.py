@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.scopes import function_around
 from cgmigrate.documents.python.site_nodes import Item, Place
 from cgmigrate.documents.python.source import Source, dotted
@@ -35,7 +36,7 @@ class LaterUses:
         names = {item.field for item in place.items if _is_read_as_written(item, source)}
         if not names:
             return ""
-        own = {id(part) for item in place.items for value in item.values for part in ast.walk(value)}
+        own = {id(part) for item in place.items for value in item.values for part in walk(value)}
         others = names - source.catalogue.captures
         function = function_around(source.ancestors(place.items[0].node))
         uses = [self._reads.get(name, ()) for name in sorted(names)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 
 _LOADERS = ("OmegaConf.load", "OmegaConf.create", "OmegaConf.merge", "OmegaConf.unsafe_merge", "hydra.compose")
@@ -116,7 +117,7 @@ def _is_configuration(name: str, function: ast.AST) -> bool:
 
 
 def _is_stored(name: str, function: ast.AST) -> bool:
-    stores = (node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    stores = (node for node in walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     return any(node.id == name for node in stores)
 
 
@@ -137,7 +138,7 @@ def _last_key(node: ast.expr) -> tuple[str, ast.expr | None]:
 def assigned_once(name: str, function: ast.AST) -> ast.expr | None:
     """Return what a variable of a function or file is assigned, None if that is not once or it is a parameter."""
     values: list[ast.expr | None] = []
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=other)], value=value) if other == name:
                 values.append(value)

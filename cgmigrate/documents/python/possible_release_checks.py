@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_in
 from cgmigrate.megatron.catalogue import Catalogue
 
@@ -141,7 +142,7 @@ def _other_branch(node: ast.AST, condition: ast.If | ast.While | ast.IfExp) -> S
 
 def _writes_one(names: frozenset[str], node: ast.AST) -> bool:
     """Whether code sets one of some settings."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.keyword(arg=name) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.Constant(value=name):
                 if isinstance(name, str) and name in names:
@@ -151,7 +152,7 @@ def _writes_one(names: frozenset[str], node: ast.AST) -> bool:
 
 def _checking_call(test: ast.expr) -> ast.Call | None:
     """Return the call in a condition that is neither a builtin's nor a method of plain values."""
-    for node in ast.walk(test):
+    for node in walk(test):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             builtin = isinstance(node.func, ast.Name) and hasattr(builtins, name)

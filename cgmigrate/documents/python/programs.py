@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source
 
 PROGRAM = re.compile(r"(?:.*/)?(?:pretrain_\w+|train_rl)\.py|megatron(?:\.\w+)*")
@@ -22,7 +23,7 @@ def names_program(source: Source) -> bool:
 
 
 def _strings(tree: ast.Module) -> list[str]:
-    nodes = list(ast.walk(tree))
+    nodes = list(walk(tree))
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     constants = (node for node in nodes if isinstance(node, ast.Constant) and id(node) not in docstrings)
     return [node.value for node in constants if isinstance(node.value, str)]

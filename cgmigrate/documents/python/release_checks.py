@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source
 from cgmigrate.megatron.catalogue import Catalogue
 
@@ -20,7 +21,7 @@ _CATCHES = frozenset(
 
 def release_check_in(test: ast.expr, catalogue: Catalogue) -> str:
     """Return why a condition checks which release is installed, empty when it does not."""
-    for node in ast.walk(test):
+    for node in walk(test):
         word = ""
         if isinstance(node, ast.Call) and _checks_for_setting(node, catalogue):
             return f"the code is guarded by `{_shown(node)}`, so it is written for several releases"
@@ -54,7 +55,7 @@ def _concerns_settings(node: ast.Try, catalogue: Catalogue) -> bool:
 
 
 def _names_setting(node: ast.AST, catalogue: Catalogue) -> bool:
-    for part in ast.walk(node):
+    for part in walk(node):
         for word in (getattr(part, "attr", ""), getattr(part, "id", ""), getattr(part, "arg", "")):
             if isinstance(word, str) and catalogue.is_in(word):
                 return True
@@ -98,7 +99,7 @@ def release_check_of(test: ast.expr, source: Source) -> str:
     """Return why a condition checks the release, itself or by a function of the file; empty when it does not."""
     if why := release_check_in(test, source.catalogue):
         return why
-    for node in ast.walk(test):
+    for node in walk(test):
         match node:
             case ast.Call(func=ast.Name(id=name)) if _is_release_check(name, source.tree, source.catalogue):
                 return f"the code is guarded by `{_shown(node)}`, so it is written for several releases"
@@ -113,7 +114,7 @@ def _is_release_check(name: str, tree: ast.Module, catalogue: Catalogue) -> bool
 
 
 def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Return) and node.value is not None:
             yield node.value
 

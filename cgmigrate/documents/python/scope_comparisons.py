@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import NOT_LITERAL, Source, dotted, literal_value
 from cgmigrate.documents.python.use_report import Replacement
 from cgmigrate.documents.sites import FOLLOWS_OBJECT
@@ -106,7 +107,7 @@ def read_value(node: ast.Attribute, source: Source) -> Replacement | None:
 def sets_scope(node: ast.AST, source: Source) -> bool:
     """Return whether the function around code gives some object a scope."""
     function = source.function_of(node)
-    for part in ast.walk(function) if function is not None else ():
+    for part in walk(function) if function is not None else ():
         match part:
             case ast.Attribute(attr=name, ctx=ast.Store()) | ast.keyword(arg=name) | ast.arg(arg=name):
                 if name == SCOPE:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import PARTS_WITH_STATEMENTS, dotted
 from cgmigrate.megatron.catalogue import Catalogue
 
@@ -188,7 +189,7 @@ class _Expressions:
 
     def _note_inner(self, node: ast.AST) -> None:
         line = getattr(node, "lineno", 0)
-        for inside in ast.walk(node):
+        for inside in walk(node):
             if isinstance(inside, ast.Name):
                 self.inner.setdefault(inside.id, line)
 
@@ -196,9 +197,9 @@ class _Expressions:
         """Note the names that an expression or a pattern binds, which are not followed."""
         target = node.target if not isinstance(node, ast.Match) else None
         if target is None:
-            names = [getattr(part, "name", None) for case in node.cases for part in ast.walk(case.pattern)]  # type: ignore[union-attr]
+            names = [getattr(part, "name", None) for case in node.cases for part in walk(case.pattern)]  # type: ignore[union-attr]
         else:
-            names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
+            names = [part.id for part in walk(target) if isinstance(part, ast.Name)]
         line = getattr(node, "lineno", getattr(target, "lineno", 0))
         self.inner |= {name: line for name in names if name}
 

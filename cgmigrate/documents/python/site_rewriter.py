@@ -10,6 +10,7 @@ from cgmigrate.documents.overrides import override_text
 from cgmigrate.documents.python.element_removal import END_OF_LINE, remove_elements
 from cgmigrate.documents.python.lines import line_start, newline_near
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS, Names
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.setters import Setters, added_call, call_statement, clears_scope, without_cleared
 from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source
@@ -121,7 +122,7 @@ class SiteRewriter:
     def _following(self, node: ast.expr, value: Undecided) -> list[Edit]:
         """Return edits that read the new settings of objects in a value instead of their old ones."""
         edits = []
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Attribute) and (new := _NEW_NAMES.get(part.attr)):
                 end = self.source.span(part).end
                 edits.append(Edit(end - len(part.attr), end, new))
@@ -135,7 +136,7 @@ class SiteRewriter:
 
     def _with_new_class(self, node: ast.expr) -> list[Edit]:
         """Return edits that write ``CudaGraphModule.attn`` for each ``CudaGraphScope.attn`` in a value."""
-        return [edit for part in ast.walk(node) if isinstance(part, ast.expr) for edit in self._class_edit(part)]
+        return [edit for part in walk(node) if isinstance(part, ast.expr) for edit in self._class_edit(part)]
 
     def _class_edit(self, node: ast.expr) -> list[Edit]:
         if not isinstance(node, ast.Attribute) or not enum_member(node, self.names):
@@ -161,7 +162,7 @@ class SiteRewriter:
     def _quote_near(self, node: ast.AST) -> str:
         """Return the quote in use: of the value, else of the other values of the site, else a double one."""
         for part in [node, *(value for item in self.place.items for value in item.values)]:
-            for inner in ast.walk(part):
+            for inner in walk(part):
                 if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
                     written = self.source.of(inner).lstrip("rRuUbB")
                     return "'" if written.startswith("'") else '"'

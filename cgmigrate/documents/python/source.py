@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.setting_names import CLASSES
 from cgmigrate.text.spans import Span
@@ -173,7 +174,7 @@ class Spread:
 def spreads_in(tree: ast.AST) -> dict[str, Spread]:
     """Return how each name of a file is used; one walk serves all dicts of the file."""
     spreads: defaultdict[str, Spread] = defaultdict(Spread)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Name():
                 spreads[node.id].stores += isinstance(node.ctx, ast.Store)

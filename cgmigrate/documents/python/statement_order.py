@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 
 _HARMLESS = frozenset(("print", "len", "isinstance", "getattr", "hasattr", "repr", "str", "type", "id", "bool"))
@@ -138,7 +139,7 @@ class FunctionEvents:
 def events_of(function: ast.AST) -> FunctionEvents:
     """Return what the statements of a function, or of a module, do."""
     arguments = getattr(function, "args", None)
-    names = [node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg)] if arguments else []
+    names = [node.arg for node in walk(arguments) if isinstance(node, ast.arg)] if arguments else []
     result = FunctionEvents(parameters=frozenset(names))
     body = getattr(function, "body", None)
     _suite(body if isinstance(body, list) else [], (), result)
@@ -164,7 +165,7 @@ def _statement(statement: ast.stmt, suites: tuple[int, ...], result: FunctionEve
         return
     if isinstance(statement, _FUNCTIONS):
         # Its body runs at another time.
-        inner = (node for node in ast.walk(statement) if isinstance(node, (ast.Name, ast.Attribute)))
+        inner = (node for node in walk(statement) if isinstance(node, (ast.Name, ast.Attribute)))
         paths = dict.fromkeys(path for node in inner if (path := dotted(node)))
         result.events += [Event(path, statement.lineno, suites, escapes=True) for path in paths]
         return
@@ -195,7 +196,7 @@ def _writes(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
         ):
             yield f"{dotted(owner)}.{name}", value
         case ast.Assign() | ast.AugAssign() | ast.For() | ast.AsyncFor() | ast.With() | ast.AsyncWith() | ast.Delete():
-            targets = (node for node in ast.walk(_head(statement)) if isinstance(node, (ast.Name, ast.Attribute)))
+            targets = (node for node in walk(_head(statement)) if isinstance(node, (ast.Name, ast.Attribute)))
             for target in targets:
                 if not isinstance(target.ctx, ast.Load) and dotted(target):
                     yield dotted(target), None

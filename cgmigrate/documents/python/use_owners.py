@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import Kind, kind_of
 from cgmigrate.documents.python.source import Source, dotted, last_name
 from cgmigrate.documents.sites import UNKNOWN_OWNER
@@ -46,7 +47,7 @@ class UseOwners:
         """
         if not isinstance(node, ast.Name) or (function := self.source.function_of(node)) is None:
             return node
-        parts = list(ast.walk(function))
+        parts = list(walk(function))
         values = [
             part.value.attr
             for part in parts

@@ -12,6 +12,7 @@ from cgmigrate.documents.python.built_copies import BuiltCopy, report_copy
 from cgmigrate.documents.python.flag_reads import flag_read
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.name_strings import NameStrings
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import (
     Kind,
     advice,
@@ -72,7 +73,7 @@ class _UseProblems:
         self.covered |= {id(inner) for inner in ast.iter_child_nodes(node)}
 
     def _cover_all(self, node: ast.AST) -> None:
-        self.covered |= {id(inner) for inner in ast.walk(node)}
+        self.covered |= {id(inner) for inner in walk(node)}
 
     def _flag_read(self, node: ast.AST) -> tuple[ast.Attribute, Replacement] | None:
         """Return what a condition on a flag of a recipe asks, and what to write instead of it."""
@@ -251,7 +252,7 @@ def _names_no_modules(node: ast.expr, source: Source) -> bool:
     return any(
         (isinstance(part, ast.Constant) and part.value == "full_iteration")
         or (isinstance(part, ast.Compare) and any(map(_is_full, (part.left, *part.comparators))))
-        for part in ast.walk(around)
+        for part in walk(around)
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
@@ -123,5 +124,5 @@ class UseReport:
 
 def _settings_read(node: ast.AST, deprecated: frozenset[str]) -> set[tuple[str, str]]:
     """Return the deprecated settings that an expression reads: the object of each, and its name."""
-    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in deprecated)
+    parts = (part for part in walk(node) if isinstance(part, ast.Attribute) and part.attr in deprecated)
     return {(path, part.attr) for part in parts if (path := dotted(part.value))}

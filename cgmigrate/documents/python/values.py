@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_in
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.megatron.catalogue import Catalogue, Setting
@@ -74,12 +75,12 @@ def branches_of(node: ast.expr) -> list[ast.expr]:
 
 def _choice(setting: Setting, node: ast.IfExp, names: Names) -> Choice | Undecided:
     """Return the value of a conditional expression; undecided if its conditions concern the settings."""
-    tests = [inner.test for inner in ast.walk(node) if isinstance(inner, ast.IfExp)]
+    tests = [inner.test for inner in walk(node) if isinstance(inner, ast.IfExp)]
     for test in tests:
         text = ast.unparse(test)
         if release_check_in(test, names.catalogue):
             return Undecided(ast.unparse(node), f"a value for each of several releases (`{text[:60]}`)")
-        uses_enum = any(isinstance(part, ast.expr) and enum_class(part, names) for part in ast.walk(test))
+        uses_enum = any(isinstance(part, ast.expr) and enum_class(part, names) for part in walk(test))
         if uses_enum or _asks_settings(test, names):
             return Undecided(ast.unparse(node), f"a condition that reads these settings itself (`{text[:60]}`)")
     branches = branches_of(node)
@@ -105,7 +106,7 @@ def _truth_of(node: ast.expr, names: Names) -> Choice | None:
 def _asks_settings(node: ast.expr, names: Names) -> bool:
     """Return whether an expression names a setting of an object. A parameter or variable of this name is none."""
     pattern = _names_pattern(names.catalogue)
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Attribute(attr=word) | ast.Constant(value=str() as word) | ast.keyword(arg=str() as word):
                 if pattern.search(word):

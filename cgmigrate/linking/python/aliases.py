@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from cgmigrate.documents.python.nodes import walk
+
 COLLECTION_CHANGES = frozenset(
     ("append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove", "sort", "reverse")
 ) | frozenset(("add", "discard"))
@@ -24,7 +26,7 @@ class Alias:
 
 def changed_aliases(body: Iterable[ast.AST]) -> tuple[Alias, ...]:
     """Return the names that code binds to what others name, and by which it changes collections."""
-    nodes = [node for one in body for node in ast.walk(one)]
+    nodes = [node for one in body for node in walk(one)]
     changed = {name for node in nodes for name in changed_names(node)}
     aliases = (
         Alias(frozenset(_targets(target)) & changed, frozenset(origins(value))) for target, value in _bindings(nodes)
@@ -34,7 +36,7 @@ def changed_aliases(body: Iterable[ast.AST]) -> tuple[Alias, ...]:
 
 def holding_aliases(body: Iterable[ast.AST]) -> tuple[Alias, ...]:
     """Return the names of collections and objects with something that others name, which other code gets or changes."""
-    nodes = [node for one in body for node in ast.walk(one)]
+    nodes = [node for one in body for node in walk(one)]
     used = {name for node in nodes for name in _used_names(node)}
     aliases = (
         Alias(frozenset(_targets(target)) & used, frozenset(_kept_by(value))) for target, value in _bindings(nodes)
@@ -46,7 +48,7 @@ def bound_methods(body: Iterable[ast.AST]) -> dict[str, frozenset[str]]:
     """Return the names of methods that change a collection, each with the name of this one."""
     return {
         name: frozenset((value.value.id,))
-        for target, value in _bindings([node for one in body for node in ast.walk(one)])
+        for target, value in _bindings([node for one in body for node in walk(one)])
         if isinstance(value, ast.Attribute) and value.attr in COLLECTION_CHANGES and isinstance(value.value, ast.Name)
         for name in _targets(target)
     }
@@ -57,7 +59,7 @@ def _used_names(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Call(func=function, args=arguments, keywords=keywords):
             for one in (*arguments, *(keyword.value for keyword in keywords)):
-                yield from (part.id for part in ast.walk(one) if isinstance(part, ast.Name))
+                yield from (part.id for part in walk(one) if isinstance(part, ast.Name))
             if isinstance(function, ast.Attribute):
                 yield from _root(function)
         case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
@@ -121,7 +123,7 @@ def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _targets(node: ast.expr) -> Iterator[str]:
-    yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+    yield from (part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
 
 
 def origins(node: ast.expr) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from cgmigrate.documents.python.class_origins import MAX_BYTES
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.name_resolution import names_of, package_of
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import INFERENCE, MODULES, SCOPE
 from cgmigrate.text.files import read_bytes
@@ -51,7 +52,7 @@ def _imports_another(tree: ast.Module, function: str, own: str, others: Collecti
 
 
 def _modules_of(tree: ast.Module, function: str) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.ImportFrom(module=str() as module, names=names, level=0) if any(n.name == function for n in names):
                 yield module

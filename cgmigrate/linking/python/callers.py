@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.layers import is_layer
 from cgmigrate.linking.python.modules import Module, Modules, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
@@ -70,10 +71,10 @@ def _uses_in(module: Module, modules: Modules, names: Collection[str]) -> Iterat
     inside: dict[int, bool] = {}
     for _, function, owner in functions_of(module):
         if owner is not None and is_layer(owner, module, modules):
-            inside.update((id(part), True) for part in ast.walk(function))
+            inside.update((id(part), True) for part in walk(function))
     of_tests = is_test(module.path)
-    called = {id(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
-    for node in ast.walk(module.tree):
+    called = {id(node.func) for node in walk(module.tree) if isinstance(node, ast.Call)}
+    for node in walk(module.tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) if name in names:
                 yield name, id(node) in inside, id(node) in called

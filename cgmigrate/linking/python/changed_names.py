@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, changed_aliases, changed_names, origins
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules
@@ -36,13 +37,13 @@ def is_replaced_by_tests(name: str, modules: Modules) -> bool:
 @lru_cache(maxsize=4096)
 def bound_again_in(module: Module) -> frozenset[str]:
     """Return the names that code of a module binds again: its own, and those of modules that it imports."""
-    return frozenset(name for node in ast.walk(module.tree) for name in _bound_by(node, module))
+    return frozenset(name for node in walk(module.tree) for name in _bound_by(node, module))
 
 
 @lru_cache(maxsize=4096)
 def changed_in(module: Module) -> frozenset[str]:
     """Return these names, and those of collections that code changes, or that other code may change which gets them."""
-    changed = {name for node in ast.walk(module.tree) for name in _changed_by(node, module)}
+    changed = {name for node in walk(module.tree) for name in _changed_by(node, module)}
     named = {name for one in changed_aliases([module.tree]) for name in one.of} | set(_passed_to_others(module.tree))
     of_others = {name for one in named for name in _spelled(one.removeprefix("."), module)}
     return bound_again_in(module) | changed | of_others
@@ -51,11 +52,11 @@ def changed_in(module: Module) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def replaced_in(module: Module) -> frozenset[str]:
     """Return the names that tests pass to what replaces code: ``monkeypatch.setattr(flags, "MODE", "old")``."""
-    calls = (node for node in ast.walk(module.tree) if isinstance(node, ast.Call) and _replaces(node.func))
+    calls = (node for node in walk(module.tree) if isinstance(node, ast.Call) and _replaces(node.func))
     return frozenset(
         part.value.rpartition(".")[2]
         for node in calls
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     )
 
@@ -98,7 +99,7 @@ def _of_module(owner: ast.expr, name: str, module: Module) -> Iterator[str]:
 def _imports(module: Module) -> dict[str, tuple[str, ...]]:
     """Return the names that a module imports at any place, each with what it may be."""
     result: dict[str, tuple[str, ...]] = {}
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         match node:
             case ast.Import(names=names):
                 bound = [(one.asname or one.name.partition(".")[0], one.name) for one in names]
@@ -134,7 +135,7 @@ def _spelled(name: str, module: Module) -> Iterator[str]:
 def _passed_to_others(tree: ast.Module) -> Iterator[str]:
     """Yield the names of what functions return, whose callers may change it, or that functions get which change it."""
     changing = dict(_changing_parameters(tree))
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield from _returned(node)
@@ -143,18 +144,18 @@ def _passed_to_others(tree: ast.Module) -> Iterator[str]:
 
 
 def _returned(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
-    bound = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
-    bound |= {one.id for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    for node in ast.walk(function):
+    bound = {one.arg for one in walk(function.args) if isinstance(one, ast.arg)}
+    bound |= {one.id for one in walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    for node in walk(function):
         if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None:
             yield from (name for name in origins(node.value) if name not in bound)
 
 
 def _changing_parameters(tree: ast.Module) -> Iterator[tuple[str, list[int]]]:
     """Yield the functions that change collections which they get, each with the places of these parameters."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.FunctionDef):
-            changed = {name for part in ast.walk(node) for name in changed_names(part)}
+            changed = {name for part in walk(node) for name in changed_names(part)}
             yield node.name, [at for at, one in enumerate(node.args.args) if one.arg in changed]
 
 
@@ -192,10 +193,10 @@ def _last_name(module: Module) -> str:
 def _passed_on(module: Module) -> frozenset[str]:
     """Return the names of imports that code uses as values."""
     imported = _imports(module)
-    only_read = {id(part) for node in ast.walk(module.tree) for part in _read_by(node) if isinstance(part, ast.Name)}
+    only_read = {id(part) for node in walk(module.tree) for part in _read_by(node) if isinstance(part, ast.Name)}
     return frozenset(
         node.id
-        for node in ast.walk(module.tree)
+        for node in walk(module.tree)
         if isinstance(node, ast.Name) and node.id in imported and id(node) not in only_read
     )
 
@@ -218,13 +219,13 @@ def _owners_of_any(module: Module) -> frozenset[str]:
     """Return the names of the modules of which code sets names that it computes; ``ANY`` if it may be any module."""
     computed = frozenset(
         target.id
-        for node in ast.walk(module.tree)
+        for node in walk(module.tree)
         if isinstance(node, ast.Assign) and _is_any_module(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
     )
     owners = set[str]()
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if (owner := _owner_of_computed(node)) is None:
             continue
         is_any = _is_any_module(owner) or (isinstance(owner, ast.Name) and owner.id in computed)
@@ -262,5 +263,5 @@ def _is_any_module(node: ast.expr) -> bool:
     return any(
         (isinstance(part, ast.Attribute) and part.attr in ("modules", *IMPORTS_BY_NAME))
         or (isinstance(part, ast.Name) and part.id in IMPORTS_BY_NAME)
-        for part in ast.walk(node)
+        for part in walk(node)
     )

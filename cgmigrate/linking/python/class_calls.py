@@ -7,6 +7,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.arguments import Arguments, Place, is_object, note_choice
 from cgmigrate.linking.python.default_fields import NO_DEFAULTS, default_fields
@@ -60,7 +61,7 @@ def _stand_ins(module: Module) -> frozenset[str]:
 
 def _has_stand_in(callee: Class) -> bool:
     """Return whether the body of a class of tests names one whose objects replace a configuration."""
-    names = {part.id for part in ast.walk(callee.node) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(callee.node) if isinstance(part, ast.Name)}
     return not names.isdisjoint(_stand_ins(callee.module))
 
 
@@ -251,7 +252,7 @@ def _own_settings(node: ast.ClassDef, *, with_fields: bool) -> str:
                 return f"the class `{node.name}` defines `{statement.name}`"
             if statement.name not in _MAKING:
                 continue
-        for part in ast.walk(statement):
+        for part in walk(statement):
             if _name_of(part) in SETTINGS:
                 return f"the class `{node.name}` sets `{_name_of(part)}` itself"
     return f"the class `{node.name}` has only some attributes" if any(map(has_slots, node.body)) else ""

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.evaluation import Frame, ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.modules import is_test
 from cgmigrate.linking.python.objects import attribute, copied, used, uses_settings
@@ -92,7 +93,7 @@ def filtered(node: ast.DictComp, items: object, frame: Frame, run: Run) -> Objec
             value=ast.Name(id=value),
             generators=[ast.comprehension(target=ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]), ifs=tests)],
         ) if (key, value) == (first, second) and isinstance(items, Object) and items.is_view:
-            parts = [part for test in tests for part in ast.walk(test)]
+            parts = [part for test in tests for part in walk(test)]
             names = {part.id for part in parts if isinstance(part, ast.Name)} - {key, value}
             known = {name: frame.names[name] for name in sorted(names & frame.names.keys())}
             if known.keys() == names and is_plain(known) and not any(isinstance(part, ast.Call) for part in parts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.evaluation import Run
 from cgmigrate.linking.python.lookup import name_in
@@ -28,12 +29,12 @@ def _computes(function: Function, run: Run, depth: int) -> bool:
 
 
 def _own(function: Function) -> bool:
-    return any(map(computed_name, ast.walk(function.node)))
+    return any(map(computed_name, walk(function.node)))
 
 
 def _through(function: Function, run: Run, depth: int) -> bool:
     """Return whether a function that the code names does so: it may call that, or have other code call it."""
-    for part in ast.walk(function.node):
+    for part in walk(function.node):
         value = _named(part, function, run)
         if isinstance(value, Function) and _computes(value, run, depth - 1):
             return True

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.modules import Module, Modules, is_test
 from cgmigrate.linking.python.name_texts import ACCESSES, last_name, texts_in
@@ -84,8 +85,8 @@ class DataNames:
 
     def _uses_names(self, node: ast.AST, module: Module) -> bool:
         if node not in self._using:
-            of_modules = {id(one) for part in ast.walk(node) for one in self._read_of_modules(part, node, module)}
-            self._using[node] = any(uses_any_name(one) and id(one) not in of_modules for one in ast.walk(node))
+            of_modules = {id(one) for part in walk(node) for one in self._read_of_modules(part, node, module)}
+            self._using[node] = any(uses_any_name(one) and id(one) not in of_modules for one in walk(node))
         return self._using[node]
 
     def _read_of_modules(self, part: ast.AST, node: ast.AST, module: Module) -> Iterator[ast.AST]:
@@ -118,7 +119,7 @@ def lines_of_data(module: Module) -> list[int]:
     """Return the lines at which a module has the name of a setting, or a part of one, as data."""
     known = set(map(id, _looked_for(module.tree)))
     texts = {part.lineno for part, _ in texts_in(module.tree) if id(part) not in known}
-    return sorted(texts | {line for node in ast.walk(module.tree) for line in _lines_of_attributes(node)})
+    return sorted(texts | {line for node in walk(module.tree) for line in _lines_of_attributes(node)})
 
 
 def _lines_of_attributes(node: ast.AST) -> Iterator[int]:
@@ -131,16 +132,16 @@ def _lines_of_attributes(node: ast.AST) -> Iterator[int]:
 
 def _looked_for(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield the texts that code looks for in what it has, or of which a loop reads the attributes."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr=name), args=arguments) if name in _LOOKS:
-                yield from (inner for one in arguments[:1] for inner in ast.walk(one))
+                yield from (inner for one in arguments[:1] for inner in walk(one))
             case ast.Call(func=function, args=[_, name, *_]) if last_name(function) in ACCESSES and _is_written(name):
-                yield from ast.walk(name)
+                yield from walk(name)
             case ast.Compare():
-                yield from ast.walk(node)
+                yield from walk(node)
             case ast.Subscript(slice=key, ctx=ast.Load()):
-                yield from ast.walk(key)
+                yield from walk(key)
             case ast.MatchValue(value=value):
                 yield value
             case ast.JoinedStr(values=values) if any(_is_shown(one) for one in values):
@@ -150,12 +151,12 @@ def _looked_for(tree: ast.AST) -> Iterator[ast.AST]:
                 iter=ast.Tuple() | ast.List() | ast.Set() as names,
                 body=body,
             ) if all(_only_names_attributes(one, name) for one in body):
-                yield from ast.walk(names)
+                yield from walk(names)
 
 
 def _is_written(node: ast.AST) -> bool:
     """Return whether a text is all in the code, perhaps in parts."""
-    return all(isinstance(one, (ast.Constant, ast.BinOp, ast.operator)) for one in ast.walk(node))
+    return all(isinstance(one, (ast.Constant, ast.BinOp, ast.operator)) for one in walk(node))
 
 
 def _is_shown(node: ast.expr) -> bool:
@@ -167,8 +168,8 @@ def _only_names_attributes(node: ast.AST, variable: str) -> bool:
     """Return whether code uses a variable only as the name of an attribute that it reads or sets."""
     allowed = {
         id(one.args[1])
-        for one in ast.walk(node)
+        for one in walk(node)
         if isinstance(one, ast.Call) and last_name(one.func) in ACCESSES and len(one.args) > 1
     }
-    uses = (one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == variable)
+    uses = (one for one in walk(node) if isinstance(one, ast.Name) and one.id == variable)
     return all(id(one) in allowed for one in uses)

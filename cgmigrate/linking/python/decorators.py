@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.evaluation import Run
 from cgmigrate.linking.python.lookup import name_in
 from cgmigrate.linking.python.modules import Module
@@ -41,7 +42,7 @@ def _returns_what_it_gets(node: ast.FunctionDef) -> bool:
     if len(arguments.args) != 1 or arguments.posonlyargs or arguments.vararg or arguments.kwarg:
         return False
     name = arguments.args[0].arg
-    parts = list(ast.walk(node))
+    parts = list(walk(node))
     returned = [one.value for one in parts if isinstance(one, ast.Return)]
     is_replaced = any(isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store) for one in parts)
     is_called = any(isinstance(one, ast.Call) and _is_name(one.func, name) for one in parts)

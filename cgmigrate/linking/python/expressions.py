@@ -6,6 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.arguments import note_choice
 from cgmigrate.linking.python.compared_objects import filtered, item_of, likeness
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, ReadsSettingsError, Run, cannot_follow
@@ -332,7 +333,7 @@ def _slice(node: ast.Slice, frame: Frame, run: Run) -> object:
 
 
 def _comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame, run: Run) -> object:
-    if any(isinstance(part, ast.Lambda) for part in ast.walk(node)):
+    if any(isinstance(part, ast.Lambda) for part in walk(node)):
         # It would use the names of the last round, and those of the function as they are when it is called.
         raise cannot_follow("a function in a comprehension is not followed", node, frame)
     values: list[object] = []
@@ -365,8 +366,8 @@ def _each(
     check_members(items, (first.iter, frame, run))
     items = sorted(items, key=key_of) if isinstance(items, set) else items
     if not isinstance(items, (list, tuple, str, dict, range)) or len(items) > _MOST_ITEMS:
-        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} & frame.names.keys()
-        calls = any(isinstance(part, ast.Call) and not _is_harmless(part) for part in ast.walk(node))
+        names = {part.id for part in walk(node) if isinstance(part, ast.Name)} & frame.names.keys()
+        calls = any(isinstance(part, ast.Call) and not _is_harmless(part) for part in walk(node))
         if calls and run.relevance.is_relevant(node):
             raise cannot_follow("a comprehension over values that are not known calls code", node, frame)
         return [items, *(frame.names[name] for name in sorted(names))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.arguments import Arguments, Place, gets_code, gives_settings, has_object, note_call
 from cgmigrate.linking.python.computed_names import computes_names
@@ -103,7 +104,7 @@ def _returns(node: ast.FunctionDef | ast.Lambda) -> bool:
     """Return whether a function may return what it gets."""
     if isinstance(node, ast.Lambda):
         return True
-    returns = (part.value for part in ast.walk(node) if isinstance(part, ast.Return))
+    returns = (part.value for part in walk(node) if isinstance(part, ast.Return))
     return any(value is not None and not isinstance(value, ast.Constant) for value in returns)
 
 
@@ -211,7 +212,7 @@ def executed_in(signal: Signal) -> object:
 
 @lru_cache(maxsize=65536)
 def _is_special(node: ast.FunctionDef | ast.Lambda) -> bool:
-    return any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in ast.walk(node))
+    return any(isinstance(part, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)) for part in walk(node))
 
 
 def _bound(function: Function, arguments: Arguments, run: Run, frame: Frame) -> dict[str, object]:

@@ -6,11 +6,11 @@ may reach sets no setting.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of
 from cgmigrate.linking.python.modules import Modules, is_test
 from cgmigrate.linking.python.name_places import Places
@@ -82,4 +82,4 @@ def _functions(paths: Iterable[str], modules: Modules) -> Iterator[FunctionFacts
 
 @lru_cache(maxsize=65536)
 def _sets(node: AnyFunction) -> bool:
-    return any(map(sets_by_computed_name, ast.walk(node)))
+    return any(map(sets_by_computed_name, walk(node)))

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -120,7 +122,7 @@ def _outside_functions(tree: ast.Module) -> Iterator[ast.AST]:
 
 def _only_called(outer: _Function) -> frozenset[str]:
     """Return the names of which a function does nothing but call them, in code that is in no inner function."""
-    inside = {id(part) for node, _ in _defined_in(outer) for part in ast.walk(node)}
-    called = {id(part.func) for part in ast.walk(outer) if isinstance(part, ast.Call) and id(part) not in inside}
-    loads = [part for part in ast.walk(outer) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+    inside = {id(part) for node, _ in _defined_in(outer) for part in walk(node)}
+    called = {id(part.func) for part in walk(outer) if isinstance(part, ast.Call) and id(part) not in inside}
+    loads = [part for part in walk(outer) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
     return frozenset(part.id for part in loads) - {part.id for part in loads if id(part) not in called}

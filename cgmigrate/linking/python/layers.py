@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.modules import Import, Module, Modules
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS
@@ -30,13 +31,13 @@ def copies_built(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, m
     """
     made = {
         target.id
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
         for target in part.targets
         if isinstance(target, ast.Name) and _is_built(dotted(part.value.func), module, modules)
     }
-    uses = [part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr in DEPRECATED]
-    copies = [part for part in ast.walk(node) if isinstance(part, ast.Assign) and _is_copy(part, made)]
+    uses = [part for part in walk(node) if isinstance(part, ast.Attribute) and part.attr in DEPRECATED]
+    copies = [part for part in walk(node) if isinstance(part, ast.Assign) and _is_copy(part, made)]
     copied = {id(one) for part in copies for one in (*part.targets, part.value)}
     return bool(copies) and all(id(one) in copied for one in uses)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.layers import is_layer
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
@@ -212,11 +213,11 @@ def _takes_or_returns(node: AnyFunction) -> bool:
 @lru_cache(maxsize=65536)
 def returns_value(node: AnyFunction) -> bool:
     """Return whether a function returns something."""
-    return any(isinstance(part, (ast.Return, ast.Yield)) and part.value is not None for part in ast.walk(node))
+    return any(isinstance(part, (ast.Return, ast.Yield)) and part.value is not None for part in walk(node))
 
 
 def _values(node: AnyFunction) -> Iterator[_Value]:
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
                 yield _value([], value)
@@ -237,16 +238,16 @@ def _values(node: AnyFunction) -> Iterator[_Value]:
 
 def _filled_in(body: Iterable[ast.stmt]) -> Iterator[str]:
     """Yield the names of the collections to which statements add members."""
-    for part in (part for one in body for part in ast.walk(one)):
+    for part in (part for one in body for part in walk(one)):
         match part:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "add" | "insert")):
                 yield name
 
 
 def _value(targets: Iterable[ast.expr], value: ast.expr) -> _Value:
-    bound = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    bound = {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
     names, calls, reads = set[str](), set[str](), False
-    for part in ast.walk(value):
+    for part in walk(value):
         match part:
             case ast.Name(id=name):
                 names.add(name)
@@ -268,7 +269,7 @@ def _holders(module: Module) -> frozenset[str]:
 def _changes_objects(node: AnyFunction) -> bool:
     """Return whether code sets a setting, or an attribute that may come from one."""
     reads = sets = False
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Attribute(attr=name, ctx=ast.Store()):
                 sets = True
@@ -281,7 +282,7 @@ def _changes_objects(node: AnyFunction) -> bool:
 
 def words_of(node: ast.AST | None) -> Iterator[str]:
     """Yield the names that code uses; those of methods that it calls with a dot before them."""
-    for part in ast.walk(node) if node else ():
+    for part in walk(node) if node else ():
         match part:
             case ast.Name(id=name) | ast.alias(name=name):
                 yield name

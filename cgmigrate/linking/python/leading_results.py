@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import facts_of, returns_value
@@ -33,7 +34,7 @@ class LeadingResults:
     def add_tables(self, modules: Iterable[Module]) -> None:
         """Note the tables that get leading functions in some modules: by a statement, a call or a decorator."""
         for module in modules:
-            for node in ast.walk(module.tree):
+            for node in walk(module.tree):
                 match node:
                     case ast.FunctionDef(decorator_list=[_, *_] as decorators) if self._leads(node, module):
                         self._add_tables(decorators, module)
@@ -78,7 +79,7 @@ class LeadingResults:
         return self._known[node]
 
     def _looks_up(self, node: ast.AST, module: Module) -> bool:
-        return any(map(_is_lookup, ast.walk(node))) or self.references.looks_up(node, module)
+        return any(map(_is_lookup, walk(node))) or self.references.looks_up(node, module)
 
     def method_may_return(self, name: str) -> bool:
         """Return whether a method of the project that has a name may return such an object."""
@@ -116,7 +117,7 @@ class LeadingResults:
             by_class = by_class or isinstance(piece, ast.ClassDef)
             # The classes that methods name say little of what calls of them return.
             used = [one for one in used if not (by_class and isinstance(one[0], ast.ClassDef))]
-            names = {one.id for one in ast.walk(piece) if isinstance(one, ast.Name)} & its_module.bindings.keys()
+            names = {one.id for one in walk(piece) if isinstance(one, ast.Name)} & its_module.bindings.keys()
             used += ((one, its_module) for one in statements_with(names, its_module))
             waiting += ((one, by_class) for one in used)
 
@@ -125,7 +126,7 @@ def statements_with(names: Collection[str], module: Module) -> Iterator[ast.stmt
     """Yield the statements at the top of a module that use one of some names, other than definitions and imports."""
     for one in module.tree.body if names else ():
         if not isinstance(one, _DEFINING) and any(
-            isinstance(part, ast.Name) and part.id in names for part in ast.walk(one)
+            isinstance(part, ast.Name) and part.id in names for part in walk(one)
         ):
             yield one
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, module_file
 from cgmigrate.documents.python.name_resolution import package_of
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.text.files import read_bytes
 
 IMPORTS_BY_NAME = ("import_module", "__import__", "run_path", "run_module")
@@ -88,7 +89,7 @@ def is_test(path: str) -> bool:
 
 def imported_in(tree: ast.AST) -> Iterator[str]:
     """Yield the names of the modules that code may import, wherever it does; ``.common`` is relative."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
@@ -274,9 +275,7 @@ def _first_line(node: ast.stmt) -> int:
 
 @lru_cache(maxsize=65536)
 def _functions_in(node: ast.stmt) -> frozenset[ast.AST]:
-    return frozenset(
-        one for one in ast.walk(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-    )
+    return frozenset(one for one in walk(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
 
 
 @lru_cache(maxsize=8192)
@@ -304,7 +303,7 @@ def _bind(statement: ast.stmt, module: Module) -> None:
     """Note what a statement at the top of a module binds."""
     _bind_directly(statement, module)
     if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and ":=" in module.text:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.NamedExpr):
                 module.bindings[node.target.id] = None
 
@@ -335,7 +334,7 @@ def _bind_directly(statement: ast.stmt, module: Module) -> None:
 
 def _unbind_changed(statement: ast.Expr, module: Module) -> None:
     """Note that a statement may change what its names are bound to: ``SCOPES.append("mlp")``."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Name) and isinstance(module.bindings.get(node.id), _MUTABLE):
             module.bindings[node.id] = None
 
@@ -388,7 +387,7 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
 
 def _bind_unknown(statement: ast.stmt, module: Module) -> None:
     """Note the names that a statement binds in a way that is not followed."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         for name in _names_bound_by(node):
             if name == "*":
                 # It may bind any name again.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES
 from cgmigrate.linking.python.name_texts import ACCESSES, HELP, SHOWS, last_name
 from cgmigrate.linking.python.pieces import AnyFunction
@@ -17,7 +18,7 @@ _AnyInner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 @lru_cache(maxsize=16384)
 def parts_of(node: ast.AST) -> tuple[ast.AST, ...]:
     """Return the nodes of code; for a module, those that are in no function."""
-    return tuple(_outside_functions(node) if isinstance(node, ast.Module) else ast.walk(node))
+    return tuple(_outside_functions(node) if isinstance(node, ast.Module) else walk(node))
 
 
 def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
@@ -81,12 +82,12 @@ class Flows:
 
 def names_in(node: ast.AST) -> Iterator[str]:
     """Yield the names of variables in code."""
-    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return (part.id for part in walk(node) if isinstance(part, ast.Name))
 
 
 def parameters_of(node: AnyFunction | ast.Lambda) -> list[str]:
     """Return the names of the parameters of a function."""
-    return [one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)]
+    return [one.arg for one in walk(node.args) if isinstance(one, ast.arg)]
 
 
 def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -145,7 +146,7 @@ def _flows(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
         case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
             yield target, value
         case ast.Match(subject=subject, cases=cases):
-            bound = (one for case in cases for one in ast.walk(case.pattern) if isinstance(one, ast.MatchAs))
+            bound = (one for case in cases for one in walk(case.pattern) if isinstance(one, ast.MatchAs))
             yield from ((ast.Name(one.name), subject) for one in bound if one.name)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield from ((ast.Name(name), one) for one in results_of(node))
@@ -156,7 +157,7 @@ def results_of(node: AnyFunction) -> tuple[ast.expr, ...]:
     """Return what a function returns, and its parameters: it may change what it gets."""
     returned = (
         one.value
-        for one in ast.walk(node)
+        for one in walk(node)
         if isinstance(one, (ast.Return, ast.Yield, ast.YieldFrom)) and one.value is not None
     )
     return (*returned, *map(ast.Name, parameters_of(node)))

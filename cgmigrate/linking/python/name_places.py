@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of, used_by
 from cgmigrate.linking.python.modules import Import, Module, is_test
@@ -130,7 +131,7 @@ def _made_with(module: Module, names: Collection[str]) -> Iterator[str]:
     """Yield the names at the top of a module for what is made with something: a subclass, an object, a list."""
     for name, bound in module.bindings.items():
         made = bound.bases if isinstance(bound, ast.ClassDef) else [bound]
-        if any(last_name(part) in names for one in made if isinstance(one, ast.expr) for part in ast.walk(one)):
+        if any(last_name(part) in names for one in made if isinstance(one, ast.expr) for part in walk(one)):
             yield name
 
 
@@ -160,7 +161,7 @@ def _values_by_name(node: ast.AST) -> Mapping[str, Sequence[ast.expr]]:
 
 
 def _bound_in(node: ast.AST) -> frozenset[str]:
-    parts = [*ast.walk(node)]
+    parts = [*walk(node)]
     bound = {one.id for one in parts if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     bound |= {one.arg for one in parts if isinstance(one, ast.arg)}
     return frozenset(bound.difference(*(one.names for one in parts if isinstance(one, ast.Global))))

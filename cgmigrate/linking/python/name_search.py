@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.leading_code import OF_COLLECTIONS, FunctionFacts, facts_of
 from cgmigrate.linking.python.modules import Import, Module
 from cgmigrate.linking.python.name_flows import Flows, parameters_of, parts_of, results_of
@@ -102,7 +103,7 @@ class NameSearch:
 
     def _of_code(self, block: ast.AST, step: _Step, is_reader: bool) -> Iterator[_Step]:
         """Yield what the code of the project gives that some code uses."""
-        called = {one.attr for one in ast.walk(block) if isinstance(one, ast.Attribute)}
+        called = {one.attr for one in walk(block) if isinstance(one, ast.Attribute)}
         for node, module in self.references.of(block, step.place.module).code:
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -119,10 +120,10 @@ class NameSearch:
 
     def _of_names(self, block: ast.AST, names: frozenset[str], step: _Step) -> Iterator[_Step]:
         """Yield what code gives to the attributes and the variables of modules that some code reads."""
-        called = {id(one.func) for one in ast.walk(block) if isinstance(one, ast.Call)}
+        called = {id(one.func) for one in walk(block) if isinstance(one, ast.Call)}
         attributes = {
             one.attr
-            for one in ast.walk(block)
+            for one in walk(block)
             if isinstance(one, ast.Attribute)
             and not one.attr.startswith("__")
             and not (id(one) in called and _is_of_collections(one.attr))
@@ -158,10 +159,10 @@ class NameSearch:
         """Return the variables whose own values some code uses, and not only attributes that code gives to objects."""
         objects = {
             id(one.value)
-            for one in ast.walk(block)
+            for one in walk(block)
             if isinstance(one, ast.Attribute) and not _is_of_collections(one.attr) and self.places.values_of(one.attr)
         }
-        return {one.id for one in ast.walk(block) if isinstance(one, ast.Name) and id(one) not in objects}
+        return {one.id for one in walk(block) if isinstance(one, ast.Name) and id(one) not in objects}
 
     def _next(
         self,
@@ -216,7 +217,7 @@ def _names_of_owner(names: frozenset[str], place: Place) -> frozenset[str]:
 
 def _imports_in(place: Place) -> Iterator[ast.stmt]:
     if place.function is not None:
-        yield from (one for one in ast.walk(place.node) if isinstance(one, (ast.Import, ast.ImportFrom)))
+        yield from (one for one in walk(place.node) if isinstance(one, (ast.Import, ast.ImportFrom)))
 
 
 def _arguments(
@@ -229,7 +230,7 @@ def _arguments(
     result = list[ast.expr]()
     for part in parts:
         if parameters is None or id(part) not in own:
-            around = [one for one in calls if any(inner is part for inner in ast.walk(one))]
+            around = [one for one in calls if any(inner is part for inner in walk(one))]
             result += around or _every(place)
         else:
             result += _passed(own[id(part)], function, parameters)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.world import SETTINGS
 
 _SHORTEST = 4
@@ -63,13 +64,13 @@ def reads_names(node: ast.AST) -> bool:
     """Return whether code may use the names of what it has as texts: ``vars(other)``, ``field.name``."""
     return any(
         last_name(part) in _NAME_READERS or (isinstance(part, ast.Attribute) and part.attr == "name")
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
 def attributes_read(node: ast.AST) -> frozenset[str]:
     """Return the attributes of whose values code uses the names of attributes: ``preset`` of ``vars(self.preset)``."""
-    calls = (one for one in ast.walk(node) if isinstance(one, ast.Call) and last_name(one.func) in _NAME_READERS)
+    calls = (one for one in walk(node) if isinstance(one, ast.Call) and last_name(one.func) in _NAME_READERS)
     return frozenset(one.attr for call in calls for one in call.args if isinstance(one, ast.Attribute))
 
 
@@ -79,14 +80,14 @@ def names_defined_in(node: ast.AST) -> frozenset[str]:
 
     Those of a class are no variables of its methods, and no attributes of other objects.
     """
-    parts = [*_of_class(node)] if isinstance(node, ast.ClassDef) else ast.walk(node)
+    parts = [*_of_class(node)] if isinstance(node, ast.ClassDef) else walk(node)
     return frozenset(name for part in parts if (name := _defined(part)) and names_setting(name))
 
 
 def _of_class(node: ast.ClassDef) -> Iterator[ast.AST]:
     for statement in node.body:
         is_method = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
-        yield from (one for one in ast.walk(statement) if not is_method or isinstance(one, ast.Attribute))
+        yield from (one for one in walk(statement) if not is_method or isinstance(one, ast.Attribute))
 
 
 def _defined(node: ast.AST) -> str | None:
@@ -105,7 +106,7 @@ def _defined(node: ast.AST) -> str | None:
 def texts_in(node: ast.AST) -> Iterator[tuple[ast.expr | ast.keyword, str]]:
     """Yield what `texts_of` returns, each with its node."""
     names = set[int]()
-    for part in ast.walk(node):
+    for part in walk(node):
         names.update(map(id, _messages(part)))
         match part:
             case ast.Call(func=ast.Name(id=function), args=[_, name, *_]) if function in ACCESSES:
@@ -131,7 +132,7 @@ def _messages(node: ast.AST) -> Iterator[ast.AST]:
             shows = name in HELP
         case _:
             shows = isinstance(node, (ast.Raise, ast.Assert))
-    yield from (one for one in ast.walk(node) if shows and _is_sentence(one))
+    yield from (one for one in walk(node) if shows and _is_sentence(one))
 
 
 def _is_sentence(node: ast.AST) -> bool:

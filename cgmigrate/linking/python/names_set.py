@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES
 from cgmigrate.linking.python.name_flows import expressions_in, names_in
 from cgmigrate.linking.python.pieces import AnyFunction
@@ -20,7 +21,7 @@ _COPIES = frozenset(("dict", "list", "tuple", "set", "sorted", "len", "bool", "s
 @lru_cache(maxsize=16384)
 def names_set(node: AnyFunction) -> tuple[ast.expr, ...]:
     """Return what makes the names of the attributes that a function sets; all of it where that is not plain."""
-    parents = {child: part for part in ast.walk(node) for child in ast.iter_child_nodes(part)}
+    parents = {child: part for part in walk(node) for child in ast.iter_child_nodes(part)}
     made = list[ast.expr]()
     for part in _setting(node):
         names = _names_at(part, parents)
@@ -32,7 +33,7 @@ def names_set(node: AnyFunction) -> tuple[ast.expr, ...]:
 
 def _setting(node: AnyFunction) -> Iterator[ast.AST]:
     """Yield the nodes that may set attributes by their names, and the variables that are the same dictionaries."""
-    parts = [*ast.walk(node)]
+    parts = [*walk(node)]
     own = {id(part) for one in parts for part in _own_names_in(one, parts)}
     yield from (part for part in parts if sets_by_computed_name(part) and id(part) not in own)
     same = {
@@ -59,10 +60,10 @@ def _own_names_in(node: ast.AST, parts: Sequence[ast.AST]) -> Iterator[ast.AST]:
         case _:
             return
     kept = {name, *names_in(owner)}
-    if any(_binds(part, kept) for statement in node.body for part in ast.walk(statement)):
+    if any(_binds(part, kept) for statement in node.body for part in walk(statement)):
         return
     before = _before(node, parts)
-    for part in (part for statement in node.body for part in ast.walk(statement)):
+    for part in (part for statement in node.body for part in walk(statement)):
         match part:
             case ast.Call(func=ast.Name(id="setattr"), args=[target, ast.Name(id=key), _]):
                 if key == name and _is_same(target, owner, before):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.modules import Module, Modules, is_test
 from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.megatron.settings import DEPRECATED
@@ -27,10 +28,10 @@ def option_write(paths: Iterable[str], modules: Modules, changed: Collection[tup
 
 
 def _writes(module: Module) -> Iterator[int]:
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         match node:
             case ast.Assign(targets=[ast.Attribute(attr=name)], value=value) if name in DEPRECATED:
-                if any(map(_is_option, ast.walk(value))):
+                if any(map(_is_option, walk(value))):
                     yield node.lineno
 
 

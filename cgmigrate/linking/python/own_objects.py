@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.modules import Import, Module, Modules
 from cgmigrate.linking.python.world import SETTINGS
@@ -35,7 +36,7 @@ def own_parameters(node: _Function, module: Module, modules: Modules) -> tuple[f
 def _attributes(node: _Function) -> dict[str, frozenset[str]]:
     """Return the attributes of names that a function uses."""
     result: dict[str, set[str]] = {}
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
             result.setdefault(part.value.id, set()).add(part.attr)
     return {name: frozenset(attributes) for name, attributes in result.items()}
@@ -78,7 +79,7 @@ def _options_in(module: Module) -> frozenset[str]:
     names = set[str]()
     if "add_argument" not in module.text:
         return frozenset()
-    for part in ast.walk(module.tree):
+    for part in walk(module.tree):
         match part:
             case ast.Call(func=ast.Attribute(attr="add_argument"), args=flags, keywords=keywords):
                 own = [one.value.value for one in keywords if one.arg == "dest" and isinstance(one.value, ast.Constant)]
@@ -94,5 +95,5 @@ def has_slots(statement: ast.stmt) -> bool:
     """Return whether a statement of a class says which attributes its objects may have, some of them settings."""
     match statement:
         case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):
-            return any(isinstance(part, ast.Constant) and part.value in SETTINGS for part in ast.walk(value))
+            return any(isinstance(part, ast.Constant) and part.value in SETTINGS for part in walk(value))
     return False

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.expressions import evaluate
 from cgmigrate.linking.python.function_calls import call, enter, executed_in, parameters, values_of_parameters
@@ -124,14 +125,14 @@ class Unit:
 @lru_cache(maxsize=65536)
 def _bound_for_others(unit: Unit) -> frozenset[str]:
     """Return the names that a part binds, and that code of the function outside of it may use."""
-    inside = [node for one in unit.nodes for node in ast.walk(one)]
+    inside = [node for one in unit.nodes for node in walk(one)]
     bound = frozenset(node.id for node in inside if _is_stored(node))
     if unit.scope is None:
         return bound
     of_part = set(map(id, inside))
     return bound & {
         node.id
-        for node in ast.walk(unit.scope)
+        for node in walk(unit.scope)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store) and id(node) not in of_part
     }
 
@@ -161,7 +162,7 @@ def _defined_in(scope: AnyFunction) -> tuple[str, ...]:
     """Return the names of the functions and classes in a function, each as often as it is bound."""
     return tuple(
         node.name
-        for node in ast.walk(scope)
+        for node in walk(scope)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node is not scope
     )
 
@@ -177,7 +178,7 @@ def _stored(body: Sequence[ast.stmt]) -> Iterator[str]:
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 yield node.id
             elif isinstance(node, ast.ExceptHandler) and node.name:
@@ -233,12 +234,12 @@ def same_for_others(unit: Unit, name: str, old: object, new: object) -> bool:
     They do if they only compare it, and each comparison has the same result.
     """
     body = unit.scope.body if unit.scope else unit.module.tree.body
-    own = {id(node) for one in unit.nodes for node in ast.walk(one)}
+    own = {id(node) for one in unit.nodes for node in walk(one)}
     compared = dict(_compared(body, name))
     loads = [
         node
         for one in body
-        for node in ast.walk(one)
+        for node in walk(one)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in own
     ]
     return all(id(node) in compared and compared[id(node)](old) == compared[id(node)](new) for node in loads)
@@ -247,7 +248,7 @@ def same_for_others(unit: Unit, name: str, old: object, new: object) -> bool:
 def _compared(body: Sequence[ast.stmt], name: str) -> Iterator[tuple[int, Callable[[object], bool]]]:
     """Yield the uses of a name in comparisons with constants, by identity, each with its test."""
     for one in body:
-        for node in ast.walk(one):
+        for node in walk(one):
             match node:
                 case ast.Compare(left=ast.Name(id=left) as use, ops=[operator], comparators=[right]) if left == name:
                     test = _test_of(operator, right)
@@ -309,7 +310,7 @@ def parts_around(unit: Unit, statement: ast.stmt | None, uses: Uses) -> list[Uni
     beginning = Unit(f"{name}{_BEGINNING}{label}", unit.module, unit.scope, tuple(unit.scope.body[:at]), unit.around)
     if not any(map(uses, beginning.nodes)):
         return []
-    inside = {id(node) for one in body for node in ast.walk(one)}
+    inside = {id(node) for one in body for node in walk(one)}
     rest = _parts_of(
         _Code(f"{name}{_REST}{label}", unit.module, unit.scope, unit.around), uses, is_extended=not unit.nodes
     )
@@ -328,7 +329,7 @@ def smaller_parts(part: Unit, uses: Uses) -> list[Unit]:
     """
     if not part.name.endswith(_EXTENDED) and not part.is_beginning:
         return []
-    inside = {id(node) for one in part.nodes for node in ast.walk(one)}
+    inside = {id(node) for one in part.nodes for node in walk(one)}
     code = _Code(part.name.partition("/")[0].partition(_BEGINNING)[0], part.module, part.scope, part.around)
     return [one for one in _parts_of(code, uses, is_extended=False) if id(one.nodes[0]) in inside]
 
@@ -448,14 +449,14 @@ def _ends_of_run(body: Sequence[ast.stmt], first: int, uses: Uses) -> tuple[int,
     for at in range(end, len(body)):
         if not (_is_simple(body[at]) or isinstance(body[at], ast.If)):
             break
-        if any(isinstance(node, ast.Name) and node.id in bound for node in ast.walk(body[at])):
+        if any(isinstance(node, ast.Name) and node.id in bound for node in walk(body[at])):
             bound |= _stored_in(body[last : at + 1])
             last = at + 1
     return end, last
 
 
 def _stored_in(body: Sequence[ast.stmt]) -> set[str]:
-    return {node.id for one in body for node in ast.walk(one) if _is_stored(node)}
+    return {node.id for one in body for node in walk(one) if _is_stored(node)}
 
 
 def _is_simple(statement: ast.stmt) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_objects
 from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
@@ -552,13 +553,13 @@ class Proofs:
     def _is_hidden_setter(self, unit: Unit) -> bool:
         """Return whether the code of a part may set a setting by a name that it computes."""
         return unit.scope in self._hidden_functions and any(
-            sets_by_computed_name(node) for root in unit.nodes for node in ast.walk(root)
+            sets_by_computed_name(node) for root in unit.nodes for node in walk(root)
         )
 
     @cached_property
     def _hidden_functions(self) -> frozenset[ast.AST | None]:
         """The functions that may set a setting by a name that they compute, with those that they define."""
-        return frozenset(node for one in self._setters for node in ast.walk(one.function.node))
+        return frozenset(node for one in self._setters for node in walk(one.function.node))
 
     def _with_callers(self) -> tuple[str, ...]:
         """Return the files with settings, and those that use what changes, or private functions that get objects."""
@@ -754,14 +755,14 @@ def reads_settings(node: ast.AST) -> bool:
     """Return whether code reads a deprecated setting of an object."""
     return any(
         isinstance(part, ast.Attribute) and part.attr in DEPRECATED and isinstance(part.ctx, ast.Load)
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
 def names_settings(unit: Unit) -> bool:
     """Return whether the code of a part names a setting itself."""
     for root in unit.nodes:
-        for node in ast.walk(root):
+        for node in walk(root):
             match node:
                 case ast.Attribute(attr=name) | ast.Constant(value=name) | ast.keyword(arg=name) if name in SETTINGS:
                     return True

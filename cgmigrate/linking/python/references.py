@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, LOOKUPS, Import, Module, Modules, is_test
 
@@ -54,7 +55,7 @@ class References:
 
     def is_module(self, name: str, node: ast.AST, module: Module) -> bool:
         """Return whether a name in some code is a module, also one that code imports by a name that it computes."""
-        for part in ast.walk(node):
+        for part in walk(node):
             match part:
                 case ast.Import() | ast.ImportFrom():
                     if any(name in (one.asname, one.name.partition(".")[0]) for one in part.names):
@@ -70,7 +71,7 @@ class References:
 
     def looks_up(self, node: ast.AST, module: Module) -> bool:
         """Return whether code gets what a module of the checkout has by a name that it computes."""
-        parts = list(ast.walk(node))
+        parts = list(walk(node))
         local = dict(_imported_in(parts))
         for part in parts:
             match part:
@@ -89,8 +90,8 @@ class References:
     def _read(self, node: ast.AST, module: Module) -> Uses:
         uses = Uses()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_test(module.path):
-            self._add_fixtures([one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)], module, uses)
-        parts = list(ast.walk(node))
+            self._add_fixtures([one.arg for one in walk(node.args) if isinstance(one, ast.arg)], module, uses)
+        parts = list(walk(node))
         uses.computes = any(map(_computes, parts))
         local = dict(_imported_in(parts))
         libraries = {name for name, one in {**module.bindings, **local}.items() if self._is_of_library(one, module)}

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.shared_collections import collections_in, passed_on_in
@@ -479,7 +480,7 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:
     """Return whether a block may leave the block that it is in."""
-    return any(isinstance(part, (*_LEAVES, ast.Raise)) for one in body for part in ast.walk(one))
+    return any(isinstance(part, (*_LEAVES, ast.Raise)) for one in body for part in walk(one))
 
 
 def _is_base(node: ast.AST) -> bool:
@@ -521,7 +522,7 @@ def sets_by_computed_name(node: ast.AST) -> bool:
 
 def holders_in(tree: ast.AST, settings: frozenset[str]) -> Iterator[str]:
     """Yield the attributes whose settings code names: ``model`` of ``cfg.model.cuda_graph_scope``."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Attribute(value=base, attr=name) if name in settings:
                 yield from _chain(base)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.arguments import Arguments, Place
 from cgmigrate.linking.python.evaluation import ReplacesCodeError, Run, cannot_follow
 from cgmigrate.linking.python.values import Object
@@ -47,5 +48,5 @@ def _texts_of(value: object) -> Iterator[str]:
 @lru_cache(maxsize=4096)
 def texts_in(node: ast.AST) -> frozenset[str]:
     """Return the names in the texts of code: ``name`` of ``package.name``."""
-    texts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    texts = (part.value for part in walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str))
     return frozenset(text.rpartition(".")[2] for text in texts)

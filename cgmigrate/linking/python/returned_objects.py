@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.relevance import Relevance
@@ -33,8 +34,8 @@ def may_return_object(node: AnyFunction, relevance: Relevance, resolve: Resolve)
 @lru_cache(maxsize=4096)
 def _kept_in(node: AnyFunction) -> tuple[ast.expr, ...]:
     """Return what a function keeps in its parameters, or in names that it does not bind."""
-    own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
-    shared = {name for part in ast.walk(node) if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
+    own = {part.id for part in walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    shared = {name for part in walk(node) if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
     own -= shared | set(parameters(node))
 
     def is_others(target: ast.expr) -> bool:
@@ -43,10 +44,10 @@ def _kept_in(node: AnyFunction) -> tuple[ast.expr, ...]:
         return not isinstance(target, ast.Name) or target.id not in own
 
     kept: list[ast.expr] = []
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Assign(targets=targets, value=value):
-                parts = [one for target in targets for one in ast.walk(target)]
+                parts = [one for target in targets for one in walk(target)]
             case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
                 parts = [target]
             case ast.Call(func=ast.Attribute(value=target, attr=method), args=[*_, value]) if method in _KEEPS:
@@ -73,17 +74,17 @@ def _is_text_or_number(node: ast.expr) -> bool:
 @lru_cache(maxsize=4096)
 def _returns_others(node: AnyFunction) -> bool:
     """Return whether a function may return something else than one of its parameters, which its callers have."""
-    bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    bound = {part.id for part in walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
     own = set(parameters(node)) - bound
     returned = [
-        part.value for part in ast.walk(node) if isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom)) and part.value
+        part.value for part in walk(node) if isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom)) and part.value
     ]
     return not all(isinstance(one, ast.Name) and one.id in own for one in returned)
 
 
 def _returns_from_leading(node: AnyFunction, relevance: Relevance, resolve: Resolve, kept: Iterable[ast.expr]) -> bool:
     """Return whether a result, or what is kept elsewhere, may come from a function that leads to settings."""
-    if any(isinstance(part, (ast.Global, ast.Nonlocal, ast.Await)) for part in ast.walk(node)):
+    if any(isinstance(part, (ast.Global, ast.Nonlocal, ast.Await)) for part in walk(node)):
         return True
     bound = frozenset(_bound_in(node))
 
@@ -106,7 +107,7 @@ def _returns_from_leading(node: AnyFunction, relevance: Relevance, resolve: Reso
 
 
 def _bound_in(node: AnyFunction) -> Iterator[str]:
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name
@@ -114,7 +115,7 @@ def _bound_in(node: AnyFunction) -> Iterator[str]:
 
 def _plain_parameters(node: AnyFunction) -> frozenset[str]:
     """Return the parameters that are texts or numbers by their annotations: nothing is kept in them."""
-    bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    bound = {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
     return frozenset(one.arg for one in every if one.annotation and _is_plain(one.annotation)) - bound
 
@@ -132,7 +133,7 @@ def _is_plain(annotation: ast.expr) -> bool:
 
 def _calls_any(node: ast.AST, bound: Collection[str]) -> bool:
     """Return whether code calls a function that it computes, or gets: it may be any."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Call(func=ast.Name(id=name)) if name not in bound:
                 pass
@@ -142,7 +143,7 @@ def _calls_any(node: ast.AST, bound: Collection[str]) -> bool:
 
 
 def _flows_of(node: AnyFunction, resolve: Resolve) -> Iterator[_Flow]:
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case (
                 ast.Return(value=ast.expr() as value)
@@ -176,7 +177,7 @@ def _flows_of(node: AnyFunction, resolve: Resolve) -> Iterator[_Flow]:
 
 @lru_cache(maxsize=65536)
 def _names_in(node: ast.AST) -> frozenset[str]:
-    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return frozenset(part.id for part in walk(node) if isinstance(part, ast.Name))
 
 
 def _changed_by(call: ast.Call, resolve: Resolve) -> Iterator[str]:
@@ -200,7 +201,7 @@ def _changed_by(call: ast.Call, resolve: Resolve) -> Iterator[str]:
 def _may_change(function: AnyFunction, name: str) -> bool:
     """Return whether a function may change what it gets as a parameter, or pass it to other code, or keep it."""
     harmless = set[int]()
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case ast.Call(func=ast.Name(id=called), args=args) if called in _HARMLESS:
                 harmless.update(map(id, args))
@@ -210,13 +211,11 @@ def _may_change(function: AnyFunction, name: str) -> bool:
                 harmless.update(map(id, (left, *others)))
             case ast.If(test=value) | ast.UnaryOp(op=ast.Not(), operand=value):
                 harmless.add(id(value))
-    return any(
-        isinstance(part, ast.Name) and part.id == name and id(part) not in harmless for part in ast.walk(function)
-    )
+    return any(isinstance(part, ast.Name) and part.id == name and id(part) not in harmless for part in walk(function))
 
 
 def _captured(pattern: ast.pattern) -> Iterator[str]:
-    for part in ast.walk(pattern):
+    for part in walk(pattern):
         match part:
             case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
                 yield name

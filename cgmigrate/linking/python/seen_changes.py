@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, ReplacesCodeError
@@ -150,7 +151,7 @@ class SeenChanges:
         """Return whether a test gets functions of a module, and attributes of objects, by names that it computes."""
         if not reads_computed(test) or not self._references.looks_up(test, module):
             return False
-        calls = (one for one in ast.walk(test) if isinstance(one, ast.Call) and last_name(one.func) == "getattr")
+        calls = (one for one in walk(test) if isinstance(one, ast.Call) and last_name(one.func) == "getattr")
         return any(
             len(one.args) > 1
             and not isinstance(one.args[1], ast.Constant)
@@ -174,7 +175,7 @@ class SeenChanges:
             for one, _ in self._references.of(node, module).code
             if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
         }
-        bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        bound = {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         return may_return_object(node, self.relevance, lambda name: None if name in bound else functions.get(name))
 
     # --- by names ---------------------------------------------------------------------------------
@@ -252,7 +253,7 @@ def _lines(node: ast.stmt) -> tuple[int, int]:
 
 
 def _imports_by_name(module: Module) -> bool:
-    return any(word in module.text for word in IMPORTS_BY_NAME) and any(map(_is_import, ast.walk(module.tree)))
+    return any(word in module.text for word in IMPORTS_BY_NAME) and any(map(_is_import, walk(module.tree)))
 
 
 def _is_import(node: ast.AST) -> bool:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.setters import Setters
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Handlers, NotFollowedError, Path, Run, Unknowns, paths_of
@@ -142,7 +143,7 @@ def _only_sets(node: ast.FunctionDef, module: Module, seen: frozenset[str]) -> b
 
     What is evaluated are only the statements that settings need, so that would not show others.
     """
-    parts = [part for statement in node.body for part in ast.walk(statement)]
+    parts = [part for statement in node.body for part in walk(statement)]
     return not node.decorator_list and all(_is_harmless(part, module, seen | {node.name}) for part in parts)
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES
 from cgmigrate.linking.python.world import SETTINGS
 
@@ -29,11 +30,11 @@ _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetCom
 @lru_cache(maxsize=65536)
 def passed_on_in(node: ast.AST) -> frozenset[str]:
     """Return the names of what code may know by another name afterwards: all that it uses otherwise than to read it."""
-    read = {id(part) for one in ast.walk(node) for part in _read_by(one)}
-    inner = {id(part) for one in ast.walk(node) if isinstance(one, _FUNCTIONS) for part in ast.walk(one)}
+    read = {id(part) for one in walk(node) for part in _read_by(one)}
+    inner = {id(part) for one in walk(node) if isinstance(one, _FUNCTIONS) for part in walk(one)}
     return frozenset(
         part.id
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and (id(part) in inner or id(part) not in read)
     )
 
@@ -43,7 +44,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 def collections_in(body: Iterable[ast.AST]) -> frozenset[str]:
     """Return the names that code uses for lists, dictionaries and sets."""
-    return frozenset(name for one in body for node in ast.walk(one) for name in _collections_of(node))
+    return frozenset(name for one in body for node in walk(one) for name in _collections_of(node))
 
 
 def _collections_of(node: ast.AST) -> Iterator[str]:

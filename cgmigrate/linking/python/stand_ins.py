@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of
 from cgmigrate.linking.python.modules import Import, Module, is_test
@@ -81,7 +82,7 @@ class StandIns:
             makers |= {
                 one.name
                 for module in every
-                for one in ast.walk(module.tree)
+                for one in walk(module.tree)
                 if isinstance(one, (ast.FunctionDef, ast.ClassDef)) and _makes(one, makers, module)
             }
         return frozenset(makers)
@@ -89,7 +90,7 @@ class StandIns:
     def _makers_in(self, module: Module) -> frozenset[str]:
         """Return the makers that a module may use, with the parameters of its tests if fixtures may give them."""
         modules = {module, *self.references.conftests(module)}
-        names = {name for one in modules for part in ast.walk(one.tree) for name in _named(part)}
+        names = {name for one in modules for part in walk(one.tree) for name in _named(part)}
         makers = self._makers & names
         if not is_test(module.path) or not (makers or any(map(_sets_old, (one.tree for one in modules)))):
             return frozenset(makers)
@@ -103,7 +104,7 @@ def _imported_for(test: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) 
     for decorator in test.decorator_list:
         match decorator:
             case ast.Call(func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value=str() as names), values]):
-                parts = list(ast.walk(values))
+                parts = list(walk(values))
                 is_plain = all(isinstance(one, (*_LISTS, ast.Constant, ast.Name, ast.Attribute)) for one in parts)
                 used = {one.id for one in parts if isinstance(one, ast.Name)}
                 if is_plain and all(isinstance(module.bindings.get(name), Import) for name in used):
@@ -127,9 +128,9 @@ def _named(node: ast.AST) -> Iterator[str]:
 @lru_cache(maxsize=4096)
 def _own_classes(module: Module) -> frozenset[str]:
     """Return the classes of a module that name an old setting and do not derive from others that are not known."""
-    classes = [one for one in ast.walk(module.tree) if isinstance(one, ast.ClassDef)]
+    classes = [one for one in walk(module.tree) if isinstance(one, ast.ClassDef)]
     own = {one.name for one in classes if all(map(_is_plain, one.bases)) and _has_old(one)}
-    for statement in ast.walk(module.tree):
+    for statement in walk(module.tree):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function) as call):
                 if last_name(function) in _MAKES_TYPES and _names_old(call):
@@ -143,7 +144,7 @@ def _is_plain(base: ast.expr) -> bool:
 
 def _has_old(node: ast.ClassDef) -> bool:
     """Return whether a class gives its objects an attribute with the name of an old setting."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]) if (
                 name in DEPRECATED
@@ -156,7 +157,7 @@ def _has_old(node: ast.ClassDef) -> bool:
 
 def _names_old(node: ast.AST) -> bool:
     """Return whether code has the name of an old setting as a text or as the name of an argument."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Constant(value=str() as text) if any(name in text.replace("-", "_") for name in DEPRECATED):
                 return True
@@ -167,7 +168,7 @@ def _names_old(node: ast.AST) -> bool:
 
 def _makes(node: ast.AST, makers: Collection[str], module: Module) -> bool:
     """Return whether a function or class uses a maker, or makes such an object itself."""
-    parts, of_test = list(ast.walk(node)), is_test(module.path)
+    parts, of_test = list(walk(node)), is_test(module.path)
     if isinstance(node, ast.ClassDef) and not of_test:
         return False
     if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
@@ -189,7 +190,7 @@ def _is_bare(node: ast.AST) -> bool:
 
 def _sets_old(tree: ast.AST) -> bool:
     """Return whether code makes such an object, or sets an old setting of one that it may have made."""
-    for part in ast.walk(tree):
+    for part in walk(tree):
         match part:
             case ast.Attribute(attr=name, ctx=ast.Store()) if name in DEPRECATED:
                 return True
@@ -217,14 +218,14 @@ def _marked(scope: ast.AST, makers: Collection[str], module: Module) -> set[str]
     pairs = [pair for part in parts_of(scope) for pair in assigned(part)]
     for _ in range(_MOST_STEPS):
         for target, value in pairs:
-            is_bare = not of_test and any(map(_is_bare, ast.walk(value)))
+            is_bare = not of_test and any(map(_is_bare, walk(value)))
             if is_bare or _is_marked(value, marked) or (options and _is_parsed(value)):
                 marked.update(names_in(target) if isinstance(target, ast.Name) else ())
     return marked
 
 
 def _is_marked(node: ast.AST, marked: Collection[str]) -> bool:
-    return any(isinstance(part, ast.Name) and part.id in marked for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id in marked for part in walk(node))
 
 
 def _is_parsed(node: ast.AST) -> bool:
@@ -236,7 +237,7 @@ def _parses_options(module: Module) -> bool:
     """Return whether a module has an option with the name of an old setting."""
     return any(
         isinstance(one, ast.Call) and last_name(one.func) == "add_argument" and _names_old(one)
-        for one in ast.walk(module.tree)
+        for one in walk(module.tree)
     )
 
 
@@ -247,5 +248,5 @@ def _calls_of(
     for part in parts_of(scope):
         if isinstance(part, ast.Call) and (name := last_name(part.func)) in readers:
             values: Iterable[ast.AST] = (*part.args, *(one.value for one in part.keywords))
-            if any(_is_marked(one, marked) or (has_bare and any(map(_is_bare, ast.walk(one)))) for one in values):
+            if any(_is_marked(one, marked) or (has_bare and any(map(_is_bare, walk(one)))) for one in values):
                 yield name, part.lineno

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import is_literal
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of, returns_value
@@ -197,7 +198,7 @@ def _reason(pieces: Iterable[Code], every: Sequence[Data]) -> str:
         place = f"{module.path}:{getattr(node, 'lineno', 1)}"
         if reads_computed(node):
             return f"the code at {place} may compare what {every[0].place} says"
-        if any(not one.settings for one in every) and any(map(_sets_computed, ast.walk(node))):
+        if any(not one.settings for one in every) and any(map(_sets_computed, walk(node))):
             return f"the code at {place} may set what {every[0].place} names"
     return ""
 
@@ -234,7 +235,7 @@ def data_in(node: ast.AST, module: Module) -> Iterator[Data]:
     A text alone has no settings: code may do anything with it.
     """
     known = set[int]()
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Call(func=ast.Name(id=name), args=[_, key, *_]) if name in OF_OBJECTS:
                 # It is evaluated.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.leading_code import FunctionFacts, returns_value
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction
@@ -184,7 +185,7 @@ def around(scope: AnyFunction, module: Module) -> Iterator[ast.AST]:
 def _classes_of(module: Module) -> Mapping[ast.AST, Sequence[ast.ClassDef]]:
     """Return the classes that have the functions of a module in their bodies."""
     result: dict[ast.AST, list[ast.ClassDef]] = {}
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, ast.ClassDef):
             for one in node.body:
                 result.setdefault(one, []).append(node)
@@ -195,7 +196,7 @@ def _classes_of(module: Module) -> Mapping[ast.AST, Sequence[ast.ClassDef]]:
 def _hooks(module: Module) -> Sequence[ast.AST]:
     """Return the functions of a module that give tests something which do not name them."""
     result = []
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             marks = " ".join(map(ast.unparse, node.decorator_list))
             if node.name in _HOOKS or "autouse" in marks or ("fixture" in marks and "name=" in marks):

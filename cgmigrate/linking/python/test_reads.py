@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.name_texts import names_setting
@@ -32,8 +33,8 @@ def reads_settings(nodes: Iterable[ast.AST], function: AnyFunction | None, modul
     for an object may be used by all code of the test; ``replaces`` says that it stands in for code that leads to
     settings.
     """
-    parts = [part for node in nodes for part in ast.walk(node)]
-    around = parts if function is None else list(ast.walk(function))
+    parts = [part for node in nodes for part in walk(node)]
+    around = parts if function is None else list(walk(function))
     modules = frozenset(name for part in around for name in _names_of_modules(part))
     if (
         any(map(_gives_setting, around))
@@ -46,13 +47,13 @@ def reads_settings(nodes: Iterable[ast.AST], function: AnyFunction | None, modul
 
 def has_recorder(function: AnyFunction, module: Module) -> bool:
     """Return whether a test uses a class of its file that sees which attributes code sets, or has only some of them."""
-    own = list(ast.walk(function))
+    own = list(walk(function))
     return any(map(_records, (*own, *_parts_used_by(own, module))))
 
 
 def reads_all(test: AnyFunction) -> bool:
     """Return whether a test reads all attributes of an object."""
-    own = list(ast.walk(test))
+    own = list(walk(test))
     modules = frozenset(name for part in own for name in _names_of_modules(part))
     return test.name.startswith("test") and any(_reads_all(part, modules) for part in own)
 
@@ -95,8 +96,8 @@ def _parts_used_by(parts: Iterable[ast.AST], module: Module) -> list[ast.AST]:
         name = waiting.pop()
         if name in own and name not in used:
             used[name] = own[name]
-            waiting += [part.id for part in ast.walk(own[name]) if isinstance(part, ast.Name)]
-    return [part for one in used.values() for part in ast.walk(one)]
+            waiting += [part.id for part in walk(own[name]) if isinstance(part, ast.Name)]
+    return [part for one in used.values() for part in walk(one)]
 
 
 def _names_settings(parts: Iterable[ast.AST]) -> bool:
@@ -146,23 +147,23 @@ def _is_module_type(annotation: ast.expr) -> bool:
 
 def reads_computed(node: ast.AST) -> bool:
     """Return whether code reads an attribute by a name that it computes, other than to get at an object."""
-    objects = {id(one) for part in ast.walk(node) for one in _objects_in(part)}
+    objects = {id(one) for part in walk(node) for one in _objects_in(part)}
     bound = {
         part.targets[0].id: id(part.value)
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
     }
-    used = [part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+    used = [part for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
     read = {part.id for part in used if id(part) not in objects}
     objects |= {value for name, value in bound.items() if name not in read}
-    return any(_reads_computed(part) and id(part) not in objects for part in ast.walk(node))
+    return any(_reads_computed(part) and id(part) not in objects for part in walk(node))
 
 
 def _objects_in(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the parts of a node that are objects of which it uses an attribute, or calls, or names in an error."""
     match node:
         case ast.Raise():
-            yield from ast.walk(node)
+            yield from walk(node)
         case ast.Attribute(value=value):
             yield value
         case ast.Call(func=function, args=arguments):
@@ -187,7 +188,7 @@ def asks_text(node: ast.AST) -> bool:
     """
     patterns = {
         id(part)
-        for one in ast.walk(node)
+        for one in walk(node)
         if (isinstance(one, ast.keyword) and one.arg == "match") or isinstance(one, (ast.Raise, ast.Expr, ast.Assert))
         for part in _shown_in(one)
     }
@@ -196,7 +197,7 @@ def asks_text(node: ast.AST) -> bool:
         and isinstance(one.value, str)
         and id(one) not in patterns
         and _IN_TEXT.search(one.value) is not None
-        for one in ast.walk(node)
+        for one in walk(node)
     )
 
 
@@ -206,6 +207,6 @@ def _shown_in(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Expr(value=ast.Constant() as text):
             yield text
         case ast.Assert(msg=ast.expr() as message):
-            yield from ast.walk(message)
+            yield from walk(message)
         case ast.keyword() | ast.Raise():
-            yield from ast.walk(node)
+            yield from walk(node)

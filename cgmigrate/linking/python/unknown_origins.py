@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.leading_code import returns_value
@@ -40,7 +41,7 @@ def reached_by_computed_names(
 
 def _sets_by_name(node: AnyFunction) -> bool:
     arguments = set(parameters(node))
-    return any(_is_set(part, arguments) for part in ast.walk(node))
+    return any(_is_set(part, arguments) for part in walk(node))
 
 
 def _is_set(node: ast.AST, arguments: set[str]) -> bool:
@@ -53,9 +54,7 @@ def _is_set(node: ast.AST, arguments: set[str]) -> bool:
 
 
 def _looks_up(node: AnyFunction) -> bool:
-    return any(
-        isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in LOOKUPS for part in ast.walk(node)
-    )
+    return any(isinstance(part, ast.Call) and dotted(part.func).rpartition(".")[2] in LOOKUPS for part in walk(node))
 
 
 def _imported(module: Module, modules: Modules, depth: int) -> set[str]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction
@@ -45,7 +46,7 @@ class UnnamedReads:
         """
         if not self._sees(test, module, by_helpers):
             return []
-        used = (part for part in ast.walk(module.tree) if isinstance(part, _NAMES))
+        used = (part for part in walk(module.tree) if isinstance(part, _NAMES))
         every = sorted({one.id if isinstance(one, ast.Name) else one.attr for one in used} & {*self.leading})
         alone = [
             name
@@ -58,7 +59,7 @@ class UnnamedReads:
         made = self._made_in(test, module)
         if not by_helpers:
             return self._reads(test, module, made, 0)
-        calls = [part for part in ast.walk(test) if isinstance(part, ast.Call)]
+        calls = [part for part in walk(test) if isinstance(part, ast.Call)]
         return any(self._helper_reads(one, module, made, _MOST_CALLS) or self._lends(one, module) for one in calls)
 
     def _lends(self, call: ast.Call, module: Module) -> bool:
@@ -91,11 +92,11 @@ class UnnamedReads:
                 is_set_up = one.name in _SETS_UP or (bool(one.decorator_list) and not one.name.startswith("test"))
                 if is_set_up and self._uses_leading(one):
                     yield from (name for target, _ in _bound(one) if (name := _named(target)).startswith("self."))
-            elif any(isinstance(part, ast.Name) and part.id in self.leading for part in ast.walk(one)):
+            elif any(isinstance(part, ast.Name) and part.id in self.leading for part in walk(one)):
                 yield from (f"self.{_named(target)}" for target, _ in _assigned(one))
 
     def _uses_leading(self, function: AnyFunction) -> bool:
-        return any(self._makes(part, frozenset()) for part in ast.walk(function) if isinstance(part, ast.Call))
+        return any(self._makes(part, frozenset()) for part in walk(function) if isinstance(part, ast.Call))
 
     def _makes(self, node: ast.AST, made: frozenset[str]) -> bool:
         """Return whether an expression is an object with settings, or leads to one: ``recipe().model``."""
@@ -115,7 +116,7 @@ class UnnamedReads:
         key = (function, made, depth)
         if key not in self._known:
             self._known[key] = False
-            self._known[key] = any(self._reads_in(part, module, made, depth) for part in ast.walk(function))
+            self._known[key] = any(self._reads_in(part, module, made, depth) for part in walk(function))
         return self._known[key]
 
     def _reads_in(self, node: ast.AST, module: Module, made: frozenset[str], depth: int) -> bool:
@@ -203,9 +204,9 @@ def _classes_around(tree: ast.Module) -> Mapping[ast.AST, ast.ClassDef]:
     """Return the class that each call and method of a module is in."""
     return {
         part: one
-        for one in ast.walk(tree)
+        for one in walk(tree)
         if isinstance(one, ast.ClassDef)
-        for part in ast.walk(one)
+        for part in walk(one)
         if isinstance(part, (ast.Call, ast.FunctionDef, ast.AsyncFunctionDef))
     }
 
@@ -226,7 +227,7 @@ def _is_method_of_self(call: ast.Call) -> bool:
 
 
 def _bound(function: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    for part in ast.walk(function):
+    for part in walk(function):
         yield from _assigned(part)
 
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.evaluation import Code
 from cgmigrate.linking.python.pieces import Unit
 from cgmigrate.linking.python.values import FrozenSettings, frozen, thawed
@@ -29,7 +30,7 @@ def modules_named(unit: Unit, code: Code) -> tuple[str, ...]:
 @lru_cache(maxsize=65536)
 def _named_in(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
     """Return the modules that code names which reads a scope."""
-    parts = [part for node in nodes for part in ast.walk(node)]
+    parts = [part for node in nodes for part in walk(node)]
     if not any(map(_reads_scope, parts)):
         return frozenset()
     return frozenset(name for part in parts if isinstance(name := _named(part), str) and name in _MODULES)

@@ -1,0 +1,35 @@
+"""The nodes of Python code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import chain
+from weakref import WeakKeyDictionary
+
+_BELOW: WeakKeyDictionary[ast.AST, tuple[ast.AST, ...]] = WeakKeyDictionary()
+"""The nodes below modules and statements: the same ones are walked for many questions."""
+
+
+def walk(root: ast.AST) -> Iterator[ast.AST]:
+    """Return a node and all below it in the order of `ast.walk`, which walks each time. No tree changes after this."""
+    if not isinstance(root, ast.stmt | ast.mod):
+        return chain((root,), _below(root))
+    below = _BELOW.get(root)
+    if below is None:
+        # Without the node itself: it would never be forgotten.
+        below = _BELOW[root] = tuple(_below(root))
+    return chain((root,), below)
+
+
+def _below(root: ast.AST) -> list[ast.AST]:
+    nodes = list(ast.iter_child_nodes(root))
+    for node in nodes:
+        parts = node.__dict__
+        for name in node._fields:
+            part = parts.get(name)
+            if isinstance(part, list):
+                nodes += [one for one in part if isinstance(one, ast.AST)]
+            elif isinstance(part, ast.AST):
+                nodes.append(part)
+    return nodes
