@@ -91,9 +91,7 @@ def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
         case None:
             raise CannotFollowError(f"`{name}` is bound in a way that is not followed ({module.path})")
         case ast.FunctionDef() as node:
-            is_flag = not any(
-                isinstance(one, ast.arg) for one in ast.walk(node.args)
-            ) and not run.relevance.is_relevant(node)
+            is_flag = not _has_parameters(node.args) and not run.relevance.is_relevant(node)
             return _of_run(name, module, run) if is_flag and _is_replaced(name, run) else Function(node, module)
         case ast.ClassDef() as node:
             return Class(node, module)
@@ -102,6 +100,10 @@ def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
         case ast.expr() as node:
             return _of_expression(name, node, module, run)
     raise TypeError(name)
+
+
+def _has_parameters(node: ast.arguments) -> bool:
+    return any((node.posonlyargs, node.args, node.kwonlyargs, node.vararg, node.kwarg))
 
 
 def _of_import(imported: Import, module: Module, run: Run, depth: int) -> object:

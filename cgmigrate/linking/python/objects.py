@@ -285,20 +285,27 @@ def changed_in_place(value: object, place: _Place) -> None:
         raise cannot_follow("a collection that other calls share is changed", node, frame)
 
 
-def parts_of(value: object, seen: set[int] | None = None) -> Iterator[Object]:
-    """Yield the objects that can be reached from a value."""
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return
-    if isinstance(value, Object):
-        seen.add(id(value))
-        yield value
-        for part in (*value.attributes.values(), *value.first.values()):
-            yield from parts_of(part, seen)
-    elif isinstance(value, (list, tuple, dict, set)):
-        seen.add(id(value))
-        for part in (*value, *value.values()) if isinstance(value, dict) else value:
-            yield from parts_of(part, seen)
+_WITH_PARTS = (Object, list, tuple, dict, set)
+
+
+def parts_of(value: object) -> list[Object]:
+    """Return the objects that can be reached from a value."""
+    if not isinstance(value, _WITH_PARTS):
+        return []
+    objects, seen, left = list[Object](), set[int](), [value]
+    while left:
+        part = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        below: Iterable[object]
+        if isinstance(part, Object):
+            objects.append(part)
+            below = (*part.attributes.values(), *part.first.values())
+        else:
+            below = (*part, *part.values()) if isinstance(part, dict) else part
+        left += [one for one in below if isinstance(one, _WITH_PARTS)][::-1]
+    return objects
 
 
 def has_settings(value: object) -> bool:
@@ -333,8 +340,7 @@ def may_change(value: object, key: str, place: _Place) -> None:
 
 def forget_attributes(values: Iterable[object], names: Collection[str], by: str) -> None:
     """Forget the values of attributes that code sets which is not executed; ``by`` is the name of its function."""
-    seen = set[int]()
-    for one in [part for value in values for part in parts_of(value, seen)]:
+    for one in parts_of(list(values)):
         for name in one.attributes.keys() & names:
             if not uses_settings(one.attributes[name]):
                 one.attributes[name] = Object(f"{one.key}.{name} after {by}")
