@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Code, Handlers, Path, Run, Touched, Unknowns, paths_of
+from cgmigrate.linking.python.known_paths import KnownPaths
 from cgmigrate.linking.python.modules import Module, Modules, is_test
 from cgmigrate.linking.python.outcomes import agree, is_half_renamed, keeps_old, keeps_replaced, rest_of
 from cgmigrate.linking.python.path_pairs import (
@@ -83,6 +84,7 @@ class Comparer:
     relevance: Relevance
     source: World
     target: World
+    known: KnownPaths = field(default_factory=KnownPaths)
 
     def compare(
         self, unit: Unit, after: Modules, states: StatesOfUnit, needs: Callable[[Path], bool], touched: Touched
@@ -92,9 +94,12 @@ class Comparer:
         Raises CannotFollowError.
         """
         edited = self._edited(unit, after, touched.after)
-        old = _Side(self.modules, self.source, states.before, touched.before)
         new = _Side(after, self.target, states.after, touched.after)
-        for before in self._paths(unit, old, {}, touched):
+
+        def evaluate(own: Touched) -> Iterator[Path]:
+            return self._paths(unit, _Side(self.modules, self.source, states.before, own.before), {}, own)
+
+        for before in self.known.of(unit, states.before, touched, evaluate):
             if _is_of_no_use(unit, before) or not needs(before):
                 yield _unused(before)
                 continue

@@ -243,6 +243,14 @@ class Touched:
     not_followed: set[ast.FunctionDef | ast.Lambda] = field(default_factory=set)
     """Functions whose results are not known since they are not followed."""
 
+    def add(self, other: Touched) -> None:
+        """Note that they depend on all on which others depend."""
+        self.before.add(other.before)
+        self.after.add(other.after)
+        self.is_open = self.is_open or other.is_open
+        self.has_records = self.has_records or other.has_records
+        self.asks_release = self.asks_release or other.asks_release
+
 
 @dataclass(slots=True)
 class Run:
