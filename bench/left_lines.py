@@ -3,8 +3,9 @@
     python bench/left_lines.py TREE_BEFORE TREE_AFTER
 
 TREE_BEFORE is a checkout of Megatron-Bridge at 067f987d, TREE_AFTER a copy of it on which `cgmigrate fix` ran.
-The list has three judgements: a line must stay, is a matter of issue J (documentation, comments, flags in tables), or
-must move. It also has lines that may come when others move. A line counts by its path and its text without
+The list has four judgements: a line must stay, is a matter of issue J (documentation, comments, flags in tables), is to
+be decided by a person since no rewriting keeps what the project does, or must move. It also has lines that may come
+when others move. A line counts by its path and its text without
 indentation, so a list holds when lines above it change.
 The exit status is 1 if a line that must move is left, a line that must stay has changed, a line is not judged, or
 TREE_BEFORE lacks a line of the list.
@@ -22,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIST = Path(__file__).parent / "left_lines/megatron-bridge-067f987d.txt"
-JUDGEMENTS = ("must stay", "issue J", "must move", "may come")
-STAY, LATER, MOVE, COME = JUDGEMENTS
+JUDGEMENTS = ("must stay", "issue J", "to decide", "must move", "may come")
+STAY, LATER, DECIDE, MOVE, COME = JUDGEMENTS
 COLUMNS = 120
 """How much of a line the list holds."""
 LEGACY = re.compile(
@@ -93,9 +94,9 @@ def judged_lines(text: str) -> dict[str, Lines]:
 
 def problems_of(judged: dict[str, Lines], before: Lines, after: Lines) -> Iterator[tuple[str, Lines]]:
     """Yield what is wrong and where. Equal lines of one file count for `must stay` first."""
-    yield "the tree before lacks a line of the list", judged[STAY] + judged[LATER] + judged[MOVE] - before
+    yield "the tree before lacks a line of the list", judged[STAY] + judged[LATER] + judged[DECIDE] + judged[MOVE] - before
     yield "must stay and has changed", judged[STAY] - after
-    rest = after - judged[STAY] - judged[LATER]
+    rest = after - judged[STAY] - judged[LATER] - judged[DECIDE]
     yield "must move and is left", rest & judged[MOVE]
     yield "is not judged", rest - judged[MOVE] - judged[COME]
 
