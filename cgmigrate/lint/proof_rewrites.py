@@ -53,6 +53,9 @@ def _renamed(site: Site) -> Settings | None:
     own = site.own
     scope = own.get(SCOPE)
     flags = {name: own[name] for name in _IMPLEMENTATIONS if name in own}
+    if _owner_of_copy(own, SCOPE) and _owner_of_copy(own, SCOPE) == _owner_of_copy(own, MODULES):
+        # Copied with the modules: no code sets it once these are renamed.
+        return {name: value for name, value in own.items() if name != SCOPE}
     is_computed = isinstance(scope, Undecided) or any(isinstance(value, Undecided) for value in flags.values())
     if not is_computed or MODULES in own or INFERENCE in own or not (scope is None or isinstance(scope, Undecided)):
         return None
@@ -67,6 +70,13 @@ def _renamed(site: Site) -> Settings | None:
     if SCOPE not in own:
         return others
     return {**others, MODULES: _following(scope) if isinstance(scope, Undecided) else []}
+
+
+def _owner_of_copy(own: Settings, name: str) -> str:
+    """Return the object from which a setting is copied under its name, empty if it is none."""
+    value = own.get(name)
+    owner, _, last = value.text.rpartition(".") if isinstance(value, Undecided) else ("", "", "")
+    return owner if last == name else ""
 
 
 def _following(value: Undecided) -> Undecided:
