@@ -94,9 +94,10 @@ def judged_lines(text: str) -> dict[str, Lines]:
 
 def problems_of(judged: dict[str, Lines], before: Lines, after: Lines) -> Iterator[tuple[str, Lines]]:
     """Yield what is wrong and where. Equal lines of one file count for `must stay` first."""
-    yield "the tree before lacks a line of the list", judged[STAY] + judged[LATER] + judged[DECIDE] + judged[MOVE] - before
+    may_be_left = judged[STAY] + judged[LATER] + judged[DECIDE]
+    yield "the tree before lacks a line of the list", may_be_left + judged[MOVE] - before
     yield "must stay and has changed", judged[STAY] - after
-    rest = after - judged[STAY] - judged[LATER] - judged[DECIDE]
+    rest = after - may_be_left
     yield "must move and is left", rest & judged[MOVE]
     yield "is not judged", rest - judged[MOVE] - judged[COME]
 
