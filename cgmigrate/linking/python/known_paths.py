@@ -11,6 +11,8 @@ from cgmigrate.linking.python.pieces import Unit
 from cgmigrate.linking.python.values import CannotFollowError
 
 _Key = tuple[object, ...]
+_MOST_KEPT = 16
+"""How many paths are kept of a unit with one state: those of some have a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class KnownPaths:
             error = failure.with_traceback(None)
         touched.add(own)
         known = _Paths(tuple(paths), own, error)
-        if any(one.uses or one.opened for one in paths):
+        if len(paths) <= _MOST_KEPT and any(one.uses or one.opened for one in paths):
             # No edit changes what others do.
             self._known[key] = known
         return known

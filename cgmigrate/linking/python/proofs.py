@@ -773,9 +773,11 @@ def names_settings(unit: Unit) -> bool:
 
 def _joined(needs: Iterable[frozenset[Name]]) -> list[frozenset[Name]]:
     """Return the changes that are needed together, each in one group; a change that nothing needs is in none."""
-    groups: list[frozenset[Name]] = []
+    group_of: dict[Name, set[Name]] = {}
     for one in dict.fromkeys(needs):
-        touching = [group for group in groups if group & one]
-        groups = [group for group in groups if not group & one]
-        groups.append(one.union(*touching))
-    return groups
+        touching = {id(group_of[name]): group_of[name] for name in one if name in group_of}
+        joined = max(touching.values(), key=len, default=set[Name]())
+        others = [group for group in touching.values() if group is not joined]
+        joined.update(one, *others)
+        group_of |= dict.fromkeys([name for group in (one, *others) for name in group], joined)
+    return [frozenset(group) for group in {id(group): group for group in group_of.values()}.values()]
