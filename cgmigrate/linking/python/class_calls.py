@@ -13,7 +13,7 @@ from cgmigrate.linking.python.arguments import Arguments, Place, is_object, note
 from cgmigrate.linking.python.default_fields import NO_DEFAULTS, default_fields
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.modules import Module, is_test
-from cgmigrate.linking.python.objects import kept_by_class, may_change_items, set_attribute
+from cgmigrate.linking.python.objects import kept_by_class, may_change_items, set_attribute, used
 from cgmigrate.linking.python.own_objects import fields_of, has_slots, is_record
 from cgmigrate.linking.python.values import CannotFollowError, Class, Object, Outside, key_of
 from cgmigrate.linking.python.world import SETTINGS
@@ -67,12 +67,27 @@ def _has_stand_in(callee: Class) -> bool:
 
 def _record(callee: Class, arguments: Arguments, place: Place) -> Object:
     """Return a new record: it has what code gives it."""
-    run = place[2]
-    named = dict(zip(fields_of(callee.node.body), arguments[0], strict=False)) | arguments[1]
-    made = Object(run.numbered(f"{callee.node.name}()"), is_instance=True, is_record=True, attributes=named)
-    run.path.uses.update(
-        (place[1].module.path, line) for line in range(place[0].lineno, (place[0].end_lineno or 0) + 1)
-    )
+    fields = fields_of(callee.node.body)
+    defaults = {one.name: copy.deepcopy(one.value) for one in default_fields(callee.node)}
+    named = defaults | dict(zip(fields, arguments[0], strict=False)) | arguments[1]
+    if unknown := SETTINGS.intersection(fields) - named.keys():
+        raise cannot_follow(f"the default of `{callee.node.name}.{min(unknown)}` is not known", place[0], place[1])
+    return _new_record(f"{callee.node.name}()", named, place)
+
+
+def copied_record(arguments: Arguments, place: Place) -> Object | None:
+    """Return the copy of a record that `dataclasses.replace` returns, None if it copies something else."""
+    values, named = arguments
+    if len(values) != 1 or not isinstance(values[0], Object) or not values[0].is_record:
+        return None
+    used(values[0], place)
+    return _new_record(f"copy of {values[0].key}", {**values[0].attributes, **named}, place)
+
+
+def _new_record(key: str, attributes: dict[str, object], place: Place) -> Object:
+    node, frame, run = place
+    made = Object(run.numbered(key), is_instance=True, is_record=True, attributes=attributes)
+    run.path.uses.update((frame.module.path, line) for line in range(node.lineno, (node.end_lineno or 0) + 1))
     run.path.records.append(made)
     return made
 

@@ -406,6 +406,7 @@ def copied(value: object) -> object:
             is_open=one.is_open,
             is_rest=one.is_rest,
             is_bare=one.is_bare,
+            is_record=one.is_record,
         )
         for one in parts_of(value)
     }

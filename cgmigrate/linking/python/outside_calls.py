@@ -16,7 +16,7 @@ from cgmigrate.linking.python.arguments import (
     note_call,
 )
 from cgmigrate.linking.python.builtin_calls import called_builtin
-from cgmigrate.linking.python.class_calls import made_object
+from cgmigrate.linking.python.class_calls import copied_record, made_object
 from cgmigrate.linking.python.compared_objects import check_assertion, copy_of
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.expressions import derived
@@ -47,6 +47,8 @@ def called_outside(callee: Outside, arguments: Arguments, place: Place) -> objec
         return called_builtin(callee.name.removeprefix("builtins."), arguments, place)
     if callee.name == "dataclasses.asdict" and len(arguments[0]) == 1 and not arguments[1]:
         return copy_of(arguments[0][0], "asdict", place)
+    if callee.name == "dataclasses.replace" and (record := copied_record(arguments, place)) is not None:
+        return record
     if callee.name == "types.SimpleNamespace" and not arguments[0] and is_test(place[1].module.path):
         made = made_object(callee.name, arguments, place, by_megatron=False)
         made.is_bare = True
