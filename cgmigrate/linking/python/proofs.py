@@ -393,6 +393,9 @@ class Proofs:
                 return
             for unit in [one for one in self._units if not is_test(one.module.path)]:
                 self._prove_unit(unit, current)
+                if current.failed.keys() >= current.forms.keys():
+                    # No other code shows more.
+                    return
         self._vary(current)
         # Tests leave no states that other code gets.
         ways.close()

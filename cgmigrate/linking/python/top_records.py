@@ -18,10 +18,14 @@ from cgmigrate.linking.python.values import Function, Object
 
 _MOST_NAMES = 12
 """How many records are made of each other."""
+_MOST_RECORDS = 24
+"""How many calls at the top of a module may make records: code that gets one is evaluated for each."""
 
 
 def records_at_top(names: Iterable[str], module: Module, run: Run) -> dict[str, object]:
     """Return those of some names of a module that are records. Raises CannotFollowError."""
+    if sum(isinstance(one, ast.Call) for one in module.bindings.values()) > _MOST_RECORDS:
+        return {}
     records = ((name, _record(name, module, run, 0)) for name in names)
     return {name: record for name, record in records if record is not None}
 
