@@ -23,7 +23,7 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def _below(root: ast.AST) -> list[ast.AST]:
-    nodes = list(ast.iter_child_nodes(root))
+    nodes = [root]
     for node in nodes:
         parts = node.__dict__
         for name in node._fields:
@@ -32,4 +32,9 @@ def _below(root: ast.AST) -> list[ast.AST]:
                 nodes += [one for one in part if isinstance(one, ast.AST)]
             elif isinstance(part, ast.AST):
                 nodes.append(part)
-    return nodes
+    return nodes[1:]
+
+
+def has_parameters(node: ast.arguments) -> bool:
+    """Return whether a function takes anything."""
+    return any((node.posonlyargs, node.args, node.kwonlyargs, node.vararg, node.kwarg))

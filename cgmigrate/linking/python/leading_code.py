@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import has_parameters, walk
 from cgmigrate.linking.python.layers import is_layer
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
@@ -205,9 +205,7 @@ def facts_of(module: Module | None) -> tuple[FunctionFacts, ...]:
 
 
 def _takes_or_returns(node: AnyFunction) -> bool:
-    arguments = node.args
-    takes = bool(arguments.args or arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg)
-    return takes or returns_value(node)
+    return has_parameters(node.args) or returns_value(node)
 
 
 @lru_cache(maxsize=65536)

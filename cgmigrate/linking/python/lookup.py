@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from cgmigrate.documents.python.nodes import has_parameters
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.changed_names import is_changed, is_replaced_by_tests
 from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
@@ -91,7 +92,7 @@ def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
         case None:
             raise CannotFollowError(f"`{name}` is bound in a way that is not followed ({module.path})")
         case ast.FunctionDef() as node:
-            is_flag = not _has_parameters(node.args) and not run.relevance.is_relevant(node)
+            is_flag = not has_parameters(node.args) and not run.relevance.is_relevant(node)
             return _of_run(name, module, run) if is_flag and _is_replaced(name, run) else Function(node, module)
         case ast.ClassDef() as node:
             return Class(node, module)
@@ -102,12 +103,8 @@ def _of_binding(name: str, module: Module, run: Run, depth: int) -> object:
     raise TypeError(name)
 
 
-def _has_parameters(node: ast.arguments) -> bool:
-    return any((node.posonlyargs, node.args, node.kwonlyargs, node.vararg, node.kwarg))
-
-
 def _of_import(imported: Import, module: Module, run: Run, depth: int) -> object:
-    full = f"{imported.module}.{imported.name}" if imported.name else imported.module
+    full = imported.full
     if imported.otherwise is not None:
         run.touched.asks_release = True
         if not run.world.has_class(full):

@@ -35,6 +35,11 @@ class Import:
     name: str = ""
     otherwise: ast.expr | None = None
 
+    @property
+    def full(self) -> str:
+        """The name with its module; it begins with the dots of a relative import."""
+        return f"{self.module}.{self.name}" if self.name else self.module
+
 
 Binding = ast.FunctionDef | ast.ClassDef | ast.expr | Import
 """What a name at the top of a module is bound to."""

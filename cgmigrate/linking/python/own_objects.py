@@ -44,18 +44,19 @@ def _attributes(node: _Function) -> dict[str, frozenset[str]]:
 
 def _is_record(annotation: ast.expr, module: Module, modules: Modules) -> bool:
     name = annotation.value if isinstance(annotation, ast.Constant) else dotted(annotation)
-    return isinstance(name, str) and _defines_settings(name, module, modules, 4)
+    node = class_named(name, module, modules, 4) if isinstance(name, str) else None
+    return node is not None and not node.bases and not SETTINGS.isdisjoint(fields_of(node.body))
 
 
-def _defines_settings(name: str, module: Module, modules: Modules, depth: int) -> bool:
-    """Return whether a name is a class of the checkout without bases that has fields with the names of settings."""
+def class_named(name: str, module: Module, modules: Modules, depth: int) -> ast.ClassDef | None:
+    """Return the class of the checkout that a module has under a name, through so many imports at most."""
     match module.bindings.get(name):
-        case ast.ClassDef(bases=[], body=body):
-            return not SETTINGS.isdisjoint(fields_of(body))
+        case ast.ClassDef() as node:
+            return node
         case Import(module=source, name=imported) if imported and depth:
             inner = modules.imported(source, module)
-            return inner is not None and _defines_settings(imported, inner, modules, depth - 1)
-    return False
+            return None if inner is None else class_named(imported, inner, modules, depth - 1)
+    return None
 
 
 def fields_of(body: Sequence[ast.stmt]) -> list[str]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.inner_functions import empty_function
 from cgmigrate.linking.python.modules import Import, Module
-from cgmigrate.linking.python.own_objects import is_record
+from cgmigrate.linking.python.own_objects import class_named, is_record
 from cgmigrate.linking.python.values import Function, Object
 
 _MOST_NAMES = 12
@@ -24,10 +25,16 @@ _MOST_RECORDS = 24
 
 def records_at_top(names: Iterable[str], module: Module, run: Run) -> dict[str, object]:
     """Return those of some names of a module that are records. Raises CannotFollowError."""
-    if sum(isinstance(one, ast.Call) for one in module.bindings.values()) > _MOST_RECORDS:
+    if _has_many_calls(module):
         return {}
-    records = ((name, _record(name, module, run, 0)) for name in names)
+    # In an order of their own: keys of objects say which of several one is.
+    records = ((name, _record(name, module, run, 0)) for name in sorted(names))
     return {name: record for name, record in records if record is not None}
+
+
+@lru_cache(maxsize=4096)
+def _has_many_calls(module: Module) -> bool:
+    return sum(isinstance(one, ast.Call) for one in module.bindings.values()) > _MOST_RECORDS
 
 
 def _record(name: str, module: Module, run: Run, depth: int) -> Object | None:
@@ -52,8 +59,10 @@ def _made(node: ast.Call, module: Module, run: Run, depth: int) -> Object | None
         names[base] = _record(base, module, run, depth + 1)
         if names[base] is None:
             return None
-    elif not _is_class_of_records(dotted(node.func), module, run, depth):
-        return None
+    else:
+        kind = class_named(dotted(node.func), module, run.modules, _MOST_NAMES + 1 - depth)
+        if kind is None or not is_record(kind):
+            return None
     value = run.handlers.value_of_call(node, Frame(Function(empty_function(), module), names, 0), run)
     return value if isinstance(value, Object) and value.is_record else None
 
@@ -62,16 +71,4 @@ def _called(function: ast.expr, module: Module) -> str:
     """Return the full name of a function that a module imports, empty for any other."""
     name, _, rest = dotted(function).partition(".")
     imported = module.bindings.get(name)
-    if not isinstance(imported, Import):
-        return ""
-    return ".".join(filter(None, (imported.module, imported.name, rest)))
-
-
-def _is_class_of_records(name: str, module: Module, run: Run, depth: int) -> bool:
-    match module.bindings.get(name):
-        case ast.ClassDef() as node:
-            return is_record(node)
-        case Import(module=source, name=imported) if imported and depth <= _MOST_NAMES:
-            inner = run.modules.imported(source, module)
-            return inner is not None and _is_class_of_records(imported, inner, run, depth + 1)
-    return False
+    return ".".join(filter(None, (imported.full, rest))) if isinstance(imported, Import) else ""
