@@ -22,7 +22,7 @@ from cgmigrate.megatron.types import Reader
 
 _IMPLEMENTATIONS = {ENABLE: "local", EXTERNAL: "transformer_engine"}
 _OLD_SCOPE = re.compile(rf"\.{SCOPE}\b")
-_COPY = re.compile(rf"(?P<object>[A-Za-z_][\w.]*)\.(?:{ENABLE}|{EXTERNAL})")
+_COPY = re.compile(r"(?P<object>[A-Za-z_][\w.]*)\.(?P<name>\w+)")
 
 
 def proof_rewrites(file: ExaminedFile) -> dict[int, Settings]:
@@ -53,7 +53,7 @@ def _renamed(site: Site) -> Settings | None:
     own = site.own
     scope = own.get(SCOPE)
     flags = {name: own[name] for name in _IMPLEMENTATIONS if name in own}
-    if _owner_of_copy(own, SCOPE) and _owner_of_copy(own, SCOPE) == _owner_of_copy(own, MODULES):
+    if (owner := _copied_from(scope, SCOPE)) and owner == _copied_from(own.get(MODULES), MODULES):
         # Copied with the modules: no code sets it once these are renamed.
         return {name: value for name, value in own.items() if name != SCOPE}
     is_computed = isinstance(scope, Undecided) or any(isinstance(value, Undecided) for value in flags.values())
@@ -72,13 +72,6 @@ def _renamed(site: Site) -> Settings | None:
     return {**others, MODULES: _following(scope) if isinstance(scope, Undecided) else []}
 
 
-def _owner_of_copy(own: Settings, name: str) -> str:
-    """Return the object from which a setting is copied under its name, empty if it is none."""
-    value = own.get(name)
-    owner, _, last = value.text.rpartition(".") if isinstance(value, Undecided) else ("", "", "")
-    return owner if last == name else ""
-
-
 def _following(value: Undecided) -> Undecided:
     """Return what code computes from the modules of an object instead of its scope."""
     return replace(value, text=_OLD_SCOPE.sub(f".{MODULES}", value.text))
@@ -89,7 +82,7 @@ def _implementation(flags: Mapping[str, object]) -> object:
     on = [name for name, value in flags.items() if value is not False]
     if not on:
         return "none"
-    copied = {_copied_from(flags[name]) for name in on}
+    copied = {_copied_from(flags[name], *_IMPLEMENTATIONS) for name in on}
     if len(copied) == 1 and (owner := copied.pop()):
         value = flags[on[0]]
         assert isinstance(value, Undecided)
@@ -101,7 +94,7 @@ def _implementation(flags: Mapping[str, object]) -> object:
     return implementation if value is True else None
 
 
-def _copied_from(value: object) -> str:
-    """Return the object from which a flag is copied, empty if it is none."""
+def _copied_from(value: object, *names: str) -> str:
+    """Return the object from which a setting with one of some names is copied, empty if it is none."""
     match = _COPY.fullmatch(value.text) if isinstance(value, Undecided) else None
-    return match["object"] if match else ""
+    return match["object"] if match and match["name"] in names else ""
