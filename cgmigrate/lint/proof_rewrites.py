@@ -33,7 +33,9 @@ def proof_rewrites(file: ExaminedFile) -> dict[int, Settings]:
         if case.reader is not Reader.BRIDGE or site.blocked_by:
             continue
         settings = _read_back(file, case) if site.read_back and not has_choice(site) else None
-        if (settings := settings or _renamed(site)) is not None:
+        if settings is None:
+            settings = _renamed(site)
+        if settings is not None:
             result[index] = settings
     return result
 

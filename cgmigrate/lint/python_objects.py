@@ -230,7 +230,7 @@ def _forms(name: Name, one: EditSet, file: ExaminedFile, *, has_setters: bool) -
         return (one, *_turned_off(file, one), *cleared)
     deleted = _without_modules(file, one)
     turned_off = (off for form in deleted for off in _turned_off(file, form))
-    return (*deleted, *turned_off, *cleared, one, *_with_texts(file, one))
+    return (*deleted, *turned_off, *cleared, one, *_turned_off(file, one), *_with_texts(file, one))
 
 
 def _with_statements(file: ExaminedFile, forms: tuple[EditSet, ...]) -> tuple[EditSet, ...]:

@@ -25,6 +25,7 @@ from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.expected_errors import ExpectedErrors
 from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
+from cgmigrate.documents.python.keyword_helpers import class_behind
 from cgmigrate.documents.python.linked_keys import LinkedKeys
 from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, Names, names_of, package_of
 from cgmigrate.documents.python.programs import names_program
@@ -40,7 +41,7 @@ from cgmigrate.documents.python.setters import (
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
 from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.site_rewriter import SiteRewriter
-from cgmigrate.documents.python.source import Source, matches_near_names
+from cgmigrate.documents.python.source import Source, dotted, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners, is_another_system
@@ -178,10 +179,21 @@ class PythonDocument(TextDocument):
             place.of_built_model = place.form is Form.ASSIGNMENTS and built.owns(place)
             place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)
             place.blocked_by = place.blocked_by or self._own_option(place)
+            self._name_class_behind(place)
         self._built_copies = self._copies_in(places)
         self._places = sorted(_without([copy.place for copy in self._built_copies], places), key=position_of)
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
+
+    def _name_class_behind(self, place: Place) -> None:
+        """Set which class of Megatron gets the settings of a call, if a function of the checkout passes them on."""
+        call = self._source.parent(place.items[0].node)
+        if not place.constructs or not isinstance(call, ast.Call) or place.callee.rpartition(".")[2][:1].isupper():
+            return
+        settings = {item.field for item in place.items}
+        if behind := class_behind(dotted(call.func), settings, self.definitions):
+            # The function may set others.
+            place.callee, place.overrides = behind, True
 
     def _copies_in(self, places: Iterable[Place]) -> list[BuiltCopy]:
         """Return the places that copy settings of a configuration that is built."""

@@ -14,6 +14,7 @@ from cgmigrate.linking.python.function_calls import called_function, called_part
 from cgmigrate.linking.python.objects import attribute, check_members
 from cgmigrate.linking.python.outside_calls import called_object, called_outside
 from cgmigrate.linking.python.values import Class, Function, Method, Object, Outside, Partial
+from cgmigrate.linking.python.world import SETTINGS
 
 
 def value_of_call(node: ast.Call, frame: Frame, run: Run) -> object:
@@ -45,6 +46,9 @@ def _arguments(node: ast.Call, frame: Frame, run: Run) -> Arguments:
     named: dict[str, object] = {}
     for keyword in node.keywords:
         value = evaluate(keyword.value, frame, run)
+        if keyword.arg in SETTINGS:
+            # What it calls may give the setting to an object.
+            run.use_lines(keyword, frame)
         if keyword.arg is not None:
             named[keyword.arg] = value
         elif isinstance(value, dict) and all(isinstance(name, str) for name in value):

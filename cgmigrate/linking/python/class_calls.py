@@ -87,7 +87,7 @@ def copied_record(arguments: Arguments, place: Place) -> Object | None:
 def _new_record(key: str, attributes: dict[str, object], place: Place) -> Object:
     node, frame, run = place
     made = Object(run.numbered(key), is_instance=True, is_record=True, attributes=attributes)
-    run.path.uses.update((frame.module.path, line) for line in range(node.lineno, (node.end_lineno or 0) + 1))
+    run.use_lines(node, frame)
     run.path.records.append(made)
     return made
 

@@ -30,7 +30,7 @@ from cgmigrate.linking.python.values import (
     key_of,
     may_be_part_of,
 )
-from cgmigrate.linking.python.world import is_enumeration
+from cgmigrate.linking.python.world import SETTINGS, is_enumeration
 
 _MOST_ITEMS = 1024
 _MOST_CHOICES = 4
@@ -136,6 +136,10 @@ def _dict(node: ast.Dict, frame: Frame, run: Run) -> object:
         name = evaluate(key, frame, run)
         if not is_plain(name) or isinstance(name, (list, set, dict)):
             raise cannot_follow("a key of a dict is not followed", node, frame)
+        if name in SETTINGS:
+            # What gets the dict may give the setting to an object.
+            run.use_lines(key, frame)
+            run.use_lines(value, frame)
         result[name] = part
     return result
 

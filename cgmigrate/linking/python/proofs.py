@@ -223,7 +223,12 @@ class Proofs:
         self.failed |= dict.fromkeys(readers - current.met, "no object is known that reaches this code with new names")
         unowned = {one.name for one in self.changes if one.needs_owner} & current.kept - self.failed.keys()
         self.failed |= dict.fromkeys(unowned - current.owned, "no object of Megatron is known that reaches this code")
-        return bool(unused or readers - current.met or unowned - current.owned)
+        if unused or readers - current.met or unowned - current.owned:
+            return True
+        # The others were proved with the edits of these.
+        unseen = current.kept.difference(*current.groups) - self.failed.keys()
+        self.failed |= dict.fromkeys(unseen, "no code that is followed shows what it changes")
+        return bool(unseen)
 
     def _worth_another_attempt(self) -> list[Name]:
         """Return the changes that failed beside others that are made no more, or in another form."""
