@@ -9,8 +9,9 @@ site that inherits nothing uncertain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.object_states import ObjectClasses, ObjectState, States, closed, forget, join
@@ -19,6 +20,9 @@ from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.values import value_of
 from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.python.definitions import Definitions
 
 _FINISH = frozenset(("finalize", "__post_init__", "validate"))
 """Methods after which settings have taken effect."""
@@ -33,12 +37,12 @@ _COMPOUND = (
 class Assignments:
     """Collects the sites of a file into ``places``; ``seen`` are the ids of their statements."""
 
-    def __init__(self, source: Source, names: Names) -> None:
+    def __init__(self, source: Source, names: Names, definitions: Callable[[], Definitions]) -> None:
         self.source, self.names = source, names
         self.places: list[Place] = []
         self.seen: set[int] = set()
         self._self_class = ""
-        self._classes = ObjectClasses(names)
+        self._classes = ObjectClasses(names, definitions)
 
     def collect(self) -> None:
         """Walk the file's statements."""
@@ -52,8 +56,8 @@ class Assignments:
         ``guard`` says why the statements are for some releases only, empty when they are not.
         """
         for statement in body:
-            nothing_known = not states and not self._classes.callees
-            if nothing_known and not self.source.names_setting(statement) and not _may_bind_call(statement):
+            nothing_known = not states and not self._classes.values
+            if nothing_known and not self.source.names_setting(statement) and not _may_bind_object(statement):
                 continue
             if not isinstance(statement, _COMPOUND):
                 self._simple(statement, body, states, guard)
@@ -103,10 +107,10 @@ class Assignments:
         ends: list[States] = []
         for body in filter(None, bodies):
             inner = closed(states)
-            callees = dict(self._classes.callees)
+            values = dict(self._classes.values)
             if not self._suite(body, inner, guard):
                 ends.append(inner)
-            self._classes.callees = callees
+            self._classes.values = values
         for path, state in states.items():
             # A site that a branch inherits from must not grow: the branch did not see what comes behind it.
             if state.open and any(place.inherits is state.place for place in self.places):
@@ -145,7 +149,7 @@ class Assignments:
             self._bind(target, states)
             if isinstance(statement, ast.AnnAssign):
                 self._classes.annotate(dotted(target), statement.annotation)
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, ast.Call):
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 self._classes.assign(dotted(target), statement.value)
         match statement:
             case ast.Import() | ast.ImportFrom():
@@ -204,7 +208,7 @@ class Assignments:
 
     def _bind(self, target: ast.expr, states: States) -> None:
         """Forget the objects that a target of an assignment names."""
-        if not states and not self._classes.callees and not self._classes.annotations:
+        if not states and self._classes.is_empty:
             return
         match target:
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
@@ -237,8 +241,8 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
     return []
 
 
-def _may_bind_call(statement: ast.stmt) -> bool:
-    """Whether a statement may show what makes an object."""
+def _may_bind_object(statement: ast.stmt) -> bool:
+    """Whether a statement may show what makes an object, or that it is a part of another one."""
     return isinstance(statement, ast.AnnAssign) or (
-        isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+        isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Call, ast.Attribute))
     )

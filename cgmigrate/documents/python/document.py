@@ -164,7 +164,7 @@ class PythonDocument(TextDocument):
 
     def _read_sites(self) -> set[int]:
         """Read the sites; return the ids of the nodes that belong to them."""
-        assignments = Assignments(self._source, self._names)
+        assignments = Assignments(self._source, self._names, lambda: self.definitions)
         assignments.collect()
         places = list(assignments.places)
         nodes = set(assignments.seen)
@@ -214,7 +214,13 @@ class PythonDocument(TextDocument):
         return own_option({item.field for item in place.items}, self._source)
 
     def _read_problems(self, nodes_of_sites: set[int]) -> None:
-        owners = UseOwners(self._source, self._names, self._imports_megatron, names_program(self._source))
+        owners = UseOwners(
+            self._source,
+            self._names,
+            self._imports_megatron,
+            names_program(self._source),
+            lambda: self.definitions,
+        )
         copies = [copy for copy in self._built_copies if copy.deprecated]
         report = report_problems(self._source, owners, nodes_of_sites, len(self._places), copies)
         for at, place in enumerate(self._places):

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from cgmigrate.documents.python.class_origins import owner_of
 from cgmigrate.documents.python.definitions import Definition, Definitions
-from cgmigrate.documents.python.name_resolution import MEGATRON
+from cgmigrate.documents.python.made_objects import class_of_megatron
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 
@@ -45,11 +44,7 @@ def _class_behind(name: str, settings: Collection[str], definitions: Definitions
 
 
 def _class_of(name: str, settings: Collection[str], definition: Definition, inner: Definitions, depth: int) -> str:
-    names = definition.module.names
-    full = "" if name.partition(".")[0] in names.shadowed else owner_of(names, name)
-    if full.partition(".")[0] in MEGATRON and full.rpartition(".")[2][:1].isupper():
-        return full
-    return _class_behind(name, settings, inner, depth - 1)
+    return class_of_megatron(definition.module.names, name) or _class_behind(name, settings, inner, depth - 1)
 
 
 def _names_with(keywords: str, node: ast.AST) -> set[str]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from cgmigrate.documents.python.class_origins import other_class
+from cgmigrate.documents.python.made_objects import class_made_by, class_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.site_nodes import Place
 from cgmigrate.documents.python.source import dotted
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.python.definitions import Definitions
 
 _EVERY = "*"
 """In ``unsure``: every setting."""
@@ -42,7 +47,7 @@ def closed(states: States) -> States:
     return {path: replace(state, open=False) for path, state in states.items()}
 
 
-def forget(known: dict[str, ObjectState] | dict[str, str], path: str) -> None:
+def forget(known: MutableMapping[str, Any], path: str) -> None:
     """Remove what is known of an object that is bound anew, and of what is reached through it."""
     for other in [other for other in known if other == path or other.startswith(path + ".")]:
         del known[other]
@@ -84,42 +89,84 @@ class ObjectClasses:
     """What made the objects of one function, as far as its assignments and annotations show."""
 
     names: Names
-    callees: dict[str, str] = field(default_factory=dict)
-    """The full name of what was called to make an object, by its path."""
+    definitions: Callable[[], Definitions]
+    """Returns what names of the file lead to in the checkout."""
+    values: dict[str, ast.Call | ast.Attribute] = field(default_factory=dict)
+    """The call that made an object, or the attribute that it is, by the path of the object."""
     annotations: dict[str, str] = field(default_factory=dict)
     """The full name of the class of parameters and variables whose annotation names a class that is not Megatron's."""
+    own_annotations: dict[str, str] = field(default_factory=dict)
+    """That of those whose annotation names a class of Megatron."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known of any object."""
+        return not (self.values or self.annotations or self.own_annotations)
 
     def copy(self) -> ObjectClasses:
         """Return a copy for a branch or a function."""
-        return ObjectClasses(self.names, dict(self.callees), dict(self.annotations))
+        return replace(
+            self,
+            values=dict(self.values),
+            annotations=dict(self.annotations),
+            own_annotations=dict(self.own_annotations),
+        )
 
     def assign(self, path: str, value: ast.expr | None) -> None:
-        """Note what is called to make an object."""
-        if path and isinstance(value, ast.Call):
-            self.callees[path] = self.names.resolve(dotted(value.func))
+        """Note what is called to make an object, or of which other one it is an attribute."""
+        if path and isinstance(value, (ast.Call, ast.Attribute)):
+            self.values[path] = value
 
     def annotate(self, path: str, annotation: ast.expr | None) -> None:
         """Note the class in an annotation."""
-        classes = [other_class(self.names, self.names.resolve(name)) for name in _classes_in(annotation)]
+        named = _classes_in(annotation)
+        classes = [other_class(self.names, self.names.resolve(name)) for name in named]
         if path and classes and all(classes):
             self.annotations[path] = classes[0]
+        own = [class_of_megatron(self.names, name) for name in named]
+        if path and len(own) == 1 and own[0]:
+            self.own_annotations[path] = own[0]
 
     def forget(self, path: str) -> None:
         """Remove what is known of an object that is bound anew."""
-        forget(self.callees, path)
+        forget(self.values, path)
         self.annotations.pop(path, None)
+        self.own_annotations.pop(path, None)
 
     def describe(self, place: Place, path: str, self_class: str) -> None:
         """Set whose object a place sets; ``self_class`` is the class around the code."""
-        made_by = self.callees.get(path, "")
+        value = self.values.get(path)
+        made_by = self.names.resolve(dotted(value.func)) if isinstance(value, ast.Call) else ""
         place.built = made_by.startswith("megatron.core.") and "Config" in made_by
         place.built = place.built or made_by.endswith("core_transformer_config_from_args")
         if made_by and not made_by.startswith(("megatron.", "nemo.")):
             place.callee = made_by
         if foreign := other_class(self.names, made_by) or self.annotations.get(path, ""):
             place.callee, place.foreign = foreign, True
+        elif own := self._class_of(path):
+            place.callee = own
+        elif isinstance(value, ast.Attribute):
+            place.meant = dotted(value) or f"?.{value.attr}"
         if path in ("self", "cls") and self_class:
             place.callee = self.names.resolve(self_class)
+
+    def _class_of(self, path: str) -> str:
+        """Return the class of Megatron that an object has, empty if that is not known."""
+        value = self.values.get(path)
+        if original := _original(value):
+            return self._class_of(original) if original != path else ""
+        made_by = class_made_by(value, self.definitions()) if isinstance(value, ast.Call) else ""
+        return made_by or self.own_annotations.get(path, "")
+
+
+def _original(value: ast.expr | None) -> str:
+    """Return the path of the object that a value is, or a copy of which it is; empty for any other value."""
+    match value:
+        case ast.Attribute():
+            return dotted(value)
+        case ast.Call(func=ast.Name(id="deepcopy" | "copy") | ast.Attribute(attr="deepcopy" | "copy"), args=[one]):
+            return dotted(one)
+    return ""
 
 
 def _classes_in(annotation: ast.expr | None) -> list[str]:

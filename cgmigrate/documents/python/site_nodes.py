@@ -56,6 +56,8 @@ class Place:
     """The object or callee as written."""
     callee: str = ""
     object: str = ""
+    meant: str = ""
+    """The attribute that the object is, if it has another name: ``cfg.model`` for ``m = cfg.model``."""
     foreign: bool = False
     """Whether ``callee`` is a class that is not Megatron's, which counts more than the object's name."""
     overrides: bool = False

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from cgmigrate.documents.python.made_objects import class_made_by, class_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import Kind, kind_of
 from cgmigrate.documents.python.source import Source, dotted, last_name
 from cgmigrate.documents.sites import UNKNOWN_OWNER
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.python.definitions import Definitions
 
 OWN = "a variable, parameter or attribute of the file's own"
 NO_MEGATRON = "another system (nothing in the file is Megatron's)"
@@ -31,6 +37,8 @@ class UseOwners:
     names: Names
     megatron: bool
     starts_megatron: bool = False
+    definitions: Callable[[], Definitions] | None = None
+    """Returns what names of the file lead to in the checkout, if that is read."""
 
     def of_unrelated_name(self) -> str:
         """Return the owner of a name in a file that does not show that the name is Megatron's."""
@@ -43,19 +51,30 @@ class UseOwners:
     def meant(self, node: ast.expr) -> ast.expr:
         """Return the attribute that a name of a function is bound to: ``model`` for ``m = cfg.model``.
 
-        Any other expression is returned as it is.
+        For a name of an object that a class of Megatron makes, return one that says so: ``provider`` for
+        ``p = GPTModelProvider()``. Any other expression is returned as it is.
         """
         if not isinstance(node, ast.Name) or (function := self.source.function_of(node)) is None:
             return node
         parts = list(walk(function))
-        values = [
-            part.value.attr
-            for part in parts
-            if isinstance(part, ast.Assign)
-            and isinstance(part.value, ast.Attribute)
-            and _binds(part.targets[0], node.id)
-        ]
-        return ast.Name(values[0]) if len(values) == sum(_binds(part, node.id) for part in parts) == 1 else node
+        if sum(_binds(part, node.id) for part in parts) != 1:
+            return node
+        for part in parts:
+            match part:
+                case ast.Assign(targets=[target], value=value) if _binds(target, node.id):
+                    return self._named(value) or node
+                case ast.arg(arg=name, annotation=ast.Name() | ast.Attribute() as annotation) if name == node.id:
+                    return _named_as(class_of_megatron(self.names, dotted(annotation))) or node
+        return node
+
+    def _named(self, value: ast.expr) -> ast.Name | None:
+        """Return the name that says what a value is, None if that is not known."""
+        match value:
+            case ast.Attribute(attr=name):
+                return ast.Name(name)
+            case ast.Call() if self.definitions is not None:
+                return _named_as(class_made_by(value, self.definitions()))
+        return None
 
     def is_recipe(self, node: ast.expr) -> bool:
         """Whether an object is a configuration of a recipe, which is not built yet."""
@@ -76,6 +95,11 @@ class UseOwners:
             # Megatron-LM's namespace; a harness has flags of its own with these names.
             return any(module.startswith("megatron.training") for module in self.names.modules)
         return last.endswith(_CONFIGS)
+
+
+def _named_as(full: str) -> ast.Name | None:
+    """Return a name for an object of a class of Megatron with settings, None for any other."""
+    return next((ast.Name(end.lower()) for end in ("Provider", "Config") if full.endswith(end)), None)
 
 
 def is_another_system(names: Names) -> bool:

@@ -42,6 +42,9 @@ _TYPES: dict[str, type] = {one.__name__: one for one in (str, list, int, bool, t
 
 _CHANGES = frozenset(("append", "extend", "insert", "update", "add", "setdefault"))
 
+_REMOVES = frozenset(("remove", "pop", "clear", "reverse", "sort"))
+"""Methods that change a collection whose members are known."""
+
 _READS = frozenset(
     ("get", "keys", "values", "items", "index", "count", "copy", "split", "rsplit", "lower", "upper", "strip", "join")
 ) | frozenset(("startswith", "endswith", "replace", "removeprefix", "removesuffix", "partition", "rpartition", "union"))
@@ -164,6 +167,15 @@ def _fromkeys(arguments: Arguments, place: Place) -> object:
         raise RaisedError("TypeError") from error
 
 
+def _open(arguments: Arguments, place: Place) -> object:
+    """Return a file that a program opens. Raises CannotFollowError if its name is an object with settings, or code."""
+    values, run = [*arguments[0], *arguments[1].values()], place[2]
+    if any(map(is_object, values)):
+        raise cannot_follow("`open` gets an object and is not followed", place[0], place[1])
+    note_call("open", arguments, run)
+    return Object(run.numbered(f"open({', '.join(map(key_of, values))})"), is_instance=True)
+
+
 def _super(arguments: Arguments, place: Place) -> object:
     del arguments
     raise cannot_follow("`super` is not followed", place[0], place[1])
@@ -180,6 +192,7 @@ _BUILTINS: dict[str, Callable[[Arguments, Place], object]] = {
     "hasattr": _hasattr,
     "setattr": _setattr,
     "isinstance": _isinstance,
+    "open": _open,
     "super": _super,
     "vars": _vars,
     "dict": _dict,
@@ -203,9 +216,11 @@ def _method(callee: Method, arguments: Arguments, place: Place) -> object:
     if callee.name != "append":
         for one in (value, *values):
             check_members(one, place)
-    if callee.name in _CHANGES and isinstance(value, (list, dict)):
+    is_known = all(map(is_plain, (value, *values)))
+    changes = callee.name in _CHANGES or (callee.name in _REMOVES and is_known)
+    if changes and isinstance(value, (list, dict)):
         changed_in_place(value, place)
-    elif callee.name not in _READS or not all(map(is_plain, (value, *values))):
+    elif callee.name not in _READS or not is_known:
         if isinstance(value, dict) and callee.name in ("get", "keys", "values", "items"):
             pass
         elif isinstance(value, (str, int, float)):

@@ -30,6 +30,8 @@ from cgmigrate.linking.python.replaced_code import is_patched, patched, texts_in
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial, SharedList, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS
 
+_OF_METHODS = ("classmethod", "staticmethod", "property")
+"""Decorators that say how a function of a class is called: its body is executed as it is."""
 _MOST_PARAMETERS = 3
 """Of a function that names no setting, and is followed since it gets plain values."""
 
@@ -196,7 +198,7 @@ def _executed(function: Function, frame: Frame, run: Run) -> object:
 def _is_mark(node: ast.expr, function: Function, run: Run) -> bool:
     """Return whether a decorator leaves a function as it is, or replaces code that leads to no setting in a test."""
     name = dotted(node.func if isinstance(node, ast.Call) else node)
-    if name.startswith("pytest.mark."):
+    if name.startswith("pytest.mark.") or name in _OF_METHODS:
         return True
     is_patch = name.startswith(("patch", "mock.patch", "unittest.mock.patch")) and is_test(function.module.path)
     if is_patch and run.relevance.words.isdisjoint(texts_in(node)):

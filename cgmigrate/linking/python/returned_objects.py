@@ -72,6 +72,51 @@ def _is_text_or_number(node: ast.expr) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def returns_numbers(node: AnyFunction) -> bool:
+    """Return whether each result of a function is a number, true or false, or a member of an enumeration.
+
+    These show nothing of an object as a whole. A text may.
+    """
+    parts = list(walk(node))
+    results = [part.value for part in parts if isinstance(part, ast.Return)]
+    is_plain = not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in parts)
+    return is_plain and bool(results) and all(one is not None and _is_number(one) for one in results)
+
+
+def _is_number(node: ast.expr) -> bool:
+    match node:
+        case ast.UnaryOp() | ast.Compare():
+            return True
+        case ast.BinOp(left=left, op=operator, right=right):
+            return _computes_number(left, operator, right)
+        case ast.IfExp(body=body, orelse=other):
+            return _is_number(body) and _is_number(other)
+    return _is_plain_number(node)
+
+
+def _is_plain_number(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=value):
+            return value is None or isinstance(value, (int, float))
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("int", "float", "bool", "round")
+        case ast.Attribute(value=ast.Name(id=name), attr=member):
+            return name[:1].isupper() and member.isupper()
+    return False
+
+
+def _computes_number(left: ast.expr, operator: ast.operator, right: ast.expr) -> bool:
+    if isinstance(operator, (ast.Add, ast.Mod)):
+        return _is_number(left) or _is_number(right)
+    is_arithmetic = isinstance(operator, (ast.Mult, ast.Div, ast.FloorDiv, ast.Sub, ast.Pow))
+    return is_arithmetic and not _is_text(left) and not _is_text(right)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+@lru_cache(maxsize=4096)
 def _returns_others(node: AnyFunction) -> bool:
     """Return whether a function may return something else than one of its parameters, which its callers have."""
     bound = {part.id for part in walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}

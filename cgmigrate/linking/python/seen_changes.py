@@ -18,7 +18,7 @@ from cgmigrate.linking.python.name_texts import last_name, texts_of
 from cgmigrate.linking.python.pieces import AnyFunction, Unit, functions_of
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance
-from cgmigrate.linking.python.returned_objects import may_return_object
+from cgmigrate.linking.python.returned_objects import may_return_object, returns_numbers
 from cgmigrate.linking.python.rounds import Name, Place
 from cgmigrate.linking.python.test_data import DataSearch, Seen, classes_with_data, using
 from cgmigrate.linking.python.test_reach import ReachSearch
@@ -211,7 +211,13 @@ class SeenChanges:
 
     @cached_property
     def _unnamed(self) -> UnnamedReads:
-        return UnnamedReads(self._references, self.places.leading(self.files), self.relevance.holders)
+        leading = filter(self._may_make_object, self.places.leading(self.files))
+        return UnnamedReads(self._references, frozenset(leading), self.relevance.holders)
+
+    def _may_make_object(self, name: str) -> bool:
+        """Return whether what a function returns may be an object, or a method with this name."""
+        functions = (*self._named(name), *self._named(f".{name}"))
+        return not functions or not all(returns_numbers(one.node) for one in functions)
 
     def _without_names(self, test: AnyFunction, module: Module, *, by_helpers: bool) -> frozenset[Name]:
         """Return the changes in objects of which a test sees settings that it does not name."""
