@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cgmigrate.linking.python.callers import FilesWith
-from cgmigrate.linking.python.leading_code import FunctionFacts, closed, facts_of, words_of
+from cgmigrate.linking.python.leading_code import FunctionFacts, closed_by_words, facts_of, words_of
 from cgmigrate.linking.python.leading_results import LeadingResults
 from cgmigrate.linking.python.modules import Module, Modules, is_test
 from cgmigrate.linking.python.pieces import Unit
@@ -86,9 +86,10 @@ def _closed_with(
     tables: frozenset[str], changed: Collection[str], functions: Iterable[FunctionFacts]
 ) -> frozenset[str]:
     """Return the names of the functions that change, and of those that use one or a table."""
-    return closed(
+    return closed_by_words(
         functions,
-        lambda one, names: one.name in changed or (one.may_leave and not one.words.isdisjoint(names | tables)),
+        lambda one: one.name in changed or (one.may_leave and not one.words.isdisjoint(tables)),
+        lambda one: one.may_leave,
     )
 
 

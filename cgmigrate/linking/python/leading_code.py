@@ -40,7 +40,7 @@ def relevance_of(references: References, paths: Iterable[str], setters: Collecti
                 one for one in facts_of(module) if not (one.inside and is_layer(one.inside, module, references.modules))
             )
     readers = closed(functions, lambda one, known: one.returns_from(known))
-    asking = closed(functions, lambda one, known: not one.words.isdisjoint(known | SETTINGS))
+    asking = closed_by_words(functions, lambda one: not one.words.isdisjoint(SETTINGS))
     writers = _writers(functions, {one.node for one in setters}, references)
     words = readers | writers
     names = frozenset(one for one in words if not one.startswith("."))
@@ -123,6 +123,29 @@ def closed(
         known |= {one.name for one in new}
         left = [one for one in left if one.name not in known]
     return known
+
+
+def closed_by_words(
+    functions: Iterable[FunctionFacts],
+    is_first: Callable[[FunctionFacts], bool],
+    is_user: Callable[[FunctionFacts], bool] = lambda _one: True,
+) -> frozenset[str]:
+    """Return the names of some functions, and of those that use one of these, directly or through others.
+
+    ``is_user`` says which functions count because of what they use.
+    """
+    possible = [one for one in functions if one.name.removeprefix(".") not in _MAKING]
+    names = frozenset(one.name for one in possible)
+    users: dict[str, list[FunctionFacts]] = {}
+    for one in filter(is_user, possible):
+        for used in one.words & names:
+            users.setdefault(used, []).append(one)
+    known, waiting = set[str](), list(filter(is_first, possible))
+    while waiting:
+        if (name := waiting.pop().name) not in known:
+            known.add(name)
+            waiting += users.get(name, ())
+    return frozenset(known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,17 @@ class Module:
     values: dict[str, object] = field(default_factory=dict)
     """The values of expressions at the top, once they were read."""
     _functions: frozenset[ast.AST] | None = None
+    _names: dict[str, frozenset[str]] | None = None
+    """The names at the top for what the module imports, by its name in the other module."""
+
+    def names_for(self, imported: str) -> frozenset[str]:
+        """Return the names at the top for what another module has under a name."""
+        if self._names is None:
+            self._names = {}
+            for local, one in self.bindings.items():
+                if isinstance(one, Import):
+                    self._names[one.name] = self._names.get(one.name, frozenset()) | {local}
+        return self._names.get(imported, frozenset())
 
     @property
     def functions(self) -> frozenset[ast.AST]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of, used_by
-from cgmigrate.linking.python.modules import Import, Module, is_test
+from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.name_flows import assigned, parts_of, results_of
 from cgmigrate.linking.python.name_texts import last_name
 from cgmigrate.linking.python.references import References
@@ -112,8 +112,7 @@ def _is_special(function: FunctionFacts) -> bool:
 
 def _spelled(name: str, module: Module) -> frozenset[str]:
     """Return the names that a module has for what has a name in another one."""
-    imported = (local for local, one in module.bindings.items() if isinstance(one, Import) and one.name == name)
-    return frozenset((name, *imported))
+    return module.names_for(name) | {name}
 
 
 @lru_cache(maxsize=16384)
