@@ -74,6 +74,8 @@ class _Side:
     unknowns: Unknowns
     code: Code
     """The code that is used."""
+    is_after: bool = False
+    """Whether it is the code after the edits, or that before them under the new release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Comparer:
         Raises CannotFollowError.
         """
         edited = self._edited(unit, after, touched.after)
-        new = _Side(after, self.target, states.after, touched.after)
+        new = _Side(after, self.target, states.after, touched.after, is_after=True)
 
         def evaluate(own: Touched) -> Iterator[Path]:
             return self._paths(unit, _Side(self.modules, self.source, states.before, own.before), {}, own)
@@ -119,7 +121,7 @@ class Comparer:
         difference = self._difference(unit, before, after, left, states.pairs)
         if difference and self._may_be_by_release(before, left, states):
             # The new release may do something else with the old text, too: then no edit makes the difference.
-            old = _Side(self.modules, self.target, states.before, touched.before)
+            old = _Side(self.modules, self.target, states.before, touched.before, is_after=True)
             for unedited in self._paths(unit, old, dict(before.choices), touched):
                 pairs = tuple(left_by(unedited, after, states.pairs))
                 if not replace(self, source=self.target)._difference(unit, unedited, after, pairs, states.pairs):
@@ -165,7 +167,7 @@ class Comparer:
     def _paths(self, unit: Unit, side: _Side, decided: Mapping[str, int], touched: Touched) -> Iterator[Path]:
         def run_of(planned: Sequence[int]) -> Run:
             run = Run(side.modules, side.world, self.relevance, _HANDLERS, side.unknowns, planned, decided)
-            run.touched, run.code = touched, side.code
+            run.touched, run.code, run.follows_edit = touched, side.code, side.is_after
             return run
 
         return paths_of(unit.name.partition("#")[0], unit.evaluate, run_of)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TypeGuard
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
@@ -96,7 +97,8 @@ class StandIns:
             return frozenset(makers)
         tests = (one.node for one in facts_of(module) if one.node.name.startswith("test"))
         fixtures = {name for node in tests for name in set(parameters_of(node)) - set(_imported_for(node, module))}
-        return frozenset(makers | fixtures - {"self", "cls"})
+        own = {one.node.name for each in modules for one in facts_of(each) if _gives_imported(one.node, each, makers)}
+        return frozenset(makers | fixtures - own - {"self", "cls"})
 
 
 def _imported_for(test: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> Iterator[str]:
@@ -109,6 +111,28 @@ def _imported_for(test: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) 
                 used = {one.id for one in parts if isinstance(one, ast.Name)}
                 if is_plain and all(isinstance(module.bindings.get(name), Import) for name in used):
                     yield from (name.strip() for name in names.split(","))
+
+
+def _gives_imported(fixture: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, makers: Collection[str]) -> bool:
+    """Return whether a fixture surely gives what a class or function makes that the module imports."""
+    pairs = [pair for part in parts_of(fixture) for pair in assigned(part)]
+    bound = {name: [value for target, value in pairs if name in names_in(target)] for name, _ in _named_in(pairs)}
+    results = [part.value for part in parts_of(fixture) if isinstance(part, (ast.Return, ast.Yield))]
+    made = [one for value in results for one in (bound.get(value.id, [value]) if _is_name(value) else [value])]
+
+    def is_imported(value: ast.expr | None) -> bool:
+        name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+        return isinstance(module.bindings.get(name), Import) and name not in makers
+
+    return bool(made) and all(map(is_imported, made))
+
+
+def _named_in(pairs: Iterable[tuple[ast.expr, ast.expr]]) -> Iterator[tuple[str, ast.expr]]:
+    return ((name, value) for target, value in pairs for name in names_in(target))
+
+
+def _is_name(value: ast.expr | None) -> TypeGuard[ast.Name]:
+    return isinstance(value, ast.Name)
 
 
 def _called_as(function: FunctionFacts) -> str:
