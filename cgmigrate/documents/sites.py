@@ -94,6 +94,8 @@ class Origin:
     object: str = ""
     imports: tuple[str, ...] = ()
     foreign: bool = False
+    merged: bool = False
+    """Whether they only reach the callee through other code of the file: a dict that becomes keyword arguments."""
 
 
 @dataclass(frozen=True, slots=True)

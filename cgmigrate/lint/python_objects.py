@@ -10,6 +10,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from cgmigrate.documents.changes import same
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
@@ -190,9 +191,14 @@ def _are_sites(one: EditSet, cases: Mapping[Place, SiteCase]) -> bool:
         place in cases
         and cases[place].may_be_proved
         and cases[place].reader is Reader.BRIDGE
-        and SETTINGS.issuperset(cases[place].before)
+        and SETTINGS.issuperset(_changed(cases[place].before, one.rewrites.get(place, {})))
         for place in one.members
     )
+
+
+def _changed(before: Settings, after: Settings) -> set[str]:
+    """Return the settings that a rewrite changes or deletes; the others may have any meaning."""
+    return {name for name, value in before.items() if name not in after or not same(value, after[name])}
 
 
 def _is_guarded(document: PythonDocument, index: int) -> bool:
@@ -328,7 +334,9 @@ def _change(name: Name, file: _File) -> Change:
     values = [value for settings in file.sets[name].rewrites.values() for value in settings.values()]
     takes_values = any(isinstance(value, (Undecided, Choice)) for value in values)
     places = frozenset((name[0], line) for line in lines)
-    return Change(name, name[0], places, forms, reads, _needs_owner(file), takes_values)
+    origins = [document.sites[index].origin for _, index in file.sets[name].members if index < len(document.sites)]
+    of_keywords = not reads and all(one is not None and one.merged for one in origins)
+    return Change(name, name[0], places, forms, reads, _needs_owner(file), takes_values, of_keywords)
 
 
 def _works_with(file: _File) -> str:

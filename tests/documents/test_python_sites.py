@@ -262,9 +262,10 @@ def test_a_dict_that_is_only_ever_spread_into_a_config() -> None:
         'kw = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}\nc = TransformerConfig(**kw)\n',
         'kw = {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn"]}\nc = TransformerConfig(**kw)\n',
     )
-    check_noop(
-        'kw = {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}\nkw.pop("x")\nc = TransformerConfig(**kw)\n'
-    )
+    for use in ('kw.pop("cuda_graph_scope")', "kw.pop(name)", "print(kw)", "for name in kw: pass"):
+        check_noop(
+            f'kw = {{"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"]}}\n{use}\nc = TransformerConfig(**kw)\n'
+        )
 
 
 def test_a_dict_without_a_known_owner_is_reported() -> None:

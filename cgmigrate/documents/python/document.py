@@ -25,6 +25,7 @@ from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.expected_errors import ExpectedErrors
 from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
+from cgmigrate.documents.python.keyword_dicts import class_with
 from cgmigrate.documents.python.keyword_helpers import class_behind
 from cgmigrate.documents.python.linked_keys import LinkedKeys
 from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, Names, names_of, package_of
@@ -186,14 +187,21 @@ class PythonDocument(TextDocument):
         return nodes
 
     def _name_class_behind(self, place: Place) -> None:
-        """Set which class of Megatron gets the settings of a call, if a function of the checkout passes them on."""
-        call = self._source.parent(place.items[0].node)
-        if not place.constructs or not isinstance(call, ast.Call) or place.callee.rpartition(".")[2][:1].isupper():
-            return
+        """Set which class of Megatron gets the settings of a call or dict, if code of the checkout passes them on."""
+        node = self._source.parent(place.items[0].node)
         settings = {item.field for item in place.items}
-        if behind := class_behind(dotted(call.func), settings, self.definitions):
-            # The function may set others.
-            place.callee, place.overrides = behind, True
+        is_dict = place.form is Form.DICT or (isinstance(node, ast.Call) and dotted(node.func) == "dict")
+        if place.callee.rpartition(".")[2][:1].isupper():
+            return
+        if is_dict and isinstance(node, ast.expr):
+            behind = class_with(node, settings, self._source.tree, self.definitions)
+        elif place.constructs and isinstance(node, ast.Call):
+            behind = class_behind(dotted(node.func), settings, self.definitions)
+        else:
+            return
+        if behind:
+            # The code may set others.
+            place.callee, place.overrides, place.merged = behind, True, True
 
     def _copies_in(self, places: Iterable[Place]) -> list[BuiltCopy]:
         """Return the places that copy settings of a configuration that is built."""

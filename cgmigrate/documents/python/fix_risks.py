@@ -133,6 +133,8 @@ class FixRisks:
             return why
         if isinstance(parent, ast.keyword) and parent.arg is None:
             return self._spread(parent)
+        if place.merged:
+            return "the object that is made with the entries of this dict is not followed"
         if place.callee and isinstance(parent, ast.Assign) and function_around(self._source.ancestors(parent)):
             function = function_around(self._source.ancestors(parent))
             if isinstance(function, ast.Module):

@@ -62,6 +62,8 @@ class Place:
     """Whether ``callee`` is a class that is not Megatron's, which counts more than the object's name."""
     overrides: bool = False
     constructs: bool = False
+    merged: bool = False
+    """Whether the class gets the settings through other code: a dict, or a function that passes keywords on."""
     built: bool = False
     of_built_model: bool = False
     expects_error: bool = False

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.layers import is_layer
 from cgmigrate.linking.python.modules import Module, Modules, is_test
-from cgmigrate.linking.python.pieces import AnyFunction, functions_of
+from cgmigrate.linking.python.pieces import functions_of
 
 FilesWith = Callable[[Collection[str]], Iterable[str]]
 """Returns the files of the project that contain one of some words."""
@@ -92,9 +92,3 @@ def _is_export(node: ast.Constant, module: Module) -> bool:
 def is_private(name: str) -> bool:
     """Return whether only the project itself should use a name. Python uses those with two underscores."""
     return name.startswith("_") and not name.startswith("__")
-
-
-def takes_objects(node: AnyFunction) -> bool:
-    """Return whether a function has parameters."""
-    arguments = node.args
-    return bool(arguments.args or arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg)

@@ -48,7 +48,7 @@ def _arguments(node: ast.Call, frame: Frame, run: Run) -> Arguments:
         value = evaluate(keyword.value, frame, run)
         if keyword.arg in SETTINGS:
             # What it calls may give the setting to an object.
-            run.use_lines(keyword, frame)
+            run.use_lines(keyword, frame.module)
         if keyword.arg is not None:
             named[keyword.arg] = value
         elif isinstance(value, dict) and all(isinstance(name, str) for name in value):

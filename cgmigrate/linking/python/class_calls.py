@@ -87,7 +87,7 @@ def copied_record(arguments: Arguments, place: Place) -> Object | None:
 def _new_record(key: str, attributes: dict[str, object], place: Place) -> Object:
     node, frame, run = place
     made = Object(run.numbered(key), is_instance=True, is_record=True, attributes=attributes)
-    run.use_lines(node, frame)
+    run.use_lines(node, frame.module)
     run.path.records.append(made)
     return made
 

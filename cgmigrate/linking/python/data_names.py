@@ -19,6 +19,7 @@ from cgmigrate.linking.python.modules import Module, Modules, is_test
 from cgmigrate.linking.python.name_texts import ACCESSES, last_name, texts_in
 from cgmigrate.linking.python.references import Code, References
 from cgmigrate.linking.python.relevance import computed_name
+from cgmigrate.linking.python.rounds import Place
 from cgmigrate.linking.python.words import ANY_SPELLING
 from cgmigrate.linking.python.world import SETTINGS
 
@@ -36,18 +37,21 @@ _CLASS = re.compile(r"_?[A-Z]\w*[a-z]\w*$")
 class DataNames:
     """Finds the tables of a project with names of settings that code may use attributes by.
 
-    ``files_with`` returns the files of code that contain one of some words.
+    ``files_with`` returns the files of code that contain one of some words. ``followed`` are the lines of tables of
+    which it is known that their entries only become keyword arguments of a class.
     """
 
     references: References
     files_with: FilesWith
+    followed: frozenset[Place] = frozenset()
     _using: dict[ast.AST, bool] = field(default_factory=dict)
 
     def find(self) -> str:
         """Return the place of the first such table; empty if there is none."""
         for path in sorted(self.files_with([ANY_SPELLING])):
             module = None if is_test(path) else self._modules.read(path)
-            lines = lines_of_data(module) if module is not None else ()
+            every = lines_of_data(module) if module is not None else ()
+            lines = [line for line in every if (path, line) not in self.followed]
             if module is not None and lines and any(self._uses_names(*one) for one in self._related(module)):
                 return f"{path}:{lines[0]}"
         return ""

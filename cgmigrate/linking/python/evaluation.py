@@ -311,10 +311,10 @@ class Run:
             del self._chosen[key]
             self._forgotten[key] = self._forgotten.get(key, 0) + 1
 
-    def use_lines(self, node: ast.expr | ast.keyword, frame: Frame) -> None:
+    def use_lines(self, node: ast.expr | ast.keyword, module: Module) -> None:
         """Note that the path uses settings on all lines of some code."""
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        self.path.uses.update((frame.module.path, line) for line in lines)
+        self.path.uses.update((module.path, line) for line in lines)
 
     def effects(self) -> tuple[int, ...]:
         """Return how often a setting was set, and how many objects and records the path made or got."""

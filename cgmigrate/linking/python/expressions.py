@@ -138,8 +138,8 @@ def _dict(node: ast.Dict, frame: Frame, run: Run) -> object:
             raise cannot_follow("a key of a dict is not followed", node, frame)
         if name in SETTINGS:
             # What gets the dict may give the setting to an object.
-            run.use_lines(key, frame)
-            run.use_lines(value, frame)
+            run.use_lines(key, frame.module)
+            run.use_lines(value, frame.module)
         result[name] = part
     return result
 

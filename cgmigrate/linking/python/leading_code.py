@@ -63,7 +63,7 @@ def _writers(
     for one in possible:
         for used in used_by(one, references):
             users.setdefault(used, []).append(one)
-            if isinstance(used, ast.ClassDef) and _has_settings(used):
+            if (isinstance(used, ast.ClassDef) and _has_settings(used)) or _is_table(used):
                 making.add(one.node)
     waiting = [one for one in possible if one.is_writer or one.node in setters or one.node in making]
     known = {one.node for one in waiting}
@@ -94,6 +94,17 @@ def used_by(function: FunctionFacts, references: References) -> set[object]:
                 waiting += [(base, inner) for base in node.bases]
             used.add(node)
     return used
+
+
+@lru_cache(maxsize=16384)
+def _is_table(used: object) -> bool:
+    """Return whether code is a dict with settings, which may become keyword arguments."""
+    match used:
+        case ast.Dict(keys=keys):
+            return any(isinstance(one, ast.Constant) and one.value in SETTINGS for one in keys)
+        case ast.Call(func=ast.Name(id="dict"), keywords=entries):
+            return any(one.arg in SETTINGS for one in entries)
+    return False
 
 
 @lru_cache(maxsize=16384)

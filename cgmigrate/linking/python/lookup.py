@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+from functools import lru_cache
 
-from cgmigrate.documents.python.nodes import has_parameters
+from cgmigrate.documents.python.nodes import has_parameters, walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.changed_names import is_changed, is_replaced_by_tests
 from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
-from cgmigrate.linking.python.modules import Import, Module
+from cgmigrate.linking.python.modules import Import, Module, Modules
 from cgmigrate.linking.python.values import (
     CannotFollowError,
     Class,
@@ -22,7 +23,7 @@ from cgmigrate.linking.python.values import (
     SharedList,
     shared,
 )
-from cgmigrate.linking.python.world import is_enumeration
+from cgmigrate.linking.python.world import SETTINGS, is_enumeration
 
 _MOST_IMPORTS = 8
 _NONE = object()
@@ -136,6 +137,8 @@ def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> objec
     if not isinstance(node, ast.Constant):
         # Other code of the module may change it, or is used in it.
         run.code.use_file(module.path)
+    if _has_settings(node):
+        run.use_lines(node, module)
     if name in module.values:
         return module.values[name]
     try:
@@ -153,6 +156,25 @@ def _of_expression(name: str, node: ast.expr, module: Module, run: Run) -> objec
         return made
     module.values[name] = value
     return value
+
+
+@lru_cache(maxsize=4096)
+def _has_settings(node: ast.expr) -> bool:
+    """Return whether a literal has the name of a setting: what code gets from it may be given to an object."""
+    names = (one.arg if isinstance(one, ast.keyword) else getattr(one, "value", None) for one in walk(node))
+    return any(isinstance(name, str) and name in SETTINGS for name in names)
+
+
+def is_literal_at_top(name: str, module: Module, modules: Modules) -> bool:
+    """Return whether a name of a module is a literal that no code changes: what uses it is evaluated with its value."""
+    node = module.bindings.get(name)
+    if not isinstance(node, ast.expr):
+        return False
+    try:
+        _constant(node)
+    except ValueError:
+        return False
+    return not is_changed(name, module, modules, in_place=True) and not is_replaced_by_tests(name, modules)
 
 
 def _is_replaced(name: str, run: Run) -> bool:
@@ -185,7 +207,10 @@ def _module(node: ast.expr, module: Module, run: Run) -> Namespace | None:
 
 
 def _constant(node: ast.expr) -> object:
-    """Return the value of a literal. Raises ValueError for anything else."""
+    """Return the value of a literal, or of ``dict(name=literal)``. Raises ValueError for anything else."""
+    match node:
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=entries) if all(one.arg for one in entries):
+            return shared({one.arg: ast.literal_eval(one.value) for one in entries})
     return shared(ast.literal_eval(node))
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cgmigrate.documents.python.nodes import walk
-from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_objects
+from cgmigrate.documents.python.nodes import has_parameters, walk
+from cgmigrate.linking.python.callers import Callers, FilesWith, is_private
 from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
 from cgmigrate.linking.python.data_names import DataNames
@@ -143,7 +143,8 @@ class Proofs:
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
-        if place := DataNames(self._references, self.files_with).find():
+        followed = frozenset[Place]().union(*(one.places for one in self.changes if one.of_keywords))
+        if place := DataNames(self._references, self.files_with, followed).find():
             reason = f"names of settings are data at {place}, and code that may get them uses attributes by such names"
             self.failed.update((one.name, reason) for one in self.changes)
             return []
@@ -365,7 +366,7 @@ class Proofs:
         It is no method, and private, or sets what its callers give. Others may call a public one with any object.
         """
         scope = unit.scope
-        if scope is None or unit.around or "." in unit.name or not takes_objects(scope):
+        if scope is None or unit.around or "." in unit.name or not has_parameters(scope.args):
             return False
         if scope.decorator_list or scope.name.startswith("test"):
             # A decorator may keep it for other code.

@@ -36,6 +36,8 @@ class Change:
     """Whether its file does not show that the object is Megatron's: code that gives it one has to."""
     takes_values: bool = False
     """Whether it renames a setting whose value code computes: often from what callers give."""
+    of_keywords: bool = False
+    """Whether it changes entries of a dict that only become keyword arguments: no code uses their names as data."""
 
 
 @dataclass(frozen=True, slots=True)
