@@ -63,7 +63,7 @@ def _writers(
     for one in possible:
         for used in used_by(one, references):
             users.setdefault(used, []).append(one)
-            if (isinstance(used, ast.ClassDef) and _has_settings(used)) or _is_table(used):
+            if (isinstance(used, ast.ClassDef) and _has_settings(used)) or is_table(used):
                 making.add(one.node)
     waiting = [one for one in possible if one.is_writer or one.node in setters or one.node in making]
     known = {one.node for one in waiting}
@@ -80,8 +80,13 @@ def _writers(
 def used_by(function: FunctionFacts, references: References) -> set[object]:
     """Return the code that a function uses, and the names of methods, and of functions that may be any."""
     module = references.modules.read(function.path)
+    return code_used_by([(function.node, module)], references) if module else set()
+
+
+def code_used_by(code: Iterable[Code], references: References) -> set[object]:
+    """Return what some code uses; see ``used_by``."""
     used = set[object]()
-    waiting: list[Code] = [(function.node, module)] if module else []
+    waiting = list(code)
     while waiting:
         uses = references.of(*waiting.pop())
         named = (name.removeprefix("=") for name in uses.names if name[0] in ".@=" or uses.computes)
@@ -97,7 +102,7 @@ def used_by(function: FunctionFacts, references: References) -> set[object]:
 
 
 @lru_cache(maxsize=16384)
-def _is_table(used: object) -> bool:
+def is_table(used: object) -> bool:
     """Return whether code is a dict with settings, which may become keyword arguments."""
     match used:
         case ast.Dict(keys=keys):

@@ -29,10 +29,7 @@ from cgmigrate.linking.python.evaluation import (
 )
 from cgmigrate.linking.python.hidden_setters import HiddenSetter, HiddenSetters
 from cgmigrate.linking.python.layers import copies_built, is_layer
-from cgmigrate.linking.python.leading_code import (
-    relevance_of,
-    words_of,
-)
+from cgmigrate.linking.python.leading_code import code_used_by, is_table, relevance_of, words_of
 from cgmigrate.linking.python.modules import Modules, is_test
 from cgmigrate.linking.python.name_places import Places
 from cgmigrate.linking.python.option_writes import option_write
@@ -507,7 +504,7 @@ class Proofs:
         else:
             reason = f"the test at {unit.place} is not followed: {reason}"
             own |= self._seen.by_part_of_test(unit, error) & current.kept
-        may_set = names_settings(unit) or self._is_hidden_setter(unit)
+        may_set = names_settings(unit) or self._is_hidden_setter(unit) or self._uses_table(unit)
         if not own and may_set and not is_test(unit.module.path):
             own = current.kept
             reason = f"the code at {unit.place} may set or read the settings, and is not followed"
@@ -564,6 +561,13 @@ class Proofs:
         return unit.scope in self._hidden_functions and any(
             sets_by_computed_name(node) for root in unit.nodes for node in walk(root)
         )
+
+    def _uses_table(self, unit: Unit) -> bool:
+        """Return whether the code of a part uses a dict with settings, which it may give to an object."""
+        if is_test(unit.module.path):
+            return False
+        used = code_used_by(((node, unit.module) for node in unit.nodes), self._references)
+        return any(map(is_table, used))
 
     @cached_property
     def _hidden_functions(self) -> frozenset[ast.AST | None]:
