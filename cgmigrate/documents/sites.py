@@ -95,7 +95,9 @@ class Origin:
     imports: tuple[str, ...] = ()
     foreign: bool = False
     merged: bool = False
-    """Whether they only reach the callee through other code of the file: a dict that becomes keyword arguments."""
+    """Whether they only reach the callee through other code: a dict, or a function that passes keywords on."""
+    through: str = ""
+    """The name of this function, empty for a dict."""
 
 
 @dataclass(frozen=True, slots=True)

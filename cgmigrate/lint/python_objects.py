@@ -336,7 +336,10 @@ def _change(name: Name, file: _File) -> Change:
     places = frozenset((name[0], line) for line in lines)
     origins = [document.sites[index].origin for _, index in file.sets[name].members if index < len(document.sites)]
     of_keywords = not reads and all(one is not None and one.merged for one in origins)
-    return Change(name, name[0], places, forms, reads, _needs_owner(file), takes_values, of_keywords)
+    through = next((one.through for one in origins if one is not None and one.merged and one.through), "")
+    return Change(
+        name, name[0], places, forms, reads, _needs_owner(file), takes_values, of_keywords and not through, through
+    )
 
 
 def _works_with(file: _File) -> str:

@@ -156,7 +156,27 @@ def model_of(cfg):
 """
 
 
-_FORMS_OF_STATEMENTS = frozenset(("read", "branch", "apply", "rare", "lists", "another"))
+_MADE_OF_DICTS = (
+    "cfg = ConfigContainer(model=GPTModelProvider(**LAYERS))",
+    "cfg = ConfigContainer(model=GPTModelProvider(**WIDE))",
+    "cfg = new(**LAYERS)",
+    "cfg = new(**{{'hidden_size': 8, **LAYERS}})",
+    "cfg = new(**dict(LAYERS, hidden_size=8))",
+    "kw = dict({keywords})\n    kw.update(num_layers=2)\n    cfg = new(**kw)",
+    "kw = {{'cuda_graph_scope': ['attn']}}\n    cfg = ConfigContainer(model=GPTModelProvider(**kw))",
+    "p = GPTModelProvider({keywords})\n    p.external_cuda_graph = True\n    cfg = ConfigContainer(model=p)",
+)
+_USES_OF_DICTS = (
+    ["for name, value in LAYERS.items():", "    setattr({t}, name, value)"],
+    ["{t}.cuda_graph_scope = LAYERS.get('cuda_graph_scope')"],
+    ["cfg.note = str(LAYERS)"],
+    ["cfg.tracker = bool(LAYERS.get('enable_cuda_graph')) or {t}.enable_cuda_graph"],
+    ["cfg.kept = new(**WIDE)"],
+    ["p = {t}", "p.enable_cuda_graph = False"],
+)
+
+
+_FORMS_OF_STATEMENTS = frozenset(("read", "branch", "apply", "rare", "lists", "another", "dicts"))
 _FORMS = sorted(_FORMS_OF_STATEMENTS | {"writes", "public", "provider", "maker", "further", "parameters"})
 
 
@@ -216,6 +236,8 @@ def _statement(draw: Draw, names: _Names, depth: int = 0) -> list[str]:
             return _with_lists(draw, target)
         case "another":
             return _another(draw, names, depth)
+        case "dicts":
+            return [line.format(t=target) for line in _one(draw, *_USES_OF_DICTS)]
     return _write(draw, names, target)
 
 
@@ -307,12 +329,21 @@ def _recipe(draw: Draw, name: str, names: _Names) -> str:
     if names.recipes and draw(st.booleans()):
         made = _one(draw, *names.recipes) + "()"
     parameters = _one(draw, "", "big=False", "**options", "enable=True") if names.has("parameters") else ""
-    text = _body(draw, names, f"cfg = {made}")
+    first = f"cfg = {made}"
+    if names.has("dicts") and draw(st.booleans()):
+        first = _one(draw, *_MADE_OF_DICTS).format(keywords=_one(draw, *_KEYWORDS))
+    text = _body(draw, names, first)
     if parameters == "enable=True":
         text = text.replace("enable_cuda_graph = True", "enable_cuda_graph = enable")
     if parameters == "**options":
         text = text.replace("GPTModelProvider()", "GPTModelProvider(**options)")
     return f"def {name}({parameters}):\n{text}\n\n"
+
+
+def _tables(draw: Draw) -> str:
+    entries = _one(draw, *_KEYWORDS[1:4])
+    wide = _one(draw, "{**LAYERS, 'hidden_size': 8}", "dict(LAYERS, hidden_size=8)", "{'cuda_graph_scope': []}")
+    return f"LAYERS = dict({entries})\nWIDE = {wide}\n\n\n"
 
 
 def _test(draw: Draw, name: str, names: _Names) -> str:
@@ -344,6 +375,11 @@ def packages(draw: Draw) -> Package:
     provider = _one(draw, *_PROVIDERS) if names.has("provider") else _PROVIDERS[0]
     common = f"{_IMPORTS}\n\n{_HARNESS if names.has('another') else _PLAIN_HARNESS}{provider}\n\n{_COMMON}"
     fixed = ["new", "new_of", "apply", "add_to", "nothing", "with_seed", "model_of", "Harness", "Provider", "SCOPES"]
+    tables = _tables(draw) if names.has("dicts") else ""
+    if tables and (are_common := draw(st.booleans())):
+        common += tables
+        fixed += ["LAYERS", "WIDE"]
+    own_tables = tables if tables and not are_common else ""
     helpers = []
     public = ("reset_graphs",) if names.has("public") else ()
     for name in (*draw(st.sampled_from((("_use",), ("_use", "_reset", "_again"), ()))), *public):
@@ -356,12 +392,13 @@ def packages(draw: Draw) -> Package:
         helpers.append(name)
     modules = {"common": common}
     header = f"{_IMPORTS}{_imported(draw, 'common', [*fixed, *helpers])}\n\n"
-    first = header
+    first = header + own_tables
     for name in ("base", "start_config"):
         first += _recipe(draw, name, names)
         names.recipes.append(name)
     modules["first"] = first
-    second = f"{header.rstrip()}\n{_imported(draw, 'first', list(names.recipes))}\n\n"
+    own = ["LAYERS", "WIDE"] if own_tables else []
+    second = f"{header.rstrip()}\n{_imported(draw, 'first', [*names.recipes, *own])}\n\n"
     for name in draw(st.sampled_from((("one",), ("one", "two_config")))):
         second += _recipe(draw, name, names)
         names.recipes.append(name)

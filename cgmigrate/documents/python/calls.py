@@ -116,7 +116,7 @@ def _name_user(place: Place, node: ast.expr, source: Source, names: Names) -> No
                 place.callee = full
         case ast.Assign(targets=[target]):
             place.object = "dict " + (dotted(target) or "?")
-            if isinstance(target, ast.Name) and (callee := _spread_into(target.id, source, names)):
+            if isinstance(target, ast.Name) and (callee := unpacked_into(target.id, source, names)):
                 place.callee = callee
         case ast.keyword(arg=str() as name):
             place.object = "dict " + name
@@ -126,7 +126,7 @@ def _name_user(place: Place, node: ast.expr, source: Source, names: Names) -> No
             place.object = "dict " + (str(key.value) if isinstance(key, ast.Constant) else "?")
 
 
-def _spread_into(name: str, source: Source, names: Names) -> str:
+def unpacked_into(name: str, source: Source, names: Names) -> str:
     """Return what a dict of this name is spread into; empty if the file uses the name in any other way."""
     if source.spreads is None:
         source.spreads = spreads_in(source.tree)

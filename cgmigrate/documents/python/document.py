@@ -42,7 +42,7 @@ from cgmigrate.documents.python.setters import (
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
 from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.site_rewriter import SiteRewriter
-from cgmigrate.documents.python.source import Source, dotted, matches_near_names
+from cgmigrate.documents.python.source import Source, dotted, last_name, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners, is_another_system
@@ -191,12 +191,15 @@ class PythonDocument(TextDocument):
         node = self._source.parent(place.items[0].node)
         settings = {item.field for item in place.items}
         is_dict = place.form is Form.DICT or (isinstance(node, ast.Call) and dotted(node.func) == "dict")
-        if place.callee.rpartition(".")[2][:1].isupper():
+        is_class = place.callee.rpartition(".")[2][:1].isupper()
+        if is_class and (not is_dict or not place.overrides):
+            # The class itself gets the keyword arguments, or the dict that is written in its call.
             return
         if is_dict and isinstance(node, ast.expr):
             behind = class_with(node, settings, self._source.tree, self.definitions)
         elif place.constructs and isinstance(node, ast.Call):
             behind = class_behind(dotted(node.func), settings, self.definitions)
+            place.through = last_name(node.func)
         else:
             return
         if behind:

@@ -6,7 +6,7 @@ import ast
 from bisect import bisect_left
 from collections.abc import Collection
 
-from cgmigrate.documents.python.calls import WRAPPERS
+from cgmigrate.documents.python.calls import WRAPPERS, unpacked_into
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.escape_analysis import Escapes
 from cgmigrate.documents.python.flag_uses import search_for_flag
@@ -133,14 +133,20 @@ class FixRisks:
             return why
         if isinstance(parent, ast.keyword) and parent.arg is None:
             return self._spread(parent)
-        if place.merged:
-            return "the object that is made with the entries of this dict is not followed"
-        if place.callee and isinstance(parent, ast.Assign) and function_around(self._source.ancestors(parent)):
-            function = function_around(self._source.ancestors(parent))
-            if isinstance(function, ast.Module):
-                return f"`{place.object.removeprefix('dict ')}` is a name of the module, which other files can import"
-            return self.definitions.why_not_megatrons(place.callee) if not self._validates(place.callee) else ""
+        if place.callee and isinstance(parent, ast.Assign):
+            return self._assigned_dict(place, parent)
         return "the code that reads the keys of this dict was not read"
+
+    def _assigned_dict(self, place: Place, statement: ast.Assign) -> str:
+        """Check a dict with a name: a class that validates has to get its entries, and no other code."""
+        if isinstance(function_around(self._source.ancestors(statement)), ast.Module):
+            return f"`{place.object.removeprefix('dict ')}` is a name of the module, which other files can import"
+        names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+        is_only_unpacked = any(unpacked_into(name, self._source, self._names) for name in names)
+        if is_only_unpacked and self._validates(place.callee):
+            return ""
+        why = self.definitions.why_not_megatrons(place.callee)
+        return why or "the object that is made with the entries of this dict is not followed"
 
     def _spread(self, above: ast.AST | None) -> str:
         call = self._source.parent(above) if isinstance(above, ast.keyword) and above.arg is None else None

@@ -1,6 +1,7 @@
 """Dicts whose entries become keyword arguments of a class: ``settings = {…}``, ``GPTModelProvider(**settings)``.
 
-Such a dict may be merged into others on the way, changed by its methods, and be a name at the top of the file.
+Such a dict may be merged into others on the way, and changed by its methods. One at the top of a file is not followed:
+other files may import it, and do anything with its entries.
 """
 
 from __future__ import annotations
@@ -102,11 +103,11 @@ class _Users:
             yield known or class_behind(name, self.settings, self.definitions)
 
     def _of_name(self, name: str, statement: ast.AST) -> Iterator[str]:
-        """Yield the classes that get the entries of a dict that has a name in a function, or at the top of the file."""
+        """Yield the classes that get the entries of a dict that has a name in a function."""
         scope = self._parent(statement)
         while scope is not None and not isinstance(scope, _FUNCTIONS):
             scope = self._parent(scope)
-        uses = [one for one in walk(scope or self.tree) if isinstance(one, ast.Name) and one.id == name]
+        uses = [one for one in walk(scope) if isinstance(one, ast.Name) and one.id == name] if scope else []
         if sum(isinstance(one.ctx, ast.Store) and not self._is_merged_into(one) for one in uses) != 1:
             yield _UNKNOWN
             return

@@ -36,10 +36,10 @@ def _class_behind(name: str, settings: Collection[str], definitions: Definitions
     if arguments.kwarg is None or not own.isdisjoint(settings):
         return ""
     inner = Definitions(definition.module, definition.examined)
-    classes = {
-        _class_of(dotted(call.func), settings, definition, inner, depth)
-        for call in _calls_with(_names_with(arguments.kwarg.arg, node), node)
-    }
+    names = _names_with(arguments.kwarg.arg, node)
+    if _are_used_otherwise(names, settings, node):
+        return ""
+    classes = {_class_of(dotted(call.func), settings, definition, inner, depth) for call in _calls_with(names, node)}
     return classes.pop() if len(classes) == 1 else ""
 
 
@@ -59,6 +59,36 @@ def _names_with(keywords: str, node: ast.AST) -> set[str]:
             case ast.AugAssign(target=ast.Name(id=target), op=ast.BitOr(), value=value) if _is_merged(value, names):
                 names.add(target)
     return names
+
+
+def _are_used_otherwise(names: Collection[str], settings: Collection[str], node: ast.AST) -> bool:
+    """Return whether code does anything with mappings but pass them on, merge them, and use their other entries."""
+    allowed = {id(one) for part in walk(node) for one in _passed_in(part, settings)}
+    loads = (one for one in walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    return any(one.id in names and id(one) not in allowed for one in loads)
+
+
+def _passed_in(node: ast.AST, settings: Collection[str]) -> Iterator[ast.AST]:
+    """Yield the mappings that a node passes on, merges, or of which it uses an entry that is no setting."""
+    match node:
+        case ast.keyword(arg=None, value=value) | ast.Assign(targets=[ast.Name()], value=value):
+            yield value
+        case ast.Dict(keys=keys, values=values):
+            yield from (value for key, value in zip(keys, values, strict=True) if key is None)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            yield from (left, right)
+        case ast.AugAssign(op=ast.BitOr(), value=value):
+            yield value
+        case ast.Call(func=ast.Name(id="dict"), args=[value]):
+            yield value
+        case ast.Call(func=ast.Attribute(value=owner, attr="update"), args=values):
+            yield from (owner, *values)
+        case ast.Call(
+            func=ast.Attribute(value=owner, attr="get" | "pop" | "setdefault"), args=[ast.Constant() as key, *_]
+        ):
+            yield from [owner] if key.value not in settings else []
+        case ast.Subscript(value=owner, slice=ast.Constant() as key):
+            yield from [owner] if key.value not in settings else []
 
 
 def _is_merged(value: ast.expr, names: Collection[str]) -> bool:

@@ -64,6 +64,8 @@ class Place:
     constructs: bool = False
     merged: bool = False
     """Whether the class gets the settings through other code: a dict, or a function that passes keywords on."""
+    through: str = ""
+    """The name of this function, empty for a dict."""
     built: bool = False
     of_built_model: bool = False
     expects_error: bool = False

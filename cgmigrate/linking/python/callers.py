@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.layers import is_layer
 from cgmigrate.linking.python.modules import Module, Modules, is_test
-from cgmigrate.linking.python.pieces import functions_of
+from cgmigrate.linking.python.pieces import AnyFunction, functions_of
 
 FilesWith = Callable[[Collection[str]], Iterable[str]]
 """Returns the files of the project that contain one of some words."""
@@ -92,3 +92,13 @@ def _is_export(node: ast.Constant, module: Module) -> bool:
 def is_private(name: str) -> bool:
     """Return whether only the project itself should use a name. Python uses those with two underscores."""
     return name.startswith("_") and not name.startswith("__")
+
+
+def takes_values(node: AnyFunction) -> bool:
+    """Return whether a function has parameters other than ``**keywords``.
+
+    One with these alone is evaluated by itself: code that finds it by a name that it computes, or by its name in a
+    file of another language, may give it settings under the old names, which override what it has.
+    """
+    arguments = node.args
+    return bool(arguments.args or arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg)

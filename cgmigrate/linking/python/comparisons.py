@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Code, Handlers, Path, Run, Touched, Unknowns, paths_of
 from cgmigrate.linking.python.known_paths import KnownPaths
-from cgmigrate.linking.python.lookup import is_literal_at_top
 from cgmigrate.linking.python.modules import Module, Modules, is_test
 from cgmigrate.linking.python.outcomes import agree, is_half_renamed, keeps_old, keeps_replaced, rest_of
 from cgmigrate.linking.python.path_pairs import (
@@ -225,7 +224,7 @@ class Comparer:
         if opened and all(map(self.agrees, opened)):
             return False
         return before.is_with_fakes or all(
-            self.agrees(one) or any(dict(one[1]).get(name) for name in DEPRECATED) for one in left
+            self.agrees(one) or any(plain(one[1]).get(name) for name in DEPRECATED) for one in left
         )
 
     def _captures_the_same(self, before: Path, left: Iterable[StatePair]) -> bool:
@@ -241,10 +240,7 @@ class Comparer:
         if not is_plain(old) or not is_plain(new):
             # The settings of an object are compared where code uses them.
             return is_plain(old) == is_plain(new) and rest_of(old, self.source) == rest_of(new, self.target)
-        if key_of(old) == key_of(new):
-            return True
-        is_looked_up = unit.scope is None and is_literal_at_top(name, unit.module, self.modules)
-        return same_for_others(unit, name, old, new, of_functions=not is_looked_up)
+        return key_of(old) == key_of(new) or same_for_others(unit, name, old, new)
 
 
 def _uncovers(came: StatePair, left: StatePair) -> bool:

@@ -10,7 +10,7 @@ from cgmigrate.documents.python.nodes import has_parameters, walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.changed_names import is_changed, is_replaced_by_tests
 from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
-from cgmigrate.linking.python.modules import Import, Module, Modules
+from cgmigrate.linking.python.modules import Import, Module
 from cgmigrate.linking.python.values import (
     CannotFollowError,
     Class,
@@ -163,18 +163,6 @@ def _has_settings(node: ast.expr) -> bool:
     """Return whether a literal has the name of a setting: what code gets from it may be given to an object."""
     names = (one.arg if isinstance(one, ast.keyword) else getattr(one, "value", None) for one in walk(node))
     return any(isinstance(name, str) and name in SETTINGS for name in names)
-
-
-def is_literal_at_top(name: str, module: Module, modules: Modules) -> bool:
-    """Return whether a name of a module is a literal that no code changes: what uses it is evaluated with its value."""
-    node = module.bindings.get(name)
-    if not isinstance(node, ast.expr):
-        return False
-    try:
-        _constant(node)
-    except ValueError:
-        return False
-    return not is_changed(name, module, modules, in_place=True) and not is_replaced_by_tests(name, modules)
 
 
 def _is_replaced(name: str, run: Run) -> bool:

@@ -238,15 +238,12 @@ def _inner_of(module: Module) -> Iterator[Inner]:
         yield from inner_functions(name, node)
 
 
-def same_for_others(unit: Unit, name: str, old: object, new: object, *, of_functions: bool = True) -> bool:
+def same_for_others(unit: Unit, name: str, old: object, new: object) -> bool:
     """Return whether the parts behind a part do the same with one value of a name as with another.
 
-    They do if they only compare it, and each comparison has the same result. Without ``of_functions``, functions at
-    the top of a module do not count.
+    They do if they only compare it, and each comparison has the same result.
     """
     body = unit.scope.body if unit.scope else unit.module.tree.body
-    if not of_functions:
-        body = [one for one in body if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
     own = {id(node) for one in unit.nodes for node in walk(one)}
     compared = dict(_compared(body, name))
     loads = [

@@ -14,9 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cgmigrate.documents.python.nodes import has_parameters, walk
-from cgmigrate.linking.python.callers import Callers, FilesWith, is_private
+from cgmigrate.documents.python.nodes import walk
+from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_values
 from cgmigrate.linking.python.change_places import ChangePlaces
+from cgmigrate.linking.python.changed_names import is_replaced_by_tests
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
 from cgmigrate.linking.python.data_names import DataNames
 from cgmigrate.linking.python.evaluation import (
@@ -149,6 +150,11 @@ class Proofs:
             reason = f"an option sets a recipe by a deprecated name at {place}"
             self.failed.update((one.name, reason) for one in self.changes)
             return []
+        self.failed |= {
+            change.name: f"a test replaces `{change.through}`, and may see its keyword arguments"
+            for change in self.changes
+            if change.through and is_replaced_by_tests(change.through, self.modules)
+        }
         self.failed |= StandIns(self._references, self.files_with, self.changes).seen()
         changed = {one.path for one in self.changes}
         for path, code in reached_by_computed_names(self.files_with(COMPUTING), self.modules, changed):
@@ -363,7 +369,7 @@ class Proofs:
         It is no method, and private, or sets what its callers give. Others may call a public one with any object.
         """
         scope = unit.scope
-        if scope is None or unit.around or "." in unit.name or not has_parameters(scope.args):
+        if scope is None or unit.around or "." in unit.name or not takes_values(scope):
             return False
         if scope.decorator_list or scope.name.startswith("test"):
             # A decorator may keep it for other code.

@@ -106,14 +106,11 @@ def _is_plain_number(node: ast.expr) -> bool:
 
 
 def _computes_number(left: ast.expr, operator: ast.operator, right: ast.expr) -> bool:
-    if isinstance(operator, (ast.Add, ast.Mod)):
-        return _is_number(left) or _is_number(right)
-    is_arithmetic = isinstance(operator, (ast.Mult, ast.Div, ast.FloorDiv, ast.Sub, ast.Pow))
-    return is_arithmetic and not _is_text(left) and not _is_text(right)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    if isinstance(operator, (ast.Div, ast.FloorDiv, ast.Pow)):
+        return True
+    # Lists and texts are multiplied, too, and sets are subtracted.
+    is_arithmetic = isinstance(operator, (ast.Add, ast.Sub)) and (_is_number(left) or _is_number(right))
+    return is_arithmetic or (isinstance(operator, (ast.Mult, ast.Mod)) and _is_number(left) and _is_number(right))
 
 
 @lru_cache(maxsize=4096)

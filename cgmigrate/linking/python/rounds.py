@@ -38,6 +38,8 @@ class Change:
     """Whether it renames a setting whose value code computes: often from what callers give."""
     of_keywords: bool = False
     """Whether it changes entries of a dict that only become keyword arguments: no code uses their names as data."""
+    through: str = ""
+    """The function of the checkout that passes on what it changes, if that is a call."""
 
 
 @dataclass(frozen=True, slots=True)
