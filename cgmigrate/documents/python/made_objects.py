@@ -60,7 +60,7 @@ def _class_in(annotation: ast.expr | None) -> str:
 
 
 def _results(node: ast.FunctionDef) -> Iterator[ast.expr | None]:
-    """Yield what a function returns; a name stands for the only value that it is bound to."""
+    """Yield what a function returns: for a name the value that it is bound to, if that is the only one."""
     bound: dict[str, list[ast.expr]] = {}
     for part in walk(node):
         match part:
