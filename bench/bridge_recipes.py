@@ -46,6 +46,7 @@ REAL = (*RECIPES, f"{BRIDGE}.utils.cuda_graph")
 FLAGS = ("use_te_rng_tracker", "te_rng_tracker", "inference_rng_tracker")
 TRUTH = [True]
 """What a stand-in is as a condition."""
+_FIELDS = dataclasses.fields
 
 
 # --- stand-ins --------------------------------------------------------------------------------------
@@ -66,6 +67,11 @@ class _Class(abc.ABCMeta):
         if name.startswith("_"):
             raise AttributeError(name)
         return Anything()
+
+    def __getitem__(cls, key: Any) -> Any:
+        # `Encoder[Sample]` is the class.
+        del key
+        return cls
 
 
 class Anything(metaclass=_Class):
@@ -213,6 +219,7 @@ def modules_of(tree: Path) -> Iterator[tuple[str, types.ModuleType | str]]:
     import megatron.core.transformer  # noqa: F401  (the real one, before any stand-in)
 
     Anything.defaults = _defaults()
+    dataclasses.fields = _fields  # type: ignore[assignment]
     # Modules of the tree before must not meet those of this one.
     for known in [name for name in sys.modules if name == BRIDGE or name.startswith(BRIDGE + ".")]:
         del sys.modules[known]
@@ -228,6 +235,11 @@ def modules_of(tree: Path) -> Iterator[tuple[str, types.ModuleType | str]]:
             yield name, importlib.import_module(name)
         except Exception as error:
             yield name, f"not imported: {type(error).__name__}: {error}"
+
+
+def _fields(one: Any) -> tuple[Any, ...]:
+    """Older states of the Bridge ask stand-ins for their fields."""
+    return _FIELDS(one) if dataclasses.is_dataclass(one) else ()
 
 
 def _is_recipe(function: Any, name: str, module: str) -> bool:
