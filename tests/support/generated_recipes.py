@@ -176,6 +176,13 @@ _USES_OF_DICTS = (
 )
 
 
+_SHORT = (
+    ["with_seed(cfg)"],
+    ["assert cfg.model.cuda_graph_scope in (None, 'full', [])"],
+    ["if cfg.model.cuda_graph_scope == ['attn']:", "    raise ValueError"],
+)
+
+
 _FORMS_OF_STATEMENTS = frozenset(("read", "branch", "apply", "rare", "lists", "another", "dicts"))
 _FORMS = sorted(_FORMS_OF_STATEMENTS | {"writes", "public", "provider", "maker", "further", "parameters"})
 
@@ -281,11 +288,22 @@ def _another(draw: Draw, names: _Names, depth: int) -> list[str]:
 
 
 def _rare(draw: Draw, names: _Names, depth: int) -> list[str]:
+    if depth > 1:
+        return _one(draw, *_SHORT)
     lines = [
+        *_SHORT,
         ["if cfg.dataset.is_big:", "    return cfg"],
         ["try:", *_indented(_statement(draw, names, 2)), "except AttributeError:", "    cfg.failed = True"],
-        ["assert cfg.model.cuda_graph_scope in (None, 'full', [])"],
-        ["if cfg.model.cuda_graph_scope == ['attn']:", "    raise ValueError"],
+        ["try:", *_indented(_statement(draw, names, 2)), "finally:", *_indented(_statement(draw, names, 2))],
+        [
+            "try:",
+            *_indented(_one(draw, ["nothing(cfg)"], ["return cfg"], ["raise KeyError(1)"], _statement(draw, names, 2))),
+            "except KeyError:",
+            *_indented(_statement(draw, names, 2)),
+            "except (TypeError, IndexError):",
+            "    cfg.failed = True",
+            *_one(draw, [], ["finally:", *_indented(_statement(draw, names, 2))]),
+        ],
         ["with vllm.context():", *_indented(_statement(draw, names, 2))],
         [f"later = functools.partial({_one(draw, *names.of_config)}, cfg)", "later()"],
         [f"(lambda one: {_one(draw, *names.of_config)}(one))(cfg)"],
@@ -297,8 +315,6 @@ def _rare(draw: Draw, names: _Names, depth: int) -> list[str]:
         ],
         ["while cfg.model.cuda_graph_impl == 'none':", "    cfg.model.cuda_graph_impl = 'transformer_engine'"],
     ]
-    if depth > 1:
-        lines = lines[2:4]
     return list(draw(st.sampled_from(lines)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
@@ -23,15 +24,28 @@ from cgmigrate.linking.python.evaluation import (
 from cgmigrate.linking.python.expressions import evaluate
 from cgmigrate.linking.python.layers import copies_built
 from cgmigrate.linking.python.modules import Module, is_test
-from cgmigrate.linking.python.objects import forget_attributes, may_change, may_change_items, parts_of, sample
+from cgmigrate.linking.python.objects import (
+    attribute,
+    forget_attributes,
+    may_change,
+    may_change_items,
+    parts_of,
+    sample,
+)
 from cgmigrate.linking.python.own_objects import own_parameters
 from cgmigrate.linking.python.parametrised import parametrised
 from cgmigrate.linking.python.replaced_code import is_patched, patched, texts_in
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial, SharedList, is_plain, key_of
-from cgmigrate.linking.python.world import FINISHES, SETTINGS
+from cgmigrate.linking.python.world import SETTINGS, TRACKERS
 
 _OF_METHODS = ("classmethod", "staticmethod", "property")
 """Decorators that say how a function of a class is called: its body is executed as it is."""
+_OF_STORES = (
+    *(ast.Expr, ast.Constant, ast.Assign, ast.If, ast.Return, ast.Pass, ast.Name, ast.Attribute, ast.expr_context),
+    *(ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.List, ast.Tuple),
+    *(ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
+)
+"""The code of functions that only set attributes."""
 _MOST_PARAMETERS = 3
 """Of a function that names no setting, and is followed since it gets plain values."""
 
@@ -40,6 +54,8 @@ def called_function(callee: Function, arguments: Arguments, place: Place) -> obj
     """Return the result of a function of the checkout. Raises RaisedError and CannotFollowError."""
     if _copies_built(callee, place[2]):
         return Object(_skipped(callee, arguments, place).key)
+    if (stores := _only_set(callee, arguments, place)) and _skip_stores(stores, callee, arguments, place):
+        return None
     return _of_checkout(callee, arguments, place)
 
 
@@ -51,8 +67,7 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
     is_evaluated = has_object(arguments) or gives_settings(arguments)
     if run.relevance.is_relevant(callee.node) and not is_evaluated and not gets_code(arguments, run):
         return _followed_or_any(callee, arguments, place)
-    is_returned = is_evaluated and _returns(callee.node) and not _is_statement(callee, arguments, place)
-    if run.relevance.is_relevant(callee.node) or is_returned:
+    if run.relevance.is_relevant(callee.node) or (is_evaluated and _returns(callee.node)):
         return call(callee, arguments, run, frame.depth + 1)
     # It may change attributes of classes.
     run.forget("of_checkout=True")
@@ -66,17 +81,60 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
     return _skipped(callee, arguments, place)
 
 
-def _is_statement(callee: Function, arguments: Arguments, place: Place) -> bool:
-    """Return whether a call is a statement, so that it does not matter what it returns."""
-    node, _, run = place
-    is_followed = computes_names(callee, run) or gets_code(arguments, run) or _finishes(callee.node)
-    return node is run.statement and not is_followed
+def _only_set(callee: Function, arguments: Arguments, place: Place) -> Sequence[Sequence[str]]:
+    """Return the attributes that a function sets that is not followed, if it does nothing else."""
+    run = place[2]
+    if isinstance(callee.node, ast.Lambda) or _returns(callee.node):
+        return ()
+    is_followed = run.relevance.is_relevant(callee.node) or is_patched(arguments, run) or gets_code(arguments, run)
+    return () if is_followed else _stores(callee.node)
+
+
+def _skip_stores(stores: Sequence[Sequence[str]], callee: Function, arguments: Arguments, place: Place) -> bool:
+    """Skip a function that only sets attributes: each may have any value then. Return whether it was skipped.
+
+    What they have may be an object that is known under another key.
+    """
+    named = {one.arg: value for one, value in zip(callee.node.args.args, arguments[0], strict=False)} | arguments[1]
+    owners = [_owner(named.get(first), names, place) for first, *names, _ in stores]
+    if not all(isinstance(one, Object) and not one.may_be_other and not one.properties for one in owners):
+        return False
+    key = _skipped(callee, arguments, place).key
+    for owner, (*_, name) in zip(owners, stores, strict=True):
+        assert isinstance(owner, Object)
+        owner.attributes[name] = Object(f"{owner.key}.{name} after {key}", may_be_other=True)
+    return True
+
+
+def _owner(value: object, names: Sequence[str], place: Place) -> object:
+    """Return what attributes lead to from a value, None if they lead to no object."""
+    for name in names:
+        value = attribute(value, name, place) if isinstance(value, Object) else None
+    return value
 
 
 @lru_cache(maxsize=4096)
-def _finishes(node: ast.FunctionDef | ast.Lambda) -> bool:
-    """Return whether a function calls a method after which an object is validated."""
-    return any(isinstance(one, ast.Attribute) and one.attr in FINISHES for one in walk(node))
+def _stores(node: ast.FunctionDef) -> tuple[tuple[str, ...], ...]:
+    """Return the attributes that a function sets, each with its path from a parameter; none if it does anything else.
+
+    It may decide what it sets.
+    """
+    paths = list[tuple[str, ...]]()
+    names = {one.arg for one in node.args.args}
+    if node.decorator_list or node.args.vararg or node.args.kwarg or node.args.posonlyargs:
+        return ()
+    for part in (part for statement in node.body for part in walk(statement)):
+        match part:
+            case ast.Attribute(ctx=ast.Store()):
+                first, *rest = dotted(part).split(".")
+                if first not in names or rest[-1] in TRACKERS:
+                    return ()
+                paths.append((first, *rest))
+            case _ if not isinstance(part, _OF_STORES):
+                return ()
+            case ast.Name(ctx=ast.Store()):
+                return ()
+    return tuple(dict.fromkeys(paths))
 
 
 def _copies_built(callee: Function, run: Run) -> bool:
@@ -184,7 +242,6 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
     if depth > MOST_CALLS:
         raise cannot_follow("too many functions call each other", function.node, frame)
     frame.names.update(_bound(function, arguments, run, frame))
-    _note_records(function, frame, run)
     needed = run.needed
     leaked = [frame.names[name] for name in run.relevance.leaked_in(function.node, needed)]
     try:
@@ -196,14 +253,6 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
         run.needed = needed
         for value in leaked:
             may_change_items(value, run.numbered(function.name), (function.node, frame, run))
-
-
-def _note_records(function: Function, frame: Frame, run: Run) -> None:
-    """Note which of the objects that a function gets are records of the project's own: its annotations say it."""
-    for name in own_parameters(function.node, function.module, run.modules)[0]:
-        value = frame.names[name]
-        if isinstance(value, Object) and not (value.by_megatron or value.is_open or value.is_instance):
-            value.is_record = True
 
 
 def _executed(function: Function, frame: Frame, run: Run) -> object:

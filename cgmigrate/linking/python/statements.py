@@ -129,7 +129,6 @@ def _return(node: ast.Return, frame: Frame, run: Run) -> Signal:
 
 def _expression(node: ast.Expr, frame: Frame, run: Run) -> Signal:
     if not isinstance(node.value, ast.Constant):
-        run.statement = node.value
         evaluate(node.value, frame, run)
     return None
 
@@ -267,25 +266,41 @@ def _suppressed(node: ast.With, name: str, frame: Frame, run: Run) -> Signal:
 
 
 def _try(node: ast.Try, frame: Frame, run: Run) -> Signal:
+    """Execute a body, what handles its exceptions, and what is done in any case at its end."""
+    try:
+        signal = _handled(node, frame, run) if node.handlers else execute(node.body, frame, run)
+    except RaisedError:
+        if execute(node.finalbody, frame, run) is not None:
+            raise cannot_follow("`finally` leaves a function or a loop", node, frame) from None
+        raise
+    at_end = execute(node.finalbody, frame, run)
+    return signal if at_end is None else at_end
+
+
+def _handled(node: ast.Try, frame: Frame, run: Run) -> Signal:
     """Execute a body; code that is not followed may raise as well, which no setting may depend on."""
     writes = run.writes
-    if len(node.handlers) != 1 or node.finalbody:
-        raise cannot_follow("`try` with several handlers or `finally` is not followed", node, frame)
     try:
         signal, fails = _attempted(node.body, frame, run)
-        if run.writes != writes:
-            raise cannot_follow("settings are set in `try`", node, frame)
-        if fails:
-            signal = execute(node.handlers[0].body, frame, run)
-        elif signal is None:
-            signal = execute(node.orelse, frame, run)
     except RaisedError as error:
         if run.writes != writes:
             raise cannot_follow("settings are set in `try`", node, frame) from error
-        if not _catches(node.handlers[0], error.kind, run):
+        handler = next((one for one in node.handlers if _catches(one, error.kind, run)), None)
+        if handler is None:
             raise
-        signal = execute(node.handlers[0].body, frame, run)
-    return signal
+        return execute(handler.body, frame, run)
+    if run.writes != writes:
+        raise cannot_follow("settings are set in `try`", node, frame)
+    if fails:
+        return execute(_one_of(node.handlers, run).body, frame, run)
+    return execute(node.orelse, frame, run) if signal is None else signal
+
+
+def _one_of(handlers: Sequence[ast.ExceptHandler], run: Run) -> ast.ExceptHandler:
+    """Return the handler of an exception of which nothing is known: each in a path of its own."""
+    if len(handlers) == 1:
+        return handlers[0]
+    return handlers[run.pick(run.numbered("the handler of " + ast.unparse(handlers[0])[:200]), len(handlers))]
 
 
 def _catches(handler: ast.ExceptHandler, kind: str, run: Run) -> bool:
