@@ -105,8 +105,8 @@ def _getattr(arguments: Arguments, place: Place) -> object:
     is_default = may_be_part_of(values[2:])
     if known is None and isinstance(value, Object) and (is_default or not is_object(value)):
         # The default counts as well: it is part of what is not known.
-        others = value.may_be_other or is_default
-        return Object(f"{value.key} or {key_of(values[2])}", value.by_megatron, may_be_other=others)
+        key, others = f"{value.key} or {key_of(values[2])}", value.may_be_other or is_default
+        return Object(key, value.by_megatron, may_be_other=others, through=value.through)
     return value
 
 

@@ -126,6 +126,10 @@ class Path:
     """The records of the project's own that it makes."""
     opened_records: list[tuple[Object, int]] = field(default_factory=list)
     """The records that it gets from other code, each with the number of its state among those that are possible."""
+    keeping: frozenset[str] = frozenset()
+    """The attributes in which statements may keep objects that are not executed."""
+    passed_on: bool = False
+    """Whether code that is not followed gets an object."""
     passed: list[tuple[str, FrozenSettings]] = field(default_factory=list)
     """The objects that code gets which is not followed, with their settings at that time."""
     used: dict[int, Object] = field(default_factory=dict)

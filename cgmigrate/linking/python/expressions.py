@@ -319,7 +319,7 @@ def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
         if known is None:
             note_choice(value, [key], run)
         others = value.may_be_other or any(key.startswith("[") for key in value.attributes)
-        made = Object(f"{value.key}{name}", may_be_other=others)
+        made = Object(f"{value.key}{name}", may_be_other=others, through=value.through)
         return value.first.setdefault(name, made) if known is None else known
     if isinstance(value, (list, tuple, str, dict)) and is_plain(key):
         if not (isinstance(value, dict) and _is_hashable(key) and key in value):

@@ -196,7 +196,8 @@ def _skipped(callee: Function, arguments: Arguments, place: Place) -> Object:
     by_megatron = callee.module.package.startswith("megatron") and not run.relevance.may_return_changed(
         callee.node, callee.module
     )
-    return Object(key, by_megatron, may_be_other=_may_share(callee.node))
+    attributes = (one[1:] for one in run.relevance.facts(callee.node).loads if one[0] == ".")
+    return Object(key, by_megatron, may_be_other=_may_share(callee.node), through=frozenset(attributes))
 
 
 def _may_share(node: ast.FunctionDef | ast.Lambda) -> bool:
@@ -247,7 +248,8 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
     try:
         result = _executed(function, frame, run)
         if dropped := run.relevance.dropped_in(function.node, needed):
-            forget_attributes([result, *frame.names.values()], dropped, function.name)
+            keeping = run.relevance.keeping_in(function.node, needed)
+            forget_attributes([result, *frame.names.values()], dropped, keeping, function.name)
         return result
     finally:
         run.needed = needed
@@ -263,6 +265,7 @@ def _executed(function: Function, frame: Frame, run: Run) -> object:
         raise cannot_follow(f"`{function.name}` is a generator, or sets names around it", node, frame)
     if isinstance(node, ast.Lambda):
         return evaluate(node.body, frame, run)
+    run.path.keeping |= run.relevance.keeping_in(node, run.needed)
     run.needed = run.relevance.needed_in(node, run.needed)
     return executed_in(run.handlers.execute(node.body, frame, run))
 

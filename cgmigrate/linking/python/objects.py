@@ -42,7 +42,7 @@ def attribute(value: object, name: str, place: _Place) -> object:
         raise cannot_follow("the attributes of an object are used by their names", node, frame)
     match value:
         case Object():
-            if name in SETTINGS and value.may_be_other:
+            if name in SETTINGS and _may_be_other(value, run):
                 raise cannot_follow(f"`.{name}` of an object that is not known is read", node, frame)
             result = _of_object(value, name, place)
             _note_read(value, name, result, place)
@@ -60,6 +60,13 @@ def attribute(value: object, name: str, place: _Place) -> object:
         case _ if value is not None and hasattr(value, name):
             return Method(value, name)
     raise cannot_follow(f"`.{name}` of {key_of(value)[:60]} is not followed", node, frame)
+
+
+def _may_be_other(value: Object, run: Run) -> bool:
+    """Return whether an object may be one that is known under another key: code may keep it in an attribute."""
+    if value.may_be_other or value.through.isdisjoint(run.path.keeping):
+        return value.may_be_other or (run.path.passed_on and any(map(run.relevance.keeps_object, value.through)))
+    return True
 
 
 def _note_read(value: Object, name: str, result: object, place: _Place) -> None:
@@ -122,7 +129,8 @@ def _of_object(value: Object, name: str, place: _Place) -> object:
     if name not in value.first:
         by_megatron = value.by_megatron and name not in SETTINGS
         others = value.may_be_other or name in value.properties
-        value.first[name] = Object(f"{value.key}.{name}", by_megatron, may_be_other=others)
+        through = value.through | {name}
+        value.first[name] = Object(f"{value.key}.{name}", by_megatron, may_be_other=others, through=through)
     return value.first[name]
 
 
@@ -197,7 +205,7 @@ def frozen_settings(value: Object) -> FrozenSettings:
 def has_attribute(value: object, name: str, place: _Place) -> bool | None:
     """Return whether a value has an attribute, None if that is not known."""
     if isinstance(value, Object):
-        if name in SETTINGS and not value.may_be_other:
+        if name in SETTINGS and not _may_be_other(value, place[2]):
             used(value, place)
         if name in value.attributes:
             return True
@@ -218,7 +226,7 @@ def set_attribute(value: object, name: str, new: object, place: _Place) -> None:
     node, frame, run = place
     if not isinstance(value, Object) or value.is_view:
         raise cannot_follow(f"an attribute of {key_of(value)[:60]} is set", node, frame)
-    if value.may_be_other and (name in SETTINGS or may_be_part_of([new])):
+    if _may_be_other(value, run) and (name in SETTINGS or may_be_part_of([new])):
         raise cannot_follow(f"`.{name}` of an object that is not known is set", node, frame)
     if name in value.properties:
         raise cannot_follow(f"`.{name}` is a property, and is set", node, frame)
@@ -323,8 +331,10 @@ def may_change(value: object, key: str, place: _Place) -> None:
 
     Raises CannotFollowError for a collection that other calls share.
     """
+    run = place[2]
     parts = list(parts_of(value))
     may_change_items(value, key, place)
+    run.path.passed_on = run.path.passed_on or bool(parts)
     for one in parts:
         forget(one, place[2])
         for name, part in one.first.items():
@@ -336,14 +346,19 @@ def may_change(value: object, key: str, place: _Place) -> None:
                 changed = Object(f"{name} after {key}, before {key_of(part)}", may_be_other=may_be_part_of([part]))
                 may_change_items(part, key, place)
                 one.attributes[name] = changed
+            elif name not in SETTINGS and run.relevance.keeps_object(name):
+                one.attributes[name] = Object(f"{name} after {key}, before {key_of(part)}", may_be_other=True)
 
 
-def forget_attributes(values: Iterable[object], names: Collection[str], by: str) -> None:
-    """Forget the values of attributes that code sets which is not executed; ``by`` is the name of its function."""
+def forget_attributes(values: Iterable[object], names: Collection[str], keeping: Collection[str], by: str) -> None:
+    """Forget the values of attributes that code sets which is not executed; ``by`` is the name of its function.
+
+    In those of ``keeping`` it may keep an object that is known under another key.
+    """
     for one in parts_of(list(values)):
         for name in one.attributes.keys() & names:
-            if not uses_settings(one.attributes[name]):
-                one.attributes[name] = Object(f"{one.key}.{name} after {by}")
+            if name in keeping or not uses_settings(one.attributes[name]):
+                one.attributes[name] = Object(f"{one.key}.{name} after {by}", may_be_other=name in keeping)
 
 
 def forget(value: Object, run: Run) -> None:

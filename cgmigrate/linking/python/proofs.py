@@ -29,6 +29,7 @@ from cgmigrate.linking.python.evaluation import (
     Unknowns,
 )
 from cgmigrate.linking.python.hidden_setters import HiddenSetter, HiddenSetters
+from cgmigrate.linking.python.kept_objects import KeptObjects
 from cgmigrate.linking.python.layers import copies_built, is_layer
 from cgmigrate.linking.python.leading_code import code_used_by, is_table, relevance_of, words_of
 from cgmigrate.linking.python.modules import Modules, is_test
@@ -165,6 +166,7 @@ class Proofs:
         results = self._places.results(files, self.files_with)
         self._relevance.may_return_changed = results.may_return
         self._relevance.method_may_return_changed = results.method_may_return
+        self._relevance.keeps_object = KeptObjects(self.modules, self.files_with, self._relevance.holders).in_attribute
         self.failed |= self._seen.by_parts_of_names() | self._seen.by_helpers()
         units = list(self._all_units(files))
         callers = Callers(self.modules, files, self.files_with)

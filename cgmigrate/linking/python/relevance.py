@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
+from cgmigrate.linking.python.kept_objects import kept_in
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.shared_collections import collections_in, passed_on_in
 from cgmigrate.linking.python.world import SETTINGS, TRACKERS
@@ -57,6 +58,8 @@ class _Sliced:
     """The parameters that the other statements pass on."""
     dropped: frozenset[str] = frozenset()
     """The attributes that the other statements set."""
+    keeping: frozenset[str] = frozenset()
+    """Those in which they may keep an object."""
 
 
 @dataclass(slots=True)
@@ -79,6 +82,8 @@ class Relevance:
     """Whether a function that is not followed may return an object of code that changes."""
     method_may_return_changed: Callable[[str], bool] = lambda _name: False
     """Whether a method with a name may do so, where the class of its object is not known."""
+    keeps_object: Callable[[str], bool] = lambda _name: False
+    """Whether code that is not followed may keep an object that it has in an attribute with a name."""
     computing: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
     """Which functions use attributes by names that they compute, as far as that was evaluated."""
     _leading: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
@@ -200,6 +205,10 @@ class Relevance:
         """Return the attributes that a function sets in statements that are not executed: nobody knows their values."""
         return self._slice(node, needed).dropped
 
+    def keeping_in(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> frozenset[str]:
+        """Return the attributes in which a function keeps objects in statements that are not executed."""
+        return self._slice(node, needed).keeping
+
     def _slice(self, node: ast.FunctionDef | ast.Lambda, needed: frozenset[str]) -> _Sliced:
         if isinstance(node, ast.Lambda) or not node.body:
             return _Sliced(node, None, frozenset(one for one in self.facts(node).loads if one[0] == "."))
@@ -211,11 +220,12 @@ class Relevance:
             used = self.facts(node).loads if kept is None else one.needed
             attributes = frozenset(name for name in used if name[0] == ".")
             leaked = frozenset() if kept is None else _names_of(node.args) & _in_others(node.body, kept, passed_on_in)
-            stores = (
-                _in_others(node.body, kept, lambda one: self.facts(one).stores) if kept is not None else frozenset()
-            )
+            stores, keeping = frozenset[str](), frozenset[str]()
+            if kept is not None:
+                stores = _in_others(node.body, kept, lambda one: self.facts(one).stores)
+                keeping = _in_others(node.body, kept, kept_in)
             dropped = frozenset(name[1:] for name in stores if name[0] == ".") - SETTINGS
-            self._kept[id(node), first] = _Sliced(node, kept, attributes, leaked, dropped)
+            self._kept[id(node), first] = _Sliced(node, kept, attributes, leaked, dropped, keeping)
         return self._kept[id(node), first]
 
 

@@ -87,7 +87,8 @@ def _unpack(targets: Sequence[ast.expr], value: object, frame: Frame, run: Run) 
     elif isinstance(value, Object):
         parts = [
             value.first.setdefault(
-                f"[{at}]", Object(f"{value.key}[{at}]", value.by_megatron, may_be_other=value.may_be_other)
+                f"[{at}]",
+                Object(f"{value.key}[{at}]", value.by_megatron, may_be_other=value.may_be_other, through=value.through),
             )
             for at in range(len(targets))
         ]
@@ -205,8 +206,10 @@ def _for_unknown(node: ast.For, values: object, frame: Frame, run: Run) -> Signa
     if not isinstance(values, Object):
         raise cannot_follow("what a loop iterates over is not known", *place[:2])
     key, writes = run.numbered(f"loop over {key_of(values)}"), run.writes
-    may_be_other = may_be_part_of([values])
-    store(node.target, Object(f"member of {key}", values.by_megatron, may_be_other=may_be_other), frame, run)
+    member = Object(
+        f"member of {key}", values.by_megatron, may_be_other=may_be_part_of([values]), through=values.through
+    )
+    store(node.target, member, frame, run)
     signal = execute(node.body, frame, run)
     if isinstance(signal, Returned):
         return signal

@@ -67,6 +67,8 @@ class Object:
     """Whether it is true or false."""
     is_view: bool = False
     """Whether it has the attributes of another object, its attribute ``of``, by their names."""
+    through: frozenset[str] = frozenset()
+    """The attributes by which it was read of a known object, and that no code had set that is followed."""
     is_rest: bool = False
     """Whether it is the only member of a collection that other code may have changed, in place of all it has."""
 
