@@ -45,7 +45,21 @@ def _attributes(node: _Function) -> dict[str, frozenset[str]]:
 def _is_record(annotation: ast.expr, module: Module, modules: Modules) -> bool:
     name = annotation.value if isinstance(annotation, ast.Constant) else dotted(annotation)
     node = class_named(name, module, modules, 4) if isinstance(name, str) else None
-    return node is not None and not node.bases and not SETTINGS.isdisjoint(fields_of(node.body))
+    is_plain = node is not None and not node.bases and not SETTINGS.isdisjoint(fields_of(node.body))
+    return node is not None and is_plain and not _is_base(node.name, modules)
+
+
+def _is_base(name: str, modules: Modules) -> bool:
+    """Return whether a class of the checkout has a base with a name: what is annotated with that may be a model."""
+    every = (*modules.others_with(name), *modules.tests_with(name))
+    return any(not _bases(one).isdisjoint(one.names_for(name) | {name}) for one in every)
+
+
+@lru_cache(maxsize=4096)
+def _bases(module: Module) -> frozenset[str]:
+    """Return the last names of all bases of the classes of a module."""
+    classes = (part for part in walk(module.tree) if isinstance(part, ast.ClassDef))
+    return frozenset(dotted(base).rpartition(".")[2] for one in classes for base in one.bases)
 
 
 def class_named(name: str, module: Module, modules: Modules, depth: int) -> ast.ClassDef | None:
