@@ -300,7 +300,7 @@ def _rare(draw: Draw, names: _Names, depth: int) -> list[str]:
             *_indented(_one(draw, ["nothing(cfg)"], ["return cfg"], ["raise KeyError(1)"], _statement(draw, names, 2))),
             "except KeyError:",
             *_indented(_statement(draw, names, 2)),
-            "except (TypeError, IndexError):",
+            "except (ValueError, IndexError):",
             "    cfg.failed = True",
             *_one(draw, [], ["finally:", *_indented(_statement(draw, names, 2))]),
         ],

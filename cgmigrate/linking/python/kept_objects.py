@@ -75,7 +75,7 @@ def _attributes(target: ast.expr) -> Iterator[str]:
 
 
 def _may_be_known(value: ast.expr) -> bool:
-    """Return whether a value may be an object that other code has: it is made of a name or an attribute."""
+    """Return whether a value may be an object that other code has: it comes from a name or an attribute."""
     if isinstance(value, _PLAIN):
         return False
     called = {id(part.func) for part in walk(value) if isinstance(part, ast.Call)}
