@@ -158,7 +158,8 @@ class Proofs:
         }
         self.failed |= StandIns(self._references, self.files_with, self.changes).seen()
         changed = {one.path for one in self.changes}
-        for path, code in reached_by_computed_names(self.files_with(COMPUTING), self.modules, changed):
+        leading = frozenset(self._places.leading(self.seeds))
+        for path, code in reached_by_computed_names(self.files_with(COMPUTING), self.modules, changed, leading):
             reason = f"the code at {code} may get its object, and sets attributes by names that it computes"
             self.failed.update({one.name: reason for one in self.changes if one.path == path})
         files = self._files = self._with_callers()

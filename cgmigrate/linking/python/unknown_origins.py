@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
@@ -16,40 +17,143 @@ from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.leading_code import returns_value
 from cgmigrate.linking.python.modules import LOOKUPS, Module, Modules, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
+from cgmigrate.linking.python.world import SETTINGS, TRACKERS
 
 WORDS = ("setattr", "__setattr__", "__dict__", "vars", "exec")
 _MOST_IMPORTS = 2
+_NAMES = SETTINGS | {*TRACKERS, "__class__", "__dict__"}
 
 
 def reached_by_computed_names(
-    paths: Iterable[str], modules: Modules, changed: Collection[str]
+    paths: Iterable[str], modules: Modules, changed: Collection[str], leading: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the changed files whose objects such code may get, each with the place of the code.
 
-    ``paths`` are files with one of WORDS, ``changed`` those with changes.
+    ``paths`` are files with one of WORDS, ``changed`` those with changes. ``leading`` are the functions that lead to
+    changes, by their names.
     """
     for path in paths:
         module = None if is_test(path) else modules.read(path)
         if module is None:
             continue
         for _, node, _ in functions_of(module):
-            if returns_value(node) and _sets_by_name(node):
+            if returns_value(node) and _sets_by_name(node, module, leading):
                 place = f"{path}:{node.lineno}"
                 reached = changed if _looks_up(node) else _imported(module, modules, _MOST_IMPORTS) & set(changed)
                 yield from ((one, place) for one in sorted(reached))
 
 
-def _sets_by_name(node: AnyFunction) -> bool:
-    arguments = set(parameters(node))
-    return any(_is_set(part, arguments) for part in walk(node))
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of a function that say of which object, and which attributes, it sets."""
+
+    parameters: Collection[str]
+    made: Collection[str]
+    """Those of objects that it makes itself."""
+    of_callers: Collection[str]
+    """Those of texts that its callers give to it: `for name, value in extra.items()`."""
+    of_others: Collection[str]
+    """Those of texts that are no settings."""
 
 
-def _is_set(node: ast.AST, arguments: set[str]) -> bool:
+def _sets_by_name(node: AnyFunction, module: Module, leading: Collection[str]) -> bool:
+    own = set(parameters(node))
+    names = _Names(own, _made_in(node, leading), _names_of_callers(node, own), _names_of_others(node, module))
+    return any(_is_set(part, names) for part in walk(node))
+
+
+def _names_of_callers(node: AnyFunction, own: set[str]) -> set[str]:
+    """Return the variables of loops over the names in dicts that a function gets."""
+    names = set[str]()
+    for part in walk(node):
+        match part:
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=name), _]),
+                iter=ast.Call(func=ast.Attribute(value=ast.Name(id=mapping), attr="items")),
+            ) if mapping in own.difference(_bound_in(node)):
+                names.add(name)
+    return names
+
+
+def _names_of_others(node: AnyFunction, module: Module) -> set[str]:
+    """Return the variables of loops over texts that a module lists, none of which is a setting."""
+    loops = [part for part in walk(node) if isinstance(part, (ast.For, ast.comprehension))]
+    targets = [one.target for one in loops if _lists_others(one.iter, module)]
+    names = {one.id for one in targets if isinstance(one, ast.Name)}
+    own = set(map(id, targets))
+    others = {
+        part.id
+        for part in walk(node)
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load) and id(part) not in own
+    }
+    return names - others - set(parameters(node))
+
+
+def _lists_others(values: ast.expr, module: Module) -> bool:
+    """Return whether an expression is a list of texts, or the name of one, without the names of settings."""
+    bound = module.bindings.get(values.id) if isinstance(values, ast.Name) else values
+    match bound:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+            texts = [one.value if isinstance(one, ast.Constant) else None for one in elements]
+            return all(isinstance(one, str) and one not in _NAMES for one in texts)
+    return False
+
+
+def _made_in(node: AnyFunction, leading: Collection[str]) -> set[str]:
+    """Return the names for objects that a function makes itself: no other code has them yet."""
+    bound = _bound_in(node)
+    classes = {name for name, values in bound.items() if all(map(_is_class, values))}
+    classes |= {one for one in parameters(node)[:1] if one == "cls" and one not in bound}
+    made = set[str]()
+    while new := {
+        name
+        for name, values in bound.items()
+        if name not in made and all(_makes(one, classes, made, leading) for one in values)
+    }:
+        made |= new
+    return made
+
+
+def _bound_in(node: AnyFunction) -> dict[str, list[ast.expr | None]]:
+    """Return what a function binds names to, None where an assignment does not show it."""
+    values: dict[str, list[ast.expr | None]] = {}
+    plain = set[int]()
+    for part in walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
+                plain.add(id(target))
+                values.setdefault(name, []).append(value)
+            case ast.Name(id=name, ctx=ast.Store()) if id(part) not in plain:
+                values.setdefault(name, []).append(None)
+    return values
+
+
+def _is_class(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Name) and (value.id == "cls" or value.id[:1].isupper())
+
+
+def _makes(value: ast.expr | None, classes: set[str], made: set[str], leading: Collection[str]) -> bool:
+    """Return whether a class makes an object, or its methods that lead to no change do: `Bridge.at(path).build()`."""
+    match value:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in classes or name[:1].isupper()
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
+            return (name[:1].isupper() or name in made) and method not in leading
+        case ast.Call(func=ast.Attribute(value=inner, attr=method)):
+            return method not in leading and _makes(inner, classes, made, leading)
+    return False
+
+
+def _is_set(node: ast.AST, names: _Names) -> bool:
+    """Return whether code sets an attribute by a name that it computes, of an object that is not known."""
     match node:
         case ast.Call(func=ast.Name(id="setattr"), args=[target, name, *_]) if not isinstance(name, ast.Constant):
-            return dotted(target).partition(".")[0] not in arguments
+            text = name.id if isinstance(name, ast.Name) else ""
+            root = dotted(target).partition(".")[0]
+            is_made = root in names.made and text in names.of_callers
+            return not is_made and text not in names.of_others and root not in names.parameters
         case ast.Call(func=ast.Attribute(attr="update", value=ast.Call(func=ast.Name(id="vars"), args=[target]))):
-            return dotted(target).partition(".")[0] not in arguments
+            return dotted(target).partition(".")[0] not in names.parameters
     return False
 
 
