@@ -277,6 +277,8 @@ class Run:
     touched: Touched = field(default_factory=Touched)
     code: Code = field(default_factory=Code)
     """The code that it uses."""
+    statement: ast.expr | None = None
+    """The last expression that is a statement: nothing uses its value."""
     needed: frozenset[str] = frozenset()
     """The attributes that the function uses which is executed, and its callers; each begins with a dot."""
     shared: dict[str, Object] = field(default_factory=dict)

@@ -36,7 +36,7 @@ from cgmigrate.linking.python.own_objects import own_parameters
 from cgmigrate.linking.python.parametrised import parametrised
 from cgmigrate.linking.python.replaced_code import is_patched, patched, texts_in
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial, SharedList, is_plain, key_of
-from cgmigrate.linking.python.world import SETTINGS, TRACKERS
+from cgmigrate.linking.python.world import FINISHES, SETTINGS, TRACKERS
 
 _OF_METHODS = ("classmethod", "staticmethod", "property")
 """Decorators that say how a function of a class is called: its body is executed as it is."""
@@ -67,7 +67,8 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
     is_evaluated = has_object(arguments) or gives_settings(arguments)
     if run.relevance.is_relevant(callee.node) and not is_evaluated and not gets_code(arguments, run):
         return _followed_or_any(callee, arguments, place)
-    if run.relevance.is_relevant(callee.node) or (is_evaluated and _returns(callee.node)):
+    is_returned = is_evaluated and _returns(callee.node) and not _is_statement(callee, arguments, place)
+    if run.relevance.is_relevant(callee.node) or is_returned:
         return call(callee, arguments, run, frame.depth + 1)
     # It may change attributes of classes.
     run.forget("of_checkout=True")
@@ -79,6 +80,19 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
         # It may call this code.
         return call(callee, arguments, run, frame.depth + 1)
     return _skipped(callee, arguments, place)
+
+
+def _is_statement(callee: Function, arguments: Arguments, place: Place) -> bool:
+    """Return whether a call is a statement, so that it does not matter what it returns."""
+    node, _, run = place
+    is_followed = computes_names(callee, run) or gets_code(arguments, run) or _finishes(callee.node)
+    return node is run.statement and not is_followed
+
+
+@lru_cache(maxsize=4096)
+def _finishes(node: ast.FunctionDef | ast.Lambda) -> bool:
+    """Return whether a function calls a method after which an object is validated."""
+    return any(isinstance(one, ast.Attribute) and one.attr in FINISHES for one in walk(node))
 
 
 def _only_set(callee: Function, arguments: Arguments, place: Place) -> Sequence[Sequence[str]]:
@@ -243,6 +257,7 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
     if depth > MOST_CALLS:
         raise cannot_follow("too many functions call each other", function.node, frame)
     frame.names.update(_bound(function, arguments, run, frame))
+    _note_records(function, frame, run)
     needed = run.needed
     leaked = [frame.names[name] for name in run.relevance.leaked_in(function.node, needed)]
     try:
@@ -255,6 +270,19 @@ def call(function: Function, arguments: Arguments, run: Run, depth: int) -> obje
         run.needed = needed
         for value in leaked:
             may_change_items(value, run.numbered(function.name), (function.node, frame, run))
+
+
+def _note_records(function: Function, frame: Frame, run: Run) -> None:
+    """Note which of the objects that a function gets are records of the project's own: its annotations say it.
+
+    What an attribute leads to that holds objects with settings is a model, whatever an annotation says.
+    """
+    for name in own_parameters(function.node, function.module, run.modules)[0]:
+        value = frame.names[name]
+        if isinstance(value, Object) and not (value.by_megatron or value.is_open or value.is_instance):
+            value.is_record = value.is_record or (
+                not value.may_be_other and value.through.isdisjoint(run.relevance.holders)
+            )
 
 
 def _executed(function: Function, frame: Frame, run: Run) -> object:

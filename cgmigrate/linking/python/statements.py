@@ -130,6 +130,7 @@ def _return(node: ast.Return, frame: Frame, run: Run) -> Signal:
 
 def _expression(node: ast.Expr, frame: Frame, run: Run) -> Signal:
     if not isinstance(node.value, ast.Constant):
+        run.statement = node.value
         evaluate(node.value, frame, run)
     return None
 

@@ -19,8 +19,8 @@ from cgmigrate.linking.python.values import Function, Object
 
 _MOST_NAMES = 12
 """How many records are made of each other."""
-_MOST_RECORDS = 24
-"""How many calls at the top of a module may make records: code that gets one is evaluated for each."""
+_MOST_RECORDS = 512
+"""How many calls at the top of a module may make records. Code that gets one is evaluated for each that differs."""
 
 
 def records_at_top(names: Iterable[str], module: Module, run: Run) -> dict[str, object]:
