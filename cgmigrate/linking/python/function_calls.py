@@ -34,9 +34,10 @@ from cgmigrate.linking.python.objects import (
 )
 from cgmigrate.linking.python.own_objects import own_parameters
 from cgmigrate.linking.python.parametrised import parametrised
+from cgmigrate.linking.python.plain_code import is_plain_code
 from cgmigrate.linking.python.replaced_code import is_patched, patched, texts_in
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial, SharedList, is_plain, key_of
-from cgmigrate.linking.python.world import FINISHES, SETTINGS, TRACKERS
+from cgmigrate.linking.python.world import SETTINGS, TRACKERS
 
 _OF_METHODS = ("classmethod", "staticmethod", "property")
 """Decorators that say how a function of a class is called: its body is executed as it is."""
@@ -83,16 +84,9 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
 
 
 def _is_statement(callee: Function, arguments: Arguments, place: Place) -> bool:
-    """Return whether a call is a statement, so that it does not matter what it returns."""
+    """Return whether a call is a statement of which only what it sets matters, and that is no setting."""
     node, _, run = place
-    is_followed = computes_names(callee, run) or gets_code(arguments, run) or _finishes(callee.node)
-    return node is run.statement and not is_followed
-
-
-@lru_cache(maxsize=4096)
-def _finishes(node: ast.FunctionDef | ast.Lambda) -> bool:
-    """Return whether a function calls a method after which an object is validated."""
-    return any(isinstance(one, ast.Attribute) and one.attr in FINISHES for one in walk(node))
+    return node is run.statement and is_plain_code(callee.node) and not gets_code(arguments, run)
 
 
 def _only_set(callee: Function, arguments: Arguments, place: Place) -> Sequence[Sequence[str]]:

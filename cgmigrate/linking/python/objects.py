@@ -228,7 +228,7 @@ def set_attribute(value: object, name: str, new: object, place: _Place) -> None:
         raise cannot_follow(f"an attribute of {key_of(value)[:60]} is set", node, frame)
     if _may_be_other(value, run) and (name in SETTINGS or may_be_part_of([new])):
         raise cannot_follow(f"`.{name}` of an object that is not known is set", node, frame)
-    if name in value.properties:
+    if name in value.properties or name in ("__class__", "__dict__"):
         raise cannot_follow(f"`.{name}` is a property, and is set", node, frame)
     if name in SETTINGS:
         run.writes += 1

@@ -34,8 +34,16 @@ from cgmigrate.linking.python.values import (
     key_of,
     may_be_part_of,
 )
-from cgmigrate.linking.python.world import FINISHES, SETTINGS, is_enumeration
+from cgmigrate.linking.python.world import SETTINGS, is_enumeration
 from cgmigrate.megatron.settings import DEPRECATED
+
+_FINISHES = frozenset(
+    (
+        *("finalize", "validate", "provide", "provide_distributed_model", "build", "__post_init__"),
+        *("__init__", "__setattr__", "__delattr__", "__setstate__"),
+    )
+)
+"""Methods after which an object is validated or another one: settings that are set later are read in another way."""
 
 
 def called_outside(callee: Outside, arguments: Arguments, place: Place) -> object:
@@ -142,7 +150,7 @@ def called_object(callee: Object, owner: object, arguments: Arguments, place: Pl
     owner = callee if owner is None and callee.is_instance else owner
     if isinstance(owner, Object) and _may_set(owner, method, run):
         raise cannot_follow(f"{shown} may set settings of what it has", node, frame)
-    if isinstance(owner, Object) and (has_settings(owner) or callee.key.rpartition(".")[2] in FINISHES):
+    if isinstance(owner, Object) and (has_settings(owner) or callee.key.rpartition(".")[2] in _FINISHES):
         raise cannot_follow(f"{shown} may change settings", node, frame)
     is_megatron = isinstance(owner, Object) and owner.by_megatron
     is_read = isinstance(owner, Object) and owner.of_checkout

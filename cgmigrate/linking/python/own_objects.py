@@ -7,13 +7,14 @@ a parser that the project builds. Their values keep their names, and mean what t
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.modules import Import, Module, Modules
 from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.megatron.settings import DEPRECATED
 
 _MAKING = frozenset(("__init__", "__post_init__", "__new__", "__setattr__", "__getattribute__", "__getattr__"))
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -30,6 +31,24 @@ def own_parameters(node: _Function, module: Module, modules: Modules) -> tuple[f
         if not SETTINGS.isdisjoint(used.get(one.arg, ())) and used[one.arg] <= _options(module, modules)
     }
     return frozenset(records), frozenset(options - records)
+
+
+def reads_record(lines: Collection[int], module: Module, modules: Modules) -> str:
+    """Return the parameter that is a record of which some lines read a deprecated setting, empty if there is none.
+
+    Its class has the field under the old name only.
+    """
+    for node in (one for one in walk(module.tree) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))):
+        reads = {
+            (part.value.id, part.lineno)
+            for part in walk(node)
+            if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.attr in DEPRECATED
+            if isinstance(part.ctx, ast.Load) and part.lineno in lines
+        }
+        records = own_parameters(node, module, modules)[0] if reads else frozenset()
+        if names := sorted(name for name, _ in reads if name in records):
+            return names[0]
+    return ""
 
 
 @lru_cache(maxsize=16384)

@@ -35,6 +35,7 @@ from cgmigrate.linking.python.leading_code import code_used_by, is_table, releva
 from cgmigrate.linking.python.modules import Modules, is_test
 from cgmigrate.linking.python.name_places import Places
 from cgmigrate.linking.python.option_writes import option_write
+from cgmigrate.linking.python.own_objects import reads_record
 from cgmigrate.linking.python.path_pairs import is_new, shortened
 from cgmigrate.linking.python.pieces import (
     AnyFunction,
@@ -156,6 +157,7 @@ class Proofs:
             for change in self.changes
             if change.through and is_replaced_by_tests(change.through, self.modules)
         }
+        self.failed |= dict(self._reads_of_records())
         self.failed |= StandIns(self._references, self.files_with, self.changes).seen()
         changed = {one.path for one in self.changes}
         leading = frozenset(self._places.leading(self.seeds))
@@ -181,6 +183,14 @@ class Proofs:
         self.failed |= {name: reason for name, reason in in_data.withheld.items() if name not in self.failed}
         self._units += filter(None, in_data.units.values())
         return self._groups()
+
+    def _reads_of_records(self) -> Iterator[tuple[Name, str]]:
+        """Yield the changes that would read a new name of a record of the project's own, each with the reason."""
+        for change in self.changes:
+            module = self.modules.read(change.path)
+            lines = {line for path, line in change.places if path == change.path}
+            if module is not None and (name := reads_record(lines, module, self.modules)):
+                yield change.name, f"`{name}` is an object of the project's own, which keeps its names"
 
     def _groups(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole.

@@ -507,10 +507,10 @@ def _is_base(node: ast.AST) -> bool:
 def computed_name(node: ast.AST) -> bool:
     """Return whether code uses attributes of an object by names that it does not show."""
     match node:
-        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr"), args=[_, ast.Constant(), *_]):
-            return False
-        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr" | "vars")):
-            return True
+        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "delattr" | "vars" as name), args=arguments):
+            return name == "vars" or not (len(arguments) > 1 and isinstance(arguments[1], ast.Constant))
+        case ast.Attribute(attr="__class__", ctx=context):
+            return isinstance(context, ast.Store)
         case ast.Attribute(attr=str() as name) | ast.Constant(value=str() as name) if name in _ACCESSES:
             return True
         case ast.Name(id=name) if name in _BY_TEXT:

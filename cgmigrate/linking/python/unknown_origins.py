@@ -15,11 +15,12 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.leading_code import returns_value
-from cgmigrate.linking.python.modules import LOOKUPS, Module, Modules, is_test
+from cgmigrate.linking.python.modules import LOOKUPS, Import, Module, Modules, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
 from cgmigrate.linking.python.world import SETTINGS, TRACKERS
 
 WORDS = ("setattr", "__setattr__", "__dict__", "vars", "exec")
+_LOOKS_UP = frozenset(("globals", "locals", "import_module", "__import__", "get_object"))
 _MOST_IMPORTS = 2
 _NAMES = SETTINGS | {*TRACKERS, "__class__", "__dict__"}
 
@@ -37,7 +38,7 @@ def reached_by_computed_names(
         if module is None:
             continue
         for _, node, _ in functions_of(module):
-            if returns_value(node) and _sets_by_name(node, module, leading):
+            if returns_value(node) and _sets_by_name(node, module, modules, leading):
                 place = f"{path}:{node.lineno}"
                 reached = changed if _looks_up(node) else _imported(module, modules, _MOST_IMPORTS) & set(changed)
                 yield from ((one, place) for one in sorted(reached))
@@ -56,9 +57,9 @@ class _Names:
     """Those of texts that are no settings."""
 
 
-def _sets_by_name(node: AnyFunction, module: Module, leading: Collection[str]) -> bool:
+def _sets_by_name(node: AnyFunction, module: Module, modules: Modules, leading: Collection[str]) -> bool:
     own = set(parameters(node))
-    names = _Names(own, _made_in(node, leading), _names_of_callers(node, own), _names_of_others(node, module))
+    names = _Names(own, _made_in(node, modules, leading), _names_of_callers(node, own), _names_of_others(node, module))
     return any(_is_set(part, names) for part in walk(node))
 
 
@@ -99,11 +100,13 @@ def _lists_others(values: ast.expr, module: Module) -> bool:
     return False
 
 
-def _made_in(node: AnyFunction, leading: Collection[str]) -> set[str]:
+def _made_in(node: AnyFunction, modules: Modules, leading: Collection[str]) -> set[str]:
     """Return the names for objects that a function makes itself: no other code has them yet."""
     bound = _bound_in(node)
-    classes = {name for name, values in bound.items() if all(map(_is_class, values))}
+    named = {part.id for part in walk(node) if isinstance(part, ast.Name) and part.id[:1].isupper()}
+    classes = {one for one in named if not _keeps_objects(one, modules)}
     classes |= {one for one in parameters(node)[:1] if one == "cls" and one not in bound}
+    classes |= {name for name, values in bound.items() if all(_is_one_of(one, classes) for one in values)}
     made = set[str]()
     while new := {
         name
@@ -112,6 +115,26 @@ def _made_in(node: AnyFunction, leading: Collection[str]) -> set[str]:
     }:
         made |= new
     return made
+
+
+def _keeps_objects(name: str, modules: Modules) -> bool:
+    """Return whether what the checkout has under a name is no class, or one that may return objects that it keeps."""
+    every = [*modules.others_with(name)]
+    if any(not isinstance(one.bindings.get(name), (ast.ClassDef, Import, type(None))) for one in every):
+        return True
+    classes = (part for module in every for part in walk(module.tree) if isinstance(part, ast.ClassDef))
+    return any(one.name == name and any(map(_keeps, one.body)) for one in classes)
+
+
+def _keeps(statement: ast.stmt) -> bool:
+    """Return whether a class keeps objects, says itself what a call of it returns, or calls what it looks up."""
+    if isinstance(statement, ast.FunctionDef):
+        calls = [part for part in walk(statement) if isinstance(part, ast.Call)]
+        names = {dotted(one.func).rpartition(".")[2] for one in calls}
+        looks_up = any(isinstance(one.func, (ast.Subscript, ast.Call)) for one in calls)
+        return statement.name == "__new__" or looks_up or not names.isdisjoint(_LOOKS_UP)
+    kept = (ast.Dict, ast.List, ast.Set, ast.Call, ast.DictComp, ast.ListComp, ast.SetComp)
+    return isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, kept)
 
 
 def _bound_in(node: AnyFunction) -> dict[str, list[ast.expr | None]]:
@@ -128,17 +151,17 @@ def _bound_in(node: AnyFunction) -> dict[str, list[ast.expr | None]]:
     return values
 
 
-def _is_class(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Name) and (value.id == "cls" or value.id[:1].isupper())
+def _is_one_of(value: ast.expr | None, classes: set[str]) -> bool:
+    return isinstance(value, ast.Name) and value.id in classes
 
 
 def _makes(value: ast.expr | None, classes: set[str], made: set[str], leading: Collection[str]) -> bool:
     """Return whether a class makes an object, or its methods that lead to no change do: `Bridge.at(path).build()`."""
     match value:
         case ast.Call(func=ast.Name(id=name)):
-            return name in classes or name[:1].isupper()
+            return name in classes
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-            return (name[:1].isupper() or name in made) and method not in leading
+            return (name in classes or name in made) and method not in leading
         case ast.Call(func=ast.Attribute(value=inner, attr=method)):
             return method not in leading and _makes(inner, classes, made, leading)
     return False
@@ -150,7 +173,7 @@ def _is_set(node: ast.AST, names: _Names) -> bool:
         case ast.Call(func=ast.Name(id="setattr"), args=[target, name, *_]) if not isinstance(name, ast.Constant):
             text = name.id if isinstance(name, ast.Name) else ""
             root = dotted(target).partition(".")[0]
-            is_made = root in names.made and text in names.of_callers
+            is_made = dotted(target) in names.made and text in names.of_callers
             return not is_made and text not in names.of_others and root not in names.parameters
         case ast.Call(func=ast.Attribute(attr="update", value=ast.Call(func=ast.Name(id="vars"), args=[target]))):
             return dotted(target).partition(".")[0] not in names.parameters

@@ -78,5 +78,3 @@ SETTINGS = frozenset(FIELDS)
 """The settings whose values are followed."""
 TRACKERS = ("use_te_rng_tracker", "te_rng_tracker", "inference_rng_tracker")
 """What code that uses settings asks: they say whether random numbers can be captured."""
-FINISHES = frozenset(("finalize", "validate", "provide", "provide_distributed_model", "__post_init__", "build"))
-"""Methods after which an object is validated: settings that are set afterwards are read in another way."""
