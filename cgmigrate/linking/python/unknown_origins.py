@@ -104,7 +104,8 @@ def _made_in(node: AnyFunction, modules: Modules, leading: Collection[str]) -> s
     """Return the names for objects that a function makes itself: no other code has them yet."""
     bound = _bound_in(node)
     named = {part.id for part in walk(node) if isinstance(part, ast.Name) and part.id[:1].isupper()}
-    classes = {one for one in named if not _keeps_objects(one, modules)}
+    called = {part.attr for part in walk(node) if isinstance(part, ast.Attribute)}
+    classes = {one for one in named if not _keeps_objects(one, called, modules)}
     classes |= {one for one in parameters(node)[:1] if one == "cls" and one not in bound}
     classes |= {name for name, values in bound.items() if all(_is_one_of(one, classes) for one in values)}
     made = set[str]()
@@ -117,24 +118,34 @@ def _made_in(node: AnyFunction, modules: Modules, leading: Collection[str]) -> s
     return made
 
 
-def _keeps_objects(name: str, modules: Modules) -> bool:
-    """Return whether what the checkout has under a name is no class, or one that may return objects that it keeps."""
+def _keeps_objects(name: str, methods: Collection[str], modules: Modules) -> bool:
+    """Return whether what the checkout has under a name is no class, or one that may return objects that it keeps.
+
+    ``methods`` are those that are called.
+    """
     every = [*modules.others_with(name)]
     if any(not isinstance(one.bindings.get(name), (ast.ClassDef, Import, type(None))) for one in every):
         return True
     classes = (part for module in every for part in walk(module.tree) if isinstance(part, ast.ClassDef))
-    return any(one.name == name and any(map(_keeps, one.body)) for one in classes)
+    return any(one.name == name and any(_keeps(part, methods) for part in one.body) for one in classes)
 
 
-def _keeps(statement: ast.stmt) -> bool:
-    """Return whether a class keeps objects, says itself what a call of it returns, or calls what it looks up."""
+def _keeps(statement: ast.stmt, methods: Collection[str]) -> bool:
+    """Return whether a class keeps objects, says itself what a call of it returns, or calls what it looks up.
+
+    A field of a dataclass is one of each object.
+    """
     if isinstance(statement, ast.FunctionDef):
+        if statement.name not in methods and statement.name not in ("__new__", "__init__"):
+            return False
         calls = [part for part in walk(statement) if isinstance(part, ast.Call)]
         names = {dotted(one.func).rpartition(".")[2] for one in calls}
         looks_up = any(isinstance(one.func, (ast.Subscript, ast.Call)) for one in calls)
         return statement.name == "__new__" or looks_up or not names.isdisjoint(_LOOKS_UP)
     kept = (ast.Dict, ast.List, ast.Set, ast.Call, ast.DictComp, ast.ListComp, ast.SetComp)
-    return isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, kept)
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+    is_field = isinstance(value, ast.Call) and dotted(value.func).rpartition(".")[2] == "field"
+    return isinstance(value, kept) and not is_field
 
 
 def _bound_in(node: AnyFunction) -> dict[str, list[ast.expr | None]]:
