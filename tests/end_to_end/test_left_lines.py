@@ -109,7 +109,7 @@ def test_new_names(tmp_path: Path, text: str) -> None:
 
 def test_the_list_is_read() -> None:
     totals = {judgement: lines.total() for judgement, lines in judged_lines(LIST.read_text(encoding="utf-8")).items()}
-    assert totals == {"must stay": 131, "issue J": 39, "to decide": 19, "must move": 27, "may come": 3}
+    assert totals == {"must stay": 131, "issue J": 39, "to decide": 24, "must move": 22, "may come": 3}
 
 
 def test_a_list_that_is_damaged() -> None:
