@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
@@ -59,7 +59,11 @@ class _Names:
 
 def _sets_by_name(node: AnyFunction, module: Module, modules: Modules, leading: Collection[str]) -> bool:
     own = set(parameters(node))
-    names = _Names(own, _made_in(node, modules, leading), _names_of_callers(node, own), _names_of_others(node, module))
+    names = _Names(own, (), _names_of_callers(node, own), _names_of_others(node, module))
+    if not any(_is_set(part, names) for part in walk(node)):
+        return False
+    # What it makes itself takes time to find.
+    names = replace(names, made=_made_in(node, modules, leading))
     return any(_is_set(part, names) for part in walk(node))
 
 
