@@ -64,9 +64,11 @@ def attribute(value: object, name: str, place: _Place) -> object:
 
 def _may_be_other(value: Object, run: Run) -> bool:
     """Return whether an object may be one that is known under another key: code may keep it in an attribute."""
-    if value.may_be_other or value.through.isdisjoint(run.path.keeping):
-        return value.may_be_other or (run.path.passed_on and any(map(run.relevance.keeps_object, value.through)))
-    return True
+    return (
+        value.may_be_other
+        or not value.through.isdisjoint(run.path.keeping)
+        or (run.path.passed_on and any(map(run.relevance.keeps_object, value.through)))
+    )
 
 
 def _note_read(value: Object, name: str, result: object, place: _Place) -> None:
