@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from cgmigrate.linking.python.evaluation import LOGGED, Frame, Run
-from cgmigrate.linking.python.objects import functions_in, parts_of, settings_of
+from cgmigrate.linking.python.objects import each_part, functions_in, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import Class, Function, Namespace, Object, Partial, is_plain, key_of
 from cgmigrate.linking.python.world import SETTINGS
@@ -49,7 +49,7 @@ def is_object(value: object) -> bool:
     """Return whether a value is code, or has an object of which something is known or used."""
     if isinstance(value, (Function, Class, Namespace, Partial)):
         return True
-    return any(map(is_used, parts_of(value)))
+    return any(map(is_used, each_part(value)))
 
 
 def is_shown(name: str, arguments: Arguments) -> bool:

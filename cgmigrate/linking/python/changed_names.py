@@ -20,6 +20,7 @@ _READERS = frozenset(("getattr", "hasattr", "dir", "isinstance", "issubclass", "
 """Functions that leave a module as it is."""
 
 
+@lru_cache(maxsize=65536)
 def is_changed(name: str, module: Module, modules: Modules, *, in_place: bool) -> bool:
     """Return whether code binds a name of a module again; ``in_place``, whether it changes the collection it names."""
     changed = changed_in if in_place else bound_again_in
@@ -29,6 +30,7 @@ def is_changed(name: str, module: Module, modules: Modules, *, in_place: bool) -
     return _has_computed_names(module, modules) or _is_passed_on(module, modules)
 
 
+@lru_cache(maxsize=65536)
 def is_replaced_by_tests(name: str, modules: Modules) -> bool:
     """Return whether tests replace what a name is."""
     return any(name in replaced_in(one) for one in modules.tests_with(name))

@@ -87,6 +87,7 @@ class Comparer:
     source: World
     target: World
     known: KnownPaths = field(default_factory=KnownPaths)
+    _agreeing: dict[StatePair, bool] = field(default_factory=dict)
 
     def compare(
         self, unit: Unit, after: Modules, states: StatesOfUnit, needs: Callable[[Path], bool], touched: Touched
@@ -121,10 +122,11 @@ class Comparer:
         difference = self._difference(unit, before, after, left, states.pairs)
         if difference and self._may_be_by_release(before, left, states):
             # The new release may do something else with the old text, too: then no edit makes the difference.
+            on_target = replace(self, source=self.target, _agreeing={})
             old = _Side(self.modules, self.target, states.before, touched.before, is_after=True)
             for unedited in self._paths(unit, old, dict(before.choices), touched):
                 pairs = tuple(left_by(unedited, after, states.pairs))
-                if not replace(self, source=self.target)._difference(unit, unedited, after, pairs, states.pairs):
+                if not on_target._difference(unit, unedited, after, pairs, states.pairs):
                     difference = ""
                     break
         return Comparison(
@@ -233,7 +235,9 @@ class Comparer:
 
     def agrees(self, state: StatePair) -> bool:
         """Return whether an object with a state captures the same before and after."""
-        return agree(plain(state[0]), plain(state[1]), self.source, self.target)
+        if state not in self._agreeing:
+            self._agreeing[state] = agree(plain(state[0]), plain(state[1]), self.source, self.target)
+        return self._agreeing[state]
 
     def _is_same(self, unit: Unit, name: str, old: object, new: object) -> bool:
         """Return whether a name that a part binds is the same for other parts."""

@@ -300,9 +300,14 @@ _WITH_PARTS = (Object, list, tuple, dict, set)
 
 def parts_of(value: object) -> list[Object]:
     """Return the objects that can be reached from a value."""
+    return list(each_part(value))
+
+
+def each_part(value: object) -> Iterator[Object]:
+    """Yield the objects that can be reached from a value, the nearest first; code may stop at one."""
     if not isinstance(value, _WITH_PARTS):
-        return []
-    objects, seen, left = list[Object](), set[int](), [value]
+        return
+    seen, left = set[int](), [value]
     while left:
         part = left.pop()
         if id(part) in seen:
@@ -310,22 +315,23 @@ def parts_of(value: object) -> list[Object]:
         seen.add(id(part))
         below: Iterable[object]
         if isinstance(part, Object):
-            objects.append(part)
+            yield part
             below = (*part.attributes.values(), *part.first.values())
         else:
             below = (*part, *part.values()) if isinstance(part, dict) else part
         left += [one for one in below if isinstance(one, _WITH_PARTS)][::-1]
-    return objects
 
 
 def has_settings(value: object) -> bool:
     """Return whether settings of an object that can be reached from a value are known."""
-    return any(not SETTINGS.isdisjoint(one.attributes) for one in parts_of(value))
+    return any(not SETTINGS.isdisjoint(one.attributes) for one in each_part(value))
 
 
 def uses_settings(value: object) -> bool:
     """Return whether settings of an object that can be reached from a value are set or were read."""
-    return has_settings(value) or any(not SETTINGS.isdisjoint(one.first) for one in parts_of(value))
+    return any(
+        not SETTINGS.isdisjoint(one.attributes) or not SETTINGS.isdisjoint(one.first) for one in each_part(value)
+    )
 
 
 def may_change(value: object, key: str, place: _Place) -> None:

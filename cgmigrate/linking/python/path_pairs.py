@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from cgmigrate.linking.python.evaluation import LOGGED, Path
-from cgmigrate.linking.python.objects import frozen_settings, parts_of, settings_of
+from cgmigrate.linking.python.objects import each_part, frozen_settings, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import FrozenSettings, thawed
 from cgmigrate.linking.python.world import World
@@ -77,9 +77,7 @@ def opened_in_both(
 
 
 def _made(path: Path) -> dict[str, FrozenSettings]:
-    values = (path.value, *path.arguments, *path.bound.values(), *path.written.values())
-    parts = (one for value in values for one in parts_of(value))
-    return {one.key: frozen_settings(one) for one in parts if one.by_megatron and not one.is_open}
+    return {one.key: frozen_settings(one) for one in each_part(_values(path)) if one.by_megatron and not one.is_open}
 
 
 def reads_in_vain(before: Path, after: Path, *, of_test: bool) -> Iterator[tuple[str, int]]:
@@ -104,12 +102,16 @@ def records_of(before: Path, after: Path) -> Iterator[tuple[FrozenSettings, Froz
     yield from ((frozen_settings(old[key]), frozen_settings(new[key])) for key in old if key in new)
 
 
+def _values(path: Path) -> list[object]:
+    """Return all that a path leaves: many of these values lead to the same objects."""
+    return [path.value, *path.arguments, *path.bound.values(), *path.written.values()]
+
+
 def _by_key(path: Path) -> dict[str, list[FrozenSettings]]:
     result: dict[str, list[FrozenSettings]] = {}
     opened = [(one.key, frozen_settings(one)) for one, _ in path.opened]
     known = {key for key, _ in opened}
-    values = (path.value, *path.arguments, *path.bound.values(), *path.written.values())
-    made = [one for value in values for one in settings_of(value) if one[0] not in known]
+    made = [one for one in settings_of(_values(path)) if one[0] not in known]
     for key, settings in (*opened, *dict.fromkeys(made)):
         result.setdefault(key, []).append(settings)
     for key, settings in path.passed:

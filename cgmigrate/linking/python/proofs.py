@@ -137,7 +137,6 @@ class Proofs:
     """The code that units use before the edits."""
     _variations: dict[tuple[Unit, StatePair], list[Known]] = field(default_factory=dict)
     """What units do that get one object of a state that no code leaves."""
-    _agreeing: dict[StatePair, bool] = field(default_factory=dict)
     _by_state: dict[_Key, list[Known]] = field(default_factory=dict)
     """What units do that get one object, and perhaps one record, by their states."""
 
@@ -700,7 +699,7 @@ class Proofs:
         if one.opened_records:
             current.progress[unit].records = len(current.records.pairs)
         uses = self._changes_at(one.uses) & current.kept
-        is_by_release = not all(self._agrees(current.states.pairs[numbers[at]]) for at in one.opened)
+        is_by_release = not all(self._comparer.agrees(current.states.pairs[numbers[at]]) for at in one.opened)
         if is_by_release and not uses:
             # Without an edit, only the release makes it do something else.
             return
@@ -725,12 +724,6 @@ class Proofs:
         if uses or len(sources) > 1:
             # What it does is the same only with all that leads to what it gets.
             current.needs.append((uses, tuple(sources)))
-
-    def _agrees(self, state: StatePair) -> bool:
-        """Return whether an object with a state captures the same before and after. Each round asks for all again."""
-        if state not in self._agreeing:
-            self._agreeing[state] = self._comparer.agrees(state)
-        return self._agreeing[state]
 
     def _changes_at(self, places: Iterable[Place]) -> Way:
         """Return the changes at places of code."""

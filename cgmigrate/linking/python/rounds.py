@@ -121,11 +121,11 @@ class Round:
     """To how many states each change leads."""
     differences: dict[frozenset[Name], Difference] = field(default_factory=dict)
     """Why some changes are not proved together."""
+    kept: frozenset[Name] = field(init=False)
+    """The changes that are made."""
 
-    @property
-    def kept(self) -> frozenset[Name]:
-        """The changes that are made."""
-        return frozenset(self.forms)
+    def __post_init__(self) -> None:
+        self.kept = frozenset(self.forms)
 
     def blame(self) -> None:
         """Withhold one change of those that are not proved together: the one that the fewest objects need.
