@@ -292,6 +292,17 @@ def _member_test(left: ast.expr) -> Callable[[object], bool] | None:
     return None
 
 
+def only_called_at_top(part: Unit) -> ast.FunctionDef | None:
+    """Return the function that a part at the top of a module calls without arguments, if it does nothing else."""
+    if part.scope is None and len(part.nodes) == 1:
+        match part.nodes[0]:
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[], keywords=[])):
+                node = part.module.bindings.get(name)
+                if isinstance(node, ast.FunctionDef) and not parameters(node) and not node.decorator_list:
+                    return node
+    return None
+
+
 def unit_of(module: Module, name: str) -> Unit | None:
     """Return the function of a module with a name, None if it has none."""
     if _INSIDE in name:

@@ -42,6 +42,7 @@ from cgmigrate.linking.python.pieces import (
     Unit,
     functions_of,
     inner_units,
+    only_called_at_top,
     only_called_in,
     parts_around,
     parts_of_function,
@@ -125,6 +126,10 @@ class Proofs:
     _units: list[Unit] = field(default_factory=list)
     _closed: list[Unit] = field(default_factory=list)
     """Functions that only code calls which is evaluated."""
+    _called: dict[Unit, Unit] = field(default_factory=dict)
+    """The functions that parts at the top of modules call, and do nothing else, by these parts."""
+    _replaced: set[Unit] = field(default_factory=set)
+    """Functions that are not followed: their parts are evaluated instead."""
     _files: tuple[str, ...] = ()
     _relevance: Relevance | None = None
     _known: dict[Unit, list[Known]] = field(default_factory=dict)
@@ -181,6 +186,8 @@ class Proofs:
         in_data = self._seen.in_data(self.seeds)
         self.failed |= {name: reason for name, reason in in_data.withheld.items() if name not in self.failed}
         self._units += filter(None, in_data.units.values())
+        whole = {one.scope: one for one in self._units if one.scope and not (one.nodes or one.around or one.by_default)}
+        self._called = {one: whole[node] for one in self._units if (node := only_called_at_top(one)) in whole}
         return self._groups()
 
     def _reads_of_records(self) -> Iterator[tuple[Name, str]]:
@@ -459,6 +466,8 @@ class Proofs:
         return Known(touched.after, modules, tuple(comparisons), None, touched.is_open, touched.has_records)
 
     def _prove_unit(self, unit: Unit, current: Round) -> None:
+        if unit in self._replaced or self._is_proved_as_function(unit, current):
+            return
         progress = current.progress.setdefault(unit, Progress())
         count = len(current.states.pairs)
         if progress.records and progress.records < len(current.records.pairs):
@@ -485,6 +494,16 @@ class Proofs:
             self._not_followed(unit, error, current)
             return
         progress.states, progress.opens = count, max(opens, progress.opens)
+
+    def _is_proved_as_function(self, unit: Unit, current: Round) -> bool:
+        """Evaluate the function that a part only calls; return whether it is followed, so that the part does the same.
+
+        Most programs end with `main()`.
+        """
+        if (called := self._called.get(unit)) is None:
+            return False
+        self._prove_unit(called, current)
+        return called not in self._replaced
 
     def _not_followed(self, unit: Unit, error: CannotFollowError, current: Round) -> None:
         """Evaluate the parts of a function that is not followed; code that is no function is not proved."""
@@ -539,6 +558,7 @@ class Proofs:
         return parts_around(unit, error.statement, uses) if is_split else []
 
     def _replace(self, unit: Unit, parts: Sequence[Unit], current: Round) -> None:
+        self._replaced.add(unit)
         at = self._units.index(unit)
         self._units[at : at + 1] = parts
         for part in parts:
