@@ -252,6 +252,8 @@ class Planner:
         if top is None or self.options.stdin or not (has_objects or _unowned(file) is not None):
             return None
         if top not in self._objects:
+            # A proof that ends with an error is not tried again for each file of the checkout: that takes as long.
+            self._objects[top] = {}
             self._objects[top] = self._proofs(top, file)
         return self._objects[top] if real in self._objects[top] else None
 

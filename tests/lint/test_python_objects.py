@@ -16,7 +16,7 @@ import pytest
 if find_spec("megatron") is None or find_spec("megatron.core") is None:
     pytest.skip("the judge is the installed megatron-core", allow_module_level=True)
 
-from cgmigrate.lint import planning
+from cgmigrate.lint import planning, python_objects
 from cgmigrate.megatron.releases import NEWEST
 from tests.support.paths import FETCHED, ROOT
 
@@ -90,3 +90,23 @@ def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
     result = cgmigrate("fix", "--diff", *releases, ".")
     assert "\n+" in result.stdout
     assert "objects are not followed" not in result.stderr
+
+
+def test_a_proof_that_ends_with_an_error_is_reported_once(
+    tmp_path: Path, cgmigrate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def fail(*_arguments: object) -> None:
+        calls.append(1)
+        raise ValueError("no unit")
+
+    monkeypatch.setattr(python_objects, "proved_sites", fail)
+    project = _project(ROOT / "tests/fixtures/linking/base-recipe", tmp_path)
+
+    result = cgmigrate("fix", "--from", "0.17", "--to", str(NEWEST), "--diff", str(project))
+
+    assert result.output.count("internal error") == 1
+    assert len(calls) == 1
+    assert result.exit_code == 2
+    assert "\n+" not in result.stdout
