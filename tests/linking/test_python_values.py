@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cgmigrate.linking.python.values import Method, frozen, thawed
 from cgmigrate.linking.python.world import value_of_member
 from tests.support.files import write
 from tests.support.paths import FETCHED
@@ -98,3 +99,9 @@ def test_members_have_the_values_of_a_former_release() -> None:
     members = {one.name: one.value for one in names["CudaGraphScope"]}  # type: ignore[attr-defined]
 
     assert {one: value_of_member("CudaGraphScope", one) for one in members} == members
+
+
+@pytest.mark.parametrize("value", [{"attn": [1]}, [{"attn": {"mlp"}}], ("attn", {}), {1: {2: [3]}}, Method({}, "get")])
+def test_any_value_of_a_setting_can_be_a_key(value: object) -> None:
+    assert thawed(frozen(value)) == value
+    assert {frozen(value): 1}[frozen(value)] == 1

@@ -92,6 +92,10 @@ def frozen(value: object) -> object:
             return ("tuple", *map(frozen, value))
         case set() | frozenset():
             return ("set", *sorted(map(frozen, value), key=repr))
+        case dict():
+            return ("dict", tuple(value), *map(frozen, value.values()))
+        case Method(value=owner, name=name):
+            return Method(frozen(owner), name)
     return value
 
 
@@ -104,6 +108,10 @@ def thawed(value: object) -> object:
             return tuple(thawed(one) for one in members)
         case ("set", *members):
             return {thawed(one) for one in members}
+        case ("dict", tuple(keys), *parts):
+            return dict(zip(keys, map(thawed, parts), strict=True))
+        case Method(value=owner, name=name):
+            return Method(thawed(owner), name)
     return value
 
 
