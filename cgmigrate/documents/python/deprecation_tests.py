@@ -17,13 +17,13 @@ def deprecation_test_around(node: ast.AST, source: Source) -> str:
     """Return why the test around a node is about deprecated settings, empty if there is no such test."""
     for above in source.ancestors(node):
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and above.name.startswith("test"):
-            reason = _reason(above)
+            reason = reason_of(above)
             return f"`{above.name}` tests deprecated settings: {reason}" if reason else ""
     return ""
 
 
 @lru_cache(maxsize=1024)
-def _reason(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def reason_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """Return how a test shows that it is about deprecated settings, empty if it does not."""
     if _ABOUT_OLD.search(function.name):
         return "its name says so"

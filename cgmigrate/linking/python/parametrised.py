@@ -1,15 +1,18 @@
-"""Parameters of tests whose values `pytest.mark.parametrize` lists."""
+"""Parameters of tests whose values `pytest.mark.parametrize` lists, and the object of a test that gets settings so."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python.changed_names import is_changed
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.expressions import evaluate
 from cgmigrate.linking.python.modules import Module, is_test
-from cgmigrate.linking.python.values import CannotFollowError, Function
+from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial
+from cgmigrate.linking.python.world import SETTINGS
 
 _MOST_ROWS = 64
 
@@ -29,31 +32,87 @@ def parametrised(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, r
                 function
             ) == "pytest.mark.parametrize" and all(one.arg == "ids" for one in options):
                 try:
-                    result |= _row(_names(names), _elements(rows, module, run), frame, run)
+                    result |= _row(names_in(names), _elements(rows, module, run), frame, run)
                 except (CannotFollowError, ValueError):
                     continue
+    if any(map(_has_settings, result.values())):
+        result |= _own_object(node, module)
     return result
+
+
+def arguments_in(frame: Frame) -> list[object]:
+    """Return the values that a function gets and may change.
+
+    Nothing sees what a test does with a dictionary of its table, but what it does with the settings in it.
+    """
+    values = list(frame.names.values())
+    return [one for one in values if not _has_settings(one)] if is_test(frame.module.path) else values
+
+
+def _has_settings(value: object) -> bool:
+    """Return whether a parameter is a dictionary with settings, or has one under a key."""
+    if not isinstance(value, dict):
+        return False
+    return not SETTINGS.isdisjoint(value) or any(
+        isinstance(one, dict) and SETTINGS & one.keys() for one in value.values()
+    )
+
+
+def _own_object(test: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> dict[str, object]:
+    """Return the object of a test that is a method, with the other methods of its class, by the name of the parameter.
+
+    Returns nothing for a class from which others of the module derive.
+    """
+    classes = [one for one in walk(module.tree) if isinstance(one, ast.ClassDef)]
+    bases = {dotted(base).rpartition(".")[2] for one in classes for base in one.bases}
+    own = next((one for one in classes if test in one.body), None)
+    if own is None or own.name in bases or not test.args.args:
+        return {}
+    name = test.args.args[0].arg
+    made = Object(f"parameter {name}", is_instance=True)
+    for method in own.body:
+        if isinstance(method, ast.FunctionDef) and not method.decorator_list and method is not test:
+            made.attributes[method.name] = Partial(Function(method, module), (made,), {})
+    return {name: made}
 
 
 def _row(names: Sequence[str], rows: Sequence[ast.expr], frame: Frame, run: Run) -> dict[str, object]:
     """Return the values of one set by name. Raises CannotFollowError, and ValueError for one of another length."""
     if not rows or len(rows) > _MOST_ROWS:
         raise CannotFollowError("a parameter has too many values")
-    row = rows[run.pick(f"parameters {', '.join(names)}", len(rows))]
+    row = rows[run.pick(choice_of(names), len(rows))]
     is_param = isinstance(row, ast.Call) and dotted(row.func) == "pytest.param"
     if isinstance(row, ast.Call) and is_param:
-        values = [evaluate(one, frame, run) for one in row.args]
+        values = [_value(one, frame, run) for one in row.args]
     elif len(names) == 1:
-        values = [evaluate(row, frame, run)]
+        values = [_value(row, frame, run)]
     else:
-        values = [evaluate(one, frame, run) for one in _elements(row, frame.module, run)]
+        values = [_value(one, frame, run) for one in _elements(row, frame.module, run)]
     return dict(zip(names, values, strict=True))
 
 
-def _names(node: ast.expr) -> list[str]:
+def _value(node: ast.expr, frame: Frame, run: Run) -> object:
+    """Return the value of a parameter; of a dictionary of the module, that of each entry. Raises CannotFollowError."""
+    value = evaluate(node, frame, run)
+    if not isinstance(node, ast.Name) or isinstance(value, dict):
+        return value
+    bound = frame.module.bindings.get(node.id)
+    is_kept = isinstance(bound, ast.Dict) and not is_changed(node.id, frame.module, run.modules, in_place=True)
+    return evaluate(bound, frame, run) if isinstance(bound, ast.Dict) and is_kept else value
+
+
+def choice_of(names: Sequence[str]) -> str:
+    """Return the key of the decision which set of values some parameters have."""
+    return f"parameters {', '.join(names)}"
+
+
+def names_in(node: ast.expr) -> list[str]:
     """Return the names that a decorator gives. Raises ValueError if it does not show them."""
     names = ast.literal_eval(node)
-    return [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
+    every = names.split(",") if isinstance(names, str) else list(names) if isinstance(names, (list, tuple)) else []
+    if not every or not all(isinstance(one, str) for one in every):
+        raise ValueError("no names")
+    return [one.strip() for one in every]
 
 
 def _elements(node: ast.expr, module: Module, run: Run) -> list[ast.expr]:
