@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -18,29 +16,14 @@ if find_spec("megatron") is None or find_spec("megatron.core") is None:
 
 from cgmigrate.lint import planning, python_objects
 from cgmigrate.megatron.releases import NEWEST
-from tests.support.paths import FETCHED, ROOT
+from tests.support.checkouts import project_of
+from tests.support.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "bench"))
 
 from bridge_recipes import compare, results_of
 
-RULES = FETCHED / "megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
 CASES = sorted((ROOT / "tests/fixtures/linking").iterdir())
-
-
-def _project(case: Path, folder: Path) -> Path:
-    """A checkout with the modules of a case as recipes of Megatron-Bridge; those in `root` are at its root."""
-    if not RULES.exists():
-        pytest.skip("megatron-bridge 0.6.2 is not in .corpus (.ci/run fetches it)")
-    recipes = folder / "megatron/bridge/recipes"
-    shutil.copytree(case, recipes, ignore=shutil.ignore_patterns("expected.txt", "root"))
-    if (case / "root").exists():
-        shutil.copytree(case / "root", folder, dirs_exist_ok=True)
-    (recipes / "__init__.py").touch()
-    (folder / "megatron/bridge/utils").mkdir()
-    shutil.copy(RULES, folder / "megatron/bridge/utils/cuda_graph.py")
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    return folder
 
 
 def _changed(before: Path, after: Path) -> list[str]:
@@ -52,8 +35,8 @@ def test_what_is_written_runs_as_before(tmp_path: Path, cgmigrate: Callable[...,
     trees = []
     changed = {}
     for case in CASES:
-        before = _project(case, tmp_path / case.name / "before")
-        after = _project(case, tmp_path / case.name / "after")
+        before = project_of(case, tmp_path / case.name / "before")
+        after = project_of(case, tmp_path / case.name / "after")
         result = cgmigrate("fix", "--from", "0.17", "--to", str(NEWEST), str(after))
         assert "internal error" not in result.output, (case.name, result.output)
         changed[case.name] = _changed(before, after)
@@ -78,7 +61,7 @@ def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
 ) -> None:
     monkeypatch.setattr(planning, "_MOST_FILES_OF_CODE", 1)
     (tmp_path / "work").mkdir()
-    monkeypatch.chdir(_project(ROOT / "tests/fixtures/linking/base-recipe", tmp_path / "work"))
+    monkeypatch.chdir(project_of(ROOT / "tests/fixtures/linking/base-recipe", tmp_path / "work"))
     releases = ("--from", "0.17", "--to", str(NEWEST))
 
     for arguments in (("check", "."), ("fix", "--diff", "megatron/bridge/recipes/base.py")):
@@ -102,7 +85,7 @@ def test_a_proof_that_ends_with_an_error_is_reported_once(
         raise ValueError("no unit")
 
     monkeypatch.setattr(python_objects, "proved_sites", fail)
-    project = _project(ROOT / "tests/fixtures/linking/base-recipe", tmp_path)
+    project = project_of(ROOT / "tests/fixtures/linking/base-recipe", tmp_path)
 
     result = cgmigrate("fix", "--from", "0.17", "--to", str(NEWEST), "--diff", str(project))
 

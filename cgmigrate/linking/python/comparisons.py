@@ -30,6 +30,8 @@ from cgmigrate.linking.python.world import World
 from cgmigrate.megatron.settings import DEPRECATED
 
 _HANDLERS = Handlers(value_of_call, execute, store)
+Name = tuple[str, str]
+"""A file and a name at its top."""
 StatePair = tuple[FrozenSettings, FrozenSettings]
 
 
@@ -87,7 +89,16 @@ class Comparer:
     source: World
     target: World
     known: KnownPaths = field(default_factory=KnownPaths)
+    tables: frozenset[Name] = frozenset()
+    """The names at the top of tests whose values are tables that only become attributes, each with its file."""
     _agreeing: dict[StatePair, bool] = field(default_factory=dict)
+
+    def paths(
+        self, name: str, evaluate: Callable[[Run], object], decided: Mapping[str, int], touched: Touched
+    ) -> Iterator[Path]:
+        """Yield the paths of code before the edits which take some decisions. Raises CannotFollowError."""
+        side = _Side(self.modules, self.source, Unknowns([()]), touched.before)
+        return self._paths_of(name, evaluate, side, decided, touched)
 
     def compare(
         self, unit: Unit, after: Modules, states: StatesOfUnit, needs: Callable[[Path], bool], touched: Touched
@@ -152,7 +163,11 @@ class Comparer:
 
     def _edited(self, unit: Unit, after: Modules, code: Code) -> Unit | None:
         module = after.read(unit.module.path)
-        scope = unit_of(module, unit.function) if module is not None and unit.scope is not None else None
+        scope = (
+            unit_of(module, unit.name_in_module if unit.shown_at else unit.function)
+            if module is not None and unit.scope is not None
+            else None
+        )
         if scope is None or scope.scope is None:
             code.use_file(unit.module.path)
         else:
@@ -163,16 +178,26 @@ class Comparer:
             raise CannotFollowError(f"{unit.module.path} is not read after the edits")
         if unit.nodes:
             return part_of(module, unit.name, self.relevance.uses_in(unit.module.path))
-        edited = unit_of(module, unit.name)
-        return replace(edited, by_default=unit.by_default) if edited else None
+        edited = unit_of(module, unit.name_in_module)
+        return replace(edited, name=unit.name, by_default=unit.by_default) if edited else None
 
     def _paths(self, unit: Unit, side: _Side, decided: Mapping[str, int], touched: Touched) -> Iterator[Path]:
+        return self._paths_of(unit.name.partition("#")[0], unit.evaluate, side, decided, touched)
+
+    def _paths_of(
+        self,
+        name: str,
+        evaluate: Callable[[Run], object],
+        side: _Side,
+        decided: Mapping[str, int],
+        touched: Touched,
+    ) -> Iterator[Path]:
         def run_of(planned: Sequence[int]) -> Run:
             run = Run(side.modules, side.world, self.relevance, _HANDLERS, side.unknowns, planned, decided)
             run.touched, run.code, run.follows_edit = touched, side.code, side.is_after
             return run
 
-        return paths_of(unit.name.partition("#")[0], unit.evaluate, run_of)
+        return paths_of(name, evaluate, run_of)
 
     def _difference(
         self, unit: Unit, before: Path, after: Path, left: Iterable[StatePair], states: Sequence[StatePair]
@@ -241,6 +266,8 @@ class Comparer:
 
     def _is_same(self, unit: Unit, name: str, old: object, new: object) -> bool:
         """Return whether a name that a part binds is the same for other parts."""
+        if unit.scope is None and (unit.module.path, name) in self.tables:
+            return True
         if not is_plain(old) or not is_plain(new):
             # The settings of an object are compared where code uses them.
             return is_plain(old) == is_plain(new) and rest_of(old, self.source) == rest_of(new, self.target)

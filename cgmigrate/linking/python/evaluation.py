@@ -206,6 +206,11 @@ class Code:
         """Note that any code of a file may be used."""
         self._of(path).is_whole = True
 
+    @property
+    def functions(self) -> set[ast.AST]:
+        """The functions that are used."""
+        return {node for used in self.files.values() for node in used.functions}
+
     def add(self, other: Code) -> None:
         """Note that all of some code is used."""
         for path, used in other.files.items():
@@ -246,6 +251,9 @@ class Touched:
     """Whether something depends on the release, beside the settings that are used."""
     not_followed: set[ast.FunctionDef | ast.Lambda] = field(default_factory=set)
     """Functions whose results are not known since they are not followed."""
+    set_by_name: dict[tuple[tuple[str, int], str, bool], set[ast.AST]] = field(default_factory=dict)
+    """The functions that were used when code set a setting by a name that it computed: by its file and line, the
+    setting, and whether the object is Megatron's."""
 
     def add(self, other: Touched) -> None:
         """Note that they depend on all on which others depend."""

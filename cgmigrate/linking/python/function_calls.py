@@ -33,7 +33,7 @@ from cgmigrate.linking.python.objects import (
     sample,
 )
 from cgmigrate.linking.python.own_objects import own_parameters
-from cgmigrate.linking.python.parametrised import parametrised
+from cgmigrate.linking.python.parametrised import arguments_in, parametrised
 from cgmigrate.linking.python.plain_code import is_plain_code
 from cgmigrate.linking.python.replaced_code import is_patched, patched, texts_in
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial, SharedList, is_plain, key_of
@@ -218,7 +218,7 @@ def _may_share(node: ast.FunctionDef | ast.Lambda) -> bool:
 def enter(function: Function, run: Run) -> object:
     """Return what an entry point returns. Callers may give it any value, so its parameters are not known."""
     frame = Frame(function, values_of_parameters(function.node, function.module, run), 0)
-    run.path.arguments = list(frame.names.values())
+    run.path.arguments = arguments_in(frame)
     return _executed(function, frame, run)
 
 

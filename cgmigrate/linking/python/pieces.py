@@ -19,6 +19,7 @@ from cgmigrate.linking.python.function_calls import call, enter, executed_in, pa
 from cgmigrate.linking.python.inner_functions import Inner, empty_function, inner_functions, lambdas_at_top
 from cgmigrate.linking.python.lookup import imported_in_function
 from cgmigrate.linking.python.modules import Module
+from cgmigrate.linking.python.parametrised import arguments_in
 from cgmigrate.linking.python.statements import execute
 from cgmigrate.linking.python.top_records import records_at_top
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object
@@ -74,6 +75,11 @@ class Unit:
         return _function_of(self.name)
 
     @property
+    def name_in_module(self) -> str:
+        """The name by which its module has it: code that is written to show something has the name of what it shows."""
+        return f"{self.scope.name}#1" if self.shown_at and self.scope else self.name
+
+    @property
     def is_beginning(self) -> bool:
         """Whether it is the beginning of a function, up to a statement that is not followed."""
         return _BEGINNING in self.name
@@ -90,7 +96,7 @@ class Unit:
         if self.is_beginning and isinstance(self.scope, ast.FunctionDef):
             # What no setting depends on is skipped, as in the whole function.
             frame.function = Function(self.scope, self.module, frame.function.around)
-        run.path.arguments = list(frame.names.values())
+        run.path.arguments = arguments_in(frame)
         if isinstance(self.nodes[0], ast.expr):
             return evaluate(self.nodes[0], frame, run)
         result = executed_in(execute(self.nodes, frame, run))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import lines_of, walk
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, ReplacesCodeError
@@ -20,7 +20,7 @@ from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.returned_objects import may_return_object, returns_numbers
 from cgmigrate.linking.python.rounds import Name, Place
-from cgmigrate.linking.python.test_data import DataSearch, Seen, classes_with_data, using
+from cgmigrate.linking.python.test_data import ChangedData, DataSearch, Seen, classes_with_data, using
 from cgmigrate.linking.python.test_reach import ReachSearch
 from cgmigrate.linking.python.test_reads import (
     WATCHING,
@@ -76,8 +76,9 @@ class SeenChanges:
         if key not in self._tests:
             reach = self._reach.of(unit.scope, unit.module)
             every = reach.changes if reach.is_known else self._every
-            own = _lines(unit.scope) if unit.scope else unit.lines
-            self._tests[key] = frozenset(every | self.places.in_lines(unit.module.path, *own))
+            own = lines_of(unit.scope) if unit.scope else unit.lines
+            shown = {name for name in [self.places.of_data.get(unit.module.path)] if name is not None}
+            self._tests[key] = frozenset(every | self.places.in_lines(unit.module.path, *own) | shown)
         return self._tests[key]
 
     def by_part_of_test(self, unit: Unit, error: CannotFollowError) -> frozenset[Name]:
@@ -93,7 +94,7 @@ class SeenChanges:
 
     def _asks_own(self, unit: Unit) -> bool:
         """Return whether a part calls code that asks for settings, with an object whose settings the test changes."""
-        if unit.scope is None or not self.places.in_lines(unit.module.path, *_lines(unit.scope)):
+        if unit.scope is None or not self.places.in_lines(unit.module.path, *lines_of(unit.scope)):
             return False
         loads = frozenset[str]().union(*(self.relevance.facts(node).loads for node in unit.nodes))
         return not loads.isdisjoint(self.relevance.asking)
@@ -117,7 +118,7 @@ class SeenChanges:
         files = filter(is_test, self.files_with(sorted(self._unnamed.leading)))
         for test, module in _tests_in(files, self._modules):
             seen = self._without_names(test, module, by_helpers=True)
-            for name in sorted(seen | self.places.in_lines(module.path, *_lines(test)) if seen else seen):
+            for name in sorted(seen | self.places.in_lines(module.path, *lines_of(test)) if seen else seen):
                 place = f"the test at {module.path}:{test.lineno}"
                 result.setdefault(name, f"{place} calls code that compares or lists an object whole")
         return result
@@ -136,7 +137,7 @@ class SeenChanges:
             ):
                 reason = f"the test at {module.path}:{test.lineno} reads attributes by names that it computes"
                 changes = self._reach.of_module(module).changes
-                result |= dict.fromkeys(changes | self.places.in_lines(module.path, *_lines(test)), reason)
+                result |= dict.fromkeys(changes | self.places.in_lines(module.path, *lines_of(test)), reason)
         return result
 
     def _makes_names(self, test: AnyFunction, module: Module) -> bool:
@@ -159,11 +160,19 @@ class SeenChanges:
             for one in calls
         )
 
-    def in_data(self, seeds: Iterable[str]) -> Seen:
-        """Return what settings show that tests have as data, in some files."""
+    def in_data(self, seeds: Iterable[str], leading: Mapping[Name, frozenset[ast.AST]]) -> Seen:
+        """Return what settings show that tests have as data, in some files.
+
+        ``leading`` are the functions that make the objects which get data that changes, by the changes.
+        """
         files = list(filter(is_test, seeds))
         seen = Seen()
-        search = DataSearch(self._references, self._reach, self._named, self.may_return_object)
+        changed: dict[ast.AST, ChangedData] = {
+            one.node: ChangedData(change.name, leading[change.name])
+            for change in self.places.changes
+            for one in (change.entries if change.name in leading else ())
+        }
+        search = DataSearch(self._references, self._reach, self._named, changed)
         search.add(_tests_in(using(files, self.files_with), self._modules), seen)
         search.add((one for path in files for one in classes_with_data(self._modules.read(path))), seen)
         return seen
@@ -252,10 +261,6 @@ def _helpers(module: Module) -> Iterator[Unit]:
     for name, node, _ in functions_of(module):
         if not node.name.startswith("test"):
             yield Unit(name, module, node)
-
-
-def _lines(node: ast.stmt) -> tuple[int, int]:
-    return node.lineno, node.end_lineno or node.lineno
 
 
 def _imports_by_name(module: Module) -> bool:
