@@ -275,8 +275,8 @@ class Planner:
 
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
-        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Style, proved_sites
-        from cgmigrate.project.checkout import files_with
+        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, Style, proved_sites
+        from cgmigrate.project.checkout import files_with, python_files
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
         if os.path.realpath(file.path) not in seeds or not self._follows(top, len(seeds)):
@@ -303,8 +303,11 @@ class Planner:
         try:
             proved = proved_sites(
                 files,
-                seeds,
-                lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
+                Checkout(
+                    seeds,
+                    lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
+                    lambda: map(os.path.realpath, python_files(top)),
+                ),
                 self._outer_writer(top, file),
                 Style(options.explicit, options.setters),
             )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.changes import same
@@ -27,6 +28,7 @@ from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.proof_cache import Outcome, key_of, load, store
 from cgmigrate.lint.proof_rewrites import proof_rewrites
 from cgmigrate.lint.unowned_data import NO_ENTRIES, lines_of, table_entries
 from cgmigrate.megatron.releases import SPLIT_IN
@@ -105,22 +107,32 @@ class Style:
 
 
 PLAIN = Style()
+_WORTH_KEEPING = 2.0
+"""How many seconds a proof takes whose result is kept."""
 OWNER_OF_OBJECTS = "megatron.bridge"
 """The package whose objects are followed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """The Python files of a checkout: ``seeds`` are those with settings, by their real paths.
+
+    ``list_code`` returns those with code, and ``list_files`` all of them.
+    """
+
+    seeds: Sequence[str]
+    list_code: Callable[[], Iterable[str]]
+    list_files: Callable[[], Iterable[str]]
+
+
 def proved_sites(
-    files: Mapping[str, ExaminedFile],
-    seeds: Sequence[str],
-    list_files: Callable[[], Iterable[str]],
-    outer_writer: str = "",
-    style: Style = PLAIN,
+    files: Mapping[str, ExaminedFile], checkout: Checkout, outer_writer: str = "", style: Style = PLAIN
 ) -> dict[str, ProvedSites]:
     """Return what is proved for files of a project that have the same releases, by their real paths.
 
-    ``seeds`` are all files of the project with settings. ``list_files`` returns all its files of code.
     ``outer_writer`` says what else sets settings of its objects, which prevents a proof. Nothing is proved for files
-    alone that import nothing of Megatron: they only work with what others give them.
+    alone that import nothing of Megatron: they only work with what others give them. A proof that was made before of
+    the same files is not made again.
     """
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
     if not any(
@@ -130,23 +142,11 @@ def proved_sites(
     ):
         return {}
     if outer_writer:
-        reason = f"{outer_writer} may override it by its deprecated name"
-        return {
-            path: ProvedSites(
-                reasons={index: reason for one in file.sets.values() for _, index in one.members}, files=(path,)
-            )
-            for path, file in candidates.items()
-        }
-    trees = {path: file.document for path, file in files.items()}
-
-    def tree_of(path: str, text: str) -> ast.Module | None:
-        document = outer_of(trees[path]) if path in trees else None
-        return document.tree if isinstance(document, PythonDocument) and document.text == text else None
-
+        return _withheld(candidates, f"{outer_writer} may override it by its deprecated name")
     texts = {path: file.document.text for path, file in files.items()}
-    listed = lru_cache(maxsize=1)(lambda: tuple(list_files()))
+    listed = lru_cache(maxsize=1)(lambda: tuple(checkout.list_code()))
     words = Words(listed)
-    modules = Modules(texts, tree_of, listed, words.files_with)
+    modules = Modules(texts, partial(_tree_of, files), listed, words.files_with)
 
     references = References(modules)
     for path, examined in files.items():
@@ -156,7 +156,7 @@ def proved_sites(
         if (module := modules.read(path)) is not None and is_shim(module):
             file.sets = {name: one for name, one in file.sets.items() if one.because}
     context = next(iter(candidates.values())).examined.context
-    setters = setters_of(modules, seeds, context.target, style.setters)
+    setters = setters_of(modules, checkout.seeds, context.target, style.setters)
     for file in candidates.values():
         _add_forms(file, setters, is_explicit=style.is_explicit)
     changes = [_change(name, file) for file in candidates.values() for name in file.sets]
@@ -164,8 +164,60 @@ def proved_sites(
     def edited(names: Mapping[Name, int]) -> Modules:
         return modules.with_texts(_edited(candidates, names))
 
-    proofs = Proofs(modules, seeds, changes, Releases(context.source, context.target), edited, words.files_with)
-    return _by_file(candidates, proofs, setters)
+    releases = Releases(context.source, context.target)
+
+    def outcome() -> Outcome:
+        proofs = Proofs(modules, checkout.seeds, changes, releases, edited, words.files_with)
+        groups = proofs.components()
+        return Outcome(tuple(groups), proofs.forms, proofs.failed)
+
+    described = (
+        repr(releases),
+        repr(style),
+        repr(setters),
+        *checkout.seeds,
+        *map(repr, _described(candidates, changes)),
+    )
+    return _by_file(candidates, _known_or(outcome, described, tuple(checkout.list_files()), modules), setters)
+
+
+def _tree_of(files: Mapping[str, ExaminedFile], path: str, text: str) -> ast.Module | None:
+    """Return the tree of a file that was parsed already, None for others."""
+    document = outer_of(files[path].document) if path in files else None
+    return document.tree if isinstance(document, PythonDocument) and document.text == text else None
+
+
+def _withheld(candidates: Mapping[str, _File], reason: str) -> dict[str, ProvedSites]:
+    """Return that no fix of some files is proved."""
+    return {
+        path: ProvedSites(
+            reasons={index: reason for one in file.sets.values() for _, index in one.members}, files=(path,)
+        )
+        for path, file in candidates.items()
+    }
+
+
+def _described(candidates: Mapping[str, _File], changes: Iterable[Change]) -> Iterator[object]:
+    """Yield what describes some changes: their places, and what they write."""
+    for one in changes:
+        file = candidates[one.path]
+        yield one.name, sorted(one.places), bool(one.entries), file.sets[one.name], file.forms.get(one.name)
+
+
+def _known_or(
+    outcome: Callable[[], Outcome], described: Iterable[str], files: Collection[str], modules: Modules
+) -> Outcome:
+    """Return what was proved before, or is proved now. What takes a moment is not kept."""
+    if not files:
+        return outcome()
+    key = key_of(described, files)
+    if (known := load(key)) is not None:
+        return known
+    start = monotonic()
+    proved = outcome()
+    if monotonic() - start > _WORTH_KEEPING:
+        store(key, proved, modules.files.difference(files))
+    return proved
 
 
 def _candidates(path: str, file: ExaminedFile, entries: Mapping[int, TableEntries] = NO_ENTRIES) -> _File:
@@ -386,8 +438,8 @@ def _edited(candidates: Mapping[str, _File], names: Mapping[Name, int]) -> dict[
     return texts
 
 
-def _by_file(candidates: Mapping[str, _File], proofs: Proofs, setters: Setters | None) -> dict[str, ProvedSites]:
-    components = proofs.components()
+def _by_file(candidates: Mapping[str, _File], proofs: Outcome, setters: Setters | None) -> dict[str, ProvedSites]:
+    components = proofs.groups
     number = {name: at for at, component in enumerate(components) for name in component}
     clusters = _clusters([{path for path, _ in component} for component in components])
     result = {}

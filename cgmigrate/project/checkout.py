@@ -54,6 +54,12 @@ def files_named(top: str, name: str) -> list[str]:
     return [os.path.join(top, os.fsdecode(one)) for one in listed[0].split(b"\0") if one] if listed else []
 
 
+def python_files(top: str) -> list[str]:
+    """Return the Python files of a checkout, those that git does not track yet included. If git fails: none."""
+    listed = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
+    return [os.path.join(top, os.fsdecode(one)) for one in listed[0].split(b"\0") if one] if listed else []
+
+
 def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
     """Return the files of a checkout that contain one of the words, those that git does not track yet included.
 

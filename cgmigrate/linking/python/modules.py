@@ -137,13 +137,20 @@ class Modules:
         """The files of imported modules, by the names and the folders of those that import them; empty for others."""
         self._versions = _Versions()
         self._others: dict[str, tuple[str, ...]] = {}
+        self._read: set[str] = set()
         self._tests: dict[str, tuple[str, ...]] = {}
 
     def read(self, path: str) -> Module | None:
         """Return the module in a file, by its real path; None if it cannot be read."""
         if path not in self._modules:
+            self._read.add(path)
             self._modules[path] = self._parsed(path)
         return self._modules[path]
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The files that were read, also with other texts, and those that could not be."""
+        return frozenset(self._read)
 
     def add(self, path: str, text: str) -> Module:
         """Return a module with a text, as if it were in a file; code that imports it by its path gets it."""
@@ -168,7 +175,7 @@ class Modules:
         """
         result = Modules({**self._texts, **texts}, self._tree_of, self._list_files, self._files_with)
         result._versions, result._paths, result._others = self._versions, self._paths, self._others
-        result._tests = self._tests
+        result._tests, result._read = self._tests, self._read
         result._modules = {path: module for path, module in self._modules.items() if path not in texts}
         for path, text in texts.items():
             if (first := self.read(path)) is not None:

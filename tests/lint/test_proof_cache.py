@@ -1,0 +1,104 @@
+"""What was proved before is used again only while all is the same on which it depends."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cgmigrate.linking.python.proofs import Proofs
+from cgmigrate.lint import proof_cache, python_objects
+from cgmigrate.lint.proof_cache import Outcome, key_of, load, store
+from cgmigrate.megatron.releases import NEWEST
+from tests.support.checkouts import project_of
+from tests.support.paths import ROOT
+
+RECIPE = ("recipes/a.py", 0)
+READER = ("recipes/b.py", 2)
+OUTCOME = Outcome((frozenset((RECIPE, READER)), frozenset()), {RECIPE: 1}, {("recipes/c.py", 1): "a test reads it"})
+
+
+def test_a_result_is_kept_as_it_is() -> None:
+    store("key", OUTCOME, [])
+
+    assert load("key") == OUTCOME
+    assert load("another") is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"others": 1}', '{"others": {}, "groups": [[1]]}', "\0"])
+def test_what_cannot_be_read_is_no_result(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path))
+    store("key", OUTCOME, [])
+    (tmp_path / "proofs/key.json").write_text(text)
+
+    assert load("key") is None
+
+
+def test_a_file_beside_those_of_the_key_has_to_be_the_same(tmp_path: Path) -> None:
+    (tmp_path / "there.py").write_text("A = 1\n")
+    others = [str(tmp_path / "there.py"), str(tmp_path / "missing.py")]
+    store("key", OUTCOME, others)
+    assert load("key") == OUTCOME
+
+    (tmp_path / "missing.py").touch()
+    assert load("key") is None
+    store("key", OUTCOME, others)
+    (tmp_path / "there.py").write_text("A = 2\n")
+    assert load("key") is None
+
+
+def test_a_key_is_of_all_that_a_proof_depends_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text("A = 1\n")
+    files = [str(tmp_path / "a.py")]
+    keys = [key_of(["0.17", "0.19"], files), key_of(["0.17", "0.18"], files), key_of(["0.17", "0.19"], [])]
+    (tmp_path / "a.py").write_text("A = 2\n")
+    keys.append(key_of(["0.17", "0.19"], files))
+    monkeypatch.setattr(proof_cache, "_tool", lambda: "another")
+    keys.append(key_of(["0.17", "0.19"], files))
+
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_last_results_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(proof_cache, "_KEPT", 2)
+    for key in "abc":
+        store(key, OUTCOME, [])
+
+    assert len(list((tmp_path / "proofs").iterdir())) == 2
+    assert load("c") == OUTCOME
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path / "file"))
+    store("key", OUTCOME, [])
+
+    assert load("key") is None
+
+
+def test_a_second_run_proves_nothing_and_writes_the_same(
+    tmp_path: Path, cgmigrate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+    components = Proofs.components
+
+    def counted(self: Proofs) -> Any:
+        attempts.append(1)
+        return components(self)
+
+    monkeypatch.setattr(Proofs, "components", counted)
+    monkeypatch.setattr(python_objects, "_WORTH_KEEPING", -1)
+    project = project_of(ROOT / "tests/fixtures/linking/base-recipe", tmp_path)
+    run = ("fix", "--from", "0.17", "--to", str(NEWEST), "--diff")
+
+    first, second = (cgmigrate(*run, str(project)).output for _ in range(2))
+    assert "\n+" in first
+    assert (second, len(attempts)) == (first, 1)
+
+    recipe = next(project.glob("megatron/bridge/recipes/base.py"))
+    recipe.write_text(f"{recipe.read_text()}\n\nA = 1\n")
+    cgmigrate(*run, str(project))
+    assert len(attempts) == 2
+    assert json.loads(next(Path(proof_cache.cache_folder(), "proofs").iterdir()).read_bytes())["groups"]
