@@ -461,7 +461,7 @@ class Proofs:
             if max(known[:2]) > _MOST_STATES:
                 current.failed.update(dict.fromkeys(current.kept, "the settings of the project have too many values"))
                 return
-            for unit in [one for one in self._units if not is_test(one.module.path)]:
+            for unit in [one for one in self._units if self._may_leave_states(one)]:
                 self._prove_unit(unit, current)
                 if current.failed.keys() >= current.forms.keys():
                     # No other code shows more.
@@ -472,6 +472,10 @@ class Proofs:
         for unit in [one for one in self._units if is_test(one.module.path)]:
             self._prove_unit(unit, current)
         self._add_differences(ways, current)
+
+    def _may_leave_states(self, unit: Unit) -> bool:
+        """Return whether code of the project may get objects of a unit with other settings than before."""
+        return not is_test(unit.module.path) or any(is_test(path) for path, _ in self._places.of(unit))
 
     def _vary(self, current: Round) -> None:
         """Compare code that asks for modules with objects that have other ones than those of the project."""
@@ -781,17 +785,17 @@ class Proofs:
         current.owned |= self._changes_at(one.uses_megatron)
         if is_test(unit.module.path) or unit.shown_at:
             current.passed |= uses
-        if not is_by_release and self._leaves_states(unit, current):
+        if not is_by_release and self._leaves_states(unit, uses, current):
             self._add_states(one, uses, sources, current)
         if uses or len(sources) > 1:
             # What it does is the same only with all that leads to what it gets.
             current.needs.append((uses, tuple(sources)))
 
-    def _leaves_states(self, unit: Unit, current: Round) -> bool:
-        """Return whether code of the project may get the objects of a unit: those of tests only if data changes."""
+    def _leaves_states(self, unit: Unit, uses: Way, current: Round) -> bool:
+        """Return whether code of the project may get the objects of a unit: those of tests only if a test changes."""
         if unit.shown_at:
             return self._places.of_data.get(unit.module.path) in current.kept
-        return not is_test(unit.module.path)
+        return not is_test(unit.module.path) or any(is_test(path) for path, _ in uses)
 
     def _changes_at(self, places: Iterable[Place]) -> Way:
         """Return the changes at places of code."""
