@@ -259,12 +259,16 @@ class Planner:
             self._objects[top] = self._proofs(top, file)
         return self._objects[top] if real in self._objects[top] else None
 
-    def _follows(self, top: str, count: int) -> bool:
+    def _follows(self, top: str, seeds: Sequence[str]) -> bool:
         """Return whether the objects of a checkout are followed that has some files of code with settings.
 
-        If that takes minutes, only ``fix`` of a folder does it: a hook gets single files.
+        If that takes minutes, only ``fix`` of a folder with such files does it: a hook gets single files.
         """
-        if count <= _MOST_FILES_OF_CODE or (self.options.rewrite and any(map(os.path.isdir, self.paths or ["."]))):
+        count = len(seeds)
+        folders = [os.path.join(os.path.realpath(one), "") for one in self.paths or ["."] if os.path.isdir(one)]
+        if count <= _MOST_FILES_OF_CODE or (
+            self.options.rewrite and any(seed.startswith(folder) for folder in folders for seed in seeds)
+        ):
             return True
         self.contexts.unfollowed.append(top)
         self.contexts.notes.append(
@@ -279,7 +283,7 @@ class Planner:
         from cgmigrate.project.checkout import files_with, python_files
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
-        if os.path.realpath(file.path) not in seeds or not self._follows(top, len(seeds)):
+        if os.path.realpath(file.path) not in seeds or not self._follows(top, seeds):
             # Of a file that git ignores, the users are not known.
             return {}
         options = self.contexts.options_of(file.path).options

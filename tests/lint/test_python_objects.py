@@ -64,7 +64,10 @@ def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
     monkeypatch.chdir(project_of(ROOT / "tests/fixtures/linking/base-recipe", tmp_path / "work"))
     releases = ("--from", "0.17", "--to", str(NEWEST))
 
-    for arguments in (("check", "."), ("fix", "--diff", "megatron/bridge/recipes/base.py")):
+    Path("skills").mkdir()
+    one = "megatron/bridge/recipes/base.py"
+
+    for arguments in (("check", "."), ("fix", "--diff", one), ("fix", "--diff", "skills", one)):
         result = cgmigrate(*arguments, *releases)
         assert "objects are not followed across 3 files of code with settings" in result.stderr
         assert "\n+" not in result.stdout
