@@ -280,7 +280,7 @@ class Planner:
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
         from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, Style, proved_sites
-        from cgmigrate.project.checkout import files_with, python_files
+        from cgmigrate.project.checkout import code_of, files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
         if os.path.realpath(file.path) not in seeds or not self._follows(top, seeds):
@@ -310,7 +310,7 @@ class Planner:
                 Checkout(
                     seeds,
                     lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
-                    lambda: map(os.path.realpath, python_files(top)),
+                    lambda: code_of(top),
                 ),
                 self._outer_writer(top, file),
                 Style(options.explicit, options.setters),

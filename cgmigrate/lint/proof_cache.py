@@ -37,7 +37,7 @@ class Outcome:
 
 
 def key_of(parts: Iterable[str], files: Iterable[str]) -> str:
-    """Return the key of a proof: ``parts`` describe what is proved, and ``files`` are all files of code."""
+    """Return the key of a proof: ``parts`` describe what is proved, and ``files`` are all files of code, and links."""
     hashed = hashlib.sha256(_tool().encode())
     for part in (*parts, *(f"{path}\0{_digest(path)}" for path in sorted(files))):
         hashed.update(part.encode("utf-8", "surrogatepass"))
@@ -90,8 +90,10 @@ def _time(path: Path) -> float:
 
 
 def _digest(path: str) -> str:
-    """Return the digest of a file, empty if it cannot be read."""
+    """Return the digest of a file, the target of a link to a folder, empty for what cannot be read."""
     try:
+        if os.path.isdir(path):
+            return os.readlink(path) if os.path.islink(path) else "a folder"
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
         return ""

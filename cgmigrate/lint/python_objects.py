@@ -215,8 +215,9 @@ def _known_or(
         return known
     start = monotonic()
     proved = outcome()
-    if monotonic() - start > _WORTH_KEEPING:
-        store(key, proved, modules.files.difference(files))
+    if monotonic() - start > _WORTH_KEEPING and key_of(described, files) == key:
+        # No file has changed since.
+        store(key, proved, modules.files.difference(map(os.path.realpath, files)))
     return proved
 
 

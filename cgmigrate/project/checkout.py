@@ -54,10 +54,17 @@ def files_named(top: str, name: str) -> list[str]:
     return [os.path.join(top, os.fsdecode(one)) for one in listed[0].split(b"\0") if one] if listed else []
 
 
-def python_files(top: str) -> list[str]:
-    """Return the Python files of a checkout, those that git does not track yet included. If git fails: none."""
-    listed = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
-    return [os.path.join(top, os.fsdecode(one)) for one in listed[0].split(b"\0") if one] if listed else []
+def code_of(top: str) -> list[str]:
+    """Return the Python files of a checkout, those that git does not track yet, or ignores, included, and links.
+
+    Of folders that git ignores, only their names are listed. If git fails, the list is empty.
+    """
+    seen = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    ignored = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    if not seen or not ignored:
+        return []
+    names = [os.path.join(top, os.fsdecode(one)) for one in (seen[0] + ignored[0]).split(b"\0") if one]
+    return [one for one in names if one.endswith((".py", os.sep)) or os.path.islink(one)]
 
 
 def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:

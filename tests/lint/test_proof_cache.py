@@ -1,6 +1,8 @@
 """What was proved before is used again only while all is the same on which it depends."""
 
 import json
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from cgmigrate.linking.python.proofs import Proofs
 from cgmigrate.lint import proof_cache, python_objects
 from cgmigrate.lint.proof_cache import Outcome, key_of, load, store
 from cgmigrate.megatron.releases import NEWEST
+from cgmigrate.project.checkout import code_of
 from tests.support.checkouts import project_of
 from tests.support.paths import ROOT
 
@@ -57,6 +60,27 @@ def test_a_key_is_of_all_that_a_proof_depends_on(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(proof_cache, "_tool", lambda: "another")
     keys.append(key_of(["0.17", "0.19"], files))
 
+    assert len(set(keys)) == len(keys)
+
+
+def test_links_and_ignored_files_are_part_of_a_key(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("own.py\nbuild/\n")
+    for folder in ("one", "two", "build"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text(f"A = {folder!r}\n")
+    (tmp_path / "current").symlink_to("one")
+    keys = [key_of([], code_of(str(tmp_path)))]
+
+    (tmp_path / "current").unlink()
+    (tmp_path / "current").symlink_to("two")
+    keys.append(key_of([], code_of(str(tmp_path))))
+    for text in ("A = 1\n", "A = 2\n"):
+        (tmp_path / "own.py").write_text(text)
+        keys.append(key_of([], code_of(str(tmp_path))))
+
+    names = [os.path.relpath(one, tmp_path) for one in code_of(str(tmp_path))]
+    assert sorted(names) == ["build", "current", "one/a.py", "own.py", "two/a.py"]
     assert len(set(keys)) == len(keys)
 
 
