@@ -24,7 +24,8 @@ LOOP_OF_NESTED = """    for name, own in overrides.items():
             setattr(part, key, value)
 """
 HELPER = """
-def apply(config, overrides=None, *, more=None):
+def apply(make, overrides=None, *, more=None):
+    config = make()
     if overrides:
         for key, value in overrides.items():
             if not hasattr(config.model, key):
@@ -55,8 +56,8 @@ def entries_in(text: str, folder: Path, **others: str) -> TableEntries | None:
     [
         TABLE + TEST + LOOP,
         NESTED + TEST + LOOP_OF_NESTED,
-        TABLE + HELPER + TEST + "    apply(config, overrides)\n",
-        TABLE + HELPER + TEST + "    apply(config, more=overrides)\n",
+        TABLE + HELPER + TEST + "    apply(make, overrides)\n",
+        TABLE + HELPER + TEST + "    apply(make, more=overrides)\n",
         TABLE.replace("[(make", "[pytest.param(make").replace(")]", ", id='a')]") + TEST + LOOP,
         'OWN = {"cuda_graph_scope": []}\nROWS = [(make, OWN), (make, OWN)]\n' + TEST + LOOP,
         TABLE + TEST + LOOP + LOOP.replace("overrides.items()", '{"a": 1}.items()'),
@@ -100,15 +101,27 @@ def test_entries_that_only_become_attributes(text: str, tmp_path: Path) -> None:
         TABLE + TEST + LOOP + "    kept.append(config.model)\n",
         TABLE + TEST + LOOP + "    assert config.__dict__\n",
         TABLE + TEST + LOOP + "    own = config.model\n    assert own == make().model\n",
-        TABLE + HELPER.replace("):\n", "):\n    print(config)\n", 1) + TEST + "    apply(config, overrides)\n",
+        TABLE + TEST + LOOP + "    own: object = config.model\n",
+        TABLE + TEST + LOOP + "    box.config = config\n",
+        TABLE + TEST + LOOP + "    assert config.alias\n",
+        TABLE + TEST + LOOP + "    assert config.model.shown\n",
+        TABLE + TEST + LOOP + "    config.model.fill([])\n",
+        TABLE + TEST + LOOP + "    return config\n",
+        TABLE + TEST + LOOP + "    def get(): return config\n",
+        TABLE + TEST + LOOP + "    assert getattr(config, 'model') == make().model\n",
+        TABLE + TEST.replace("config = make()", "configs = [make()]\n    config = configs[0]") + LOOP,
+        TABLE + TEST.replace("config = make()", "config = other = make()") + LOOP,
+        TABLE + HELPER + TEST + "    apply(make, overrides)\n    apply(other, overrides)\n",
+        TABLE + TEST + "    model = config.model\n" + LOOP.replace("config.model", "model"),
+        TABLE + HELPER.replace("):\n", "):\n    print(config)\n", 1) + TEST + "    apply(make, overrides)\n",
         TABLE + "def show(c):\n    print(c)\n" + TEST + LOOP + "    show(config)\n",
         TABLE + TEST.replace("overrides):", "overrides, show):") + LOOP + "    show(config)\n",
         TABLE
         + TEST.replace("(make, overrides)", "(make, overrides, config)").replace("    config =", "    _ =")
         + LOOP,
-        TABLE + HELPER + TEST.replace("overrides):", "overrides, apply):") + "    apply(config, overrides)\n",
-        TABLE + HELPER + TEST + "    from strict import apply\n    apply(config, overrides)\n",
-        TABLE + HELPER + "apply = strict(apply)\n" + TEST + "    apply(config, overrides)\n",
+        TABLE + HELPER + TEST.replace("overrides):", "overrides, apply):") + "    apply(make, overrides)\n",
+        TABLE + HELPER + TEST + "    from strict import apply\n    apply(make, overrides)\n",
+        TABLE + HELPER + "apply = strict(apply)\n" + TEST + "    apply(make, overrides)\n",
         TABLE + TEST + LOOP + "test_a = strict(test_a)\n",
         TABLE + TEST.replace("@pytest", "@strict\n@pytest") + LOOP,
         TABLE + TEST + LOOP + "NAMES = globals()\n",
@@ -123,11 +136,11 @@ def test_entries_that_only_become_attributes(text: str, tmp_path: Path) -> None:
         TABLE + TEST.replace("ROWS)", "ROWS, indirect=True)") + LOOP,
         TABLE + TEST.replace("ROWS)", "ROWS + ROWS)") + LOOP,
         TABLE + TEST.replace("make,overrides", "make,a,overrides") + LOOP,
-        TABLE + HELPER.replace("if overrides:", "if overrides.get('a'):") + TEST + "    apply(config, overrides)\n",
-        TABLE + HELPER.replace("def", "@cached\ndef") + TEST + "    apply(config, overrides)\n",
-        TABLE + HELPER + TEST + "    apply(config, None, overrides)\n",
+        TABLE + HELPER.replace("if overrides:", "if overrides.get('a'):") + TEST + "    apply(make, overrides)\n",
+        TABLE + HELPER.replace("def", "@cached\ndef") + TEST + "    apply(make, overrides)\n",
+        TABLE + HELPER + TEST + "    apply(make, None, overrides)\n",
         TABLE + HELPER + TEST + "    other(config, overrides)\n",
-        TABLE + HELPER + TEST + "    apply(*[config], overrides)\n",
+        TABLE + HELPER + TEST + "    apply(*[make], overrides)\n",
         'ROWS = [(make, {**BASE, "cuda_graph_scope": []})]\n' + TEST + LOOP,
         'OWN = {"cuda_graph_scope": []}\nROWS = [(make, {**OWN})]\n' + TEST + LOOP,
         TABLE + TEST + LOOP + "    with pytest.raises(ValueError): config.finalize()\n",
@@ -166,11 +179,36 @@ def test_a_test_of_a_class(tmp_path: Path) -> None:
         ("class TestA:", "class TestA(metaclass=Strict):"),
         ("class TestA:", "class TestA:\n    def setup_method(self, method): method()\n"),
         ("        config = make()", "        self.config = config = make()"),
+        ("config = make()", "config = self.missing()"),
         ("config.model,", "self.config.model,"),
     ],
 )
 def test_a_class_that_may_see_its_tests(old: str, new: str, tmp_path: Path) -> None:
     assert entries_in(TABLE + IN_CLASS.replace(old, new), tmp_path) is None
+
+
+MAKING = """    def get(self, make):
+        config = make()
+        config.train.iters = 1
+        return config
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_known"),
+    [
+        ("", "", True),
+        ("        return", "        self.config = config\n        return", False),
+        ("        return config", "        return wrap(config)", False),
+        ("        return", "        KEPT.append(config)\n        return", False),
+        ("        config.train.iters = 1\n", "        config.model.finalize\n", True),
+        ("    def get", "    @cached\n    def get", False),
+    ],
+)
+def test_a_method_that_makes_an_object(old: str, new: str, is_known: bool, tmp_path: Path) -> None:
+    text = TABLE + IN_CLASS.replace("config = make()", "config = self.get(make)") + "\n" + MAKING.replace(old, new)
+
+    assert (entries_in(text, tmp_path) is not None) is is_known
 
 
 @pytest.mark.parametrize(

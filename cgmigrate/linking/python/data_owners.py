@@ -48,6 +48,10 @@ def _functions_of(row: Row, entries: TableEntries, comparer: Comparer) -> set[as
     by_name = {key: functions for key, functions in touched.set_by_name.items() if key[0] in entries.calls}
     known = {name for _, name, is_megatrons in by_name if is_megatrons}
     names = {key.value for key in entries.node.keys if key is not None} & DEPRECATED  # type: ignore[attr-defined]
-    if not names <= known or not all(is_megatrons for _, _, is_megatrons in by_name):
+    if (
+        {key[0] for key in by_name} != entries.calls
+        or not names <= known
+        or not all(is_megatrons for _, _, is_megatrons in by_name)
+    ):
         return set()
     return set().union(*by_name.values())

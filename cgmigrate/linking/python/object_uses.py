@@ -1,214 +1,190 @@
-"""What tests do with the objects on which they set entries of dictionaries: code that sees one whole sees the names."""
+"""What tests do with the objects on which they set entries of dictionaries: code that sees one whole sees the names.
+
+Only the simplest tests are known: a function makes an object, sets attributes of its parts, and gives it to code of the
+project whose result it does not use.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.bound_names import binders
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.references import References
-from cgmigrate.linking.python.set_entries import OtherUseError, SetEntries, helper_of, parameter_of
+from cgmigrate.linking.python.set_entries import OtherUseError
+from cgmigrate.linking.python.world import SETTINGS
 
-_OF_ATTRIBUTES = frozenset(("getattr", "setattr", "hasattr", "isinstance", "id", "type"))
-_SHOWING = ("dict", "yaml", "json", "text", "str", "repr", "dump", "save", "print", "log", "show", "diff", "hash", "eq")
-"""Parts of the names of methods that may show all attributes of an object."""
+_VALIDATING = ("finalize", "validate")
+"""Methods that every configuration has, and that show nothing."""
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_Parents = dict[ast.AST, ast.AST]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class ObjectUses:
-    """Follows the names of objects through functions of tests, up and down the calls.
+    """Checks the uses of an object in the function that sets entries on it.
 
-    ``holders`` are the attributes and keys that lead to the objects. Other attributes of what has one are harmless.
+    ``holders`` are the attributes that lead to its settings.
     """
 
+    function: AnyFunction
+    module: Module
     references: References
-    functions: dict[AnyFunction, Module]
-    tests: frozenset[AnyFunction]
-    holders: set[str] = field(default_factory=set)
-    names: dict[AnyFunction, set[str]] = field(default_factory=dict)
-    returning: set[AnyFunction] = field(default_factory=set)
-    _parents: dict[AnyFunction, dict[ast.AST, ast.AST]] = field(default_factory=dict)
+    holders: frozenset[str]
+    _parents: _Parents = field(default_factory=dict)
 
-    def check(self, entries: SetEntries) -> None:
-        """Raise OtherUseError if code may see such an object whole."""
-        for function, owner in entries.objects:
-            root, attributes = _chain(owner)
-            self.holders.update(attributes)
-            self._add(root, function)
-        while True:
-            before = {function: len(names) for function, names in self.names.items()}, len(self.returning)
-            for function in list(self.names):
-                self._spread(function)
-            if before == ({function: len(names) for function, names in self.names.items()}, len(self.returning)):
-                break
-        for function in self.names:
-            self._check_in(function)
-
-    def _add(self, name: str, function: AnyFunction) -> None:
-        known = binders(name, function)
-        if name in ("self", "cls") or not known or (function in self.tests and function in known):
-            # What an object, a module or a fixture keeps may be seen anywhere.
-            raise OtherUseError
-        self.names.setdefault(function, set()).add(name)
-
-    # --- which names are objects ------------------------------------------------------------------
-
-    def _spread(self, function: AnyFunction) -> None:
-        """Add the names that have an object of a function as well, in this function and in those around the calls."""
-        own, module = self.names[function], self.functions[function]
-        for part in walk(function):
-            match part:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self._spread_assigned(name, value, function)
-                case ast.Return(value=ast.Name(id=name)) if name in own:
-                    self.returning.add(function)
-                case ast.Call(func=ast.Name() as called):
-                    self._spread_down(part, called, function, module)
-        for caller, its_module in list(self.functions.items()):
-            for call in walk(caller):
-                match call:
-                    case ast.Call(func=ast.Name() as called):
-                        helper = helper_of(called, caller, its_module, self.references)
-                        if helper is not None and helper[0] is function:
-                            self._spread_up(call, function, caller)
-
-    def _spread_assigned(self, name: str, value: ast.expr, function: AnyFunction) -> None:
-        own = self.names[function]
-        root, _ = _chain(_object_of(value))
-        if root in own or self._is_returned(value, function):
-            self._add(name, function)
-        elif name in own and root:
-            self._add(root, function)
-
-    def _is_returned(self, value: ast.expr, function: AnyFunction) -> bool:
-        match value:
-            case ast.Call(func=ast.Name() as called):
-                helper = helper_of(called, function, self.functions[function], self.references)
-                return helper is not None and helper[0] in self.returning
-        return False
-
-    def _spread_down(self, call: ast.Call, called: ast.Name, function: AnyFunction, module: Module) -> None:
-        """Add the parameters of a function of tests that get an object."""
-        for at, value in _arguments(call):
-            root, attributes = _chain(value)
-            if root in self.names[function] and self._is_object(attributes):
-                helper = helper_of(called, function, module, self.references)
-                if helper is not None and is_test(helper[1].path):
-                    self.functions[helper[0]] = helper[1]
-                    self._add(parameter_of(helper[0], at), helper[0])
-
-    def _spread_up(self, call: ast.Call, function: AnyFunction, caller: AnyFunction) -> None:
-        """Add the names that a function gives to the parameters of another one that are objects."""
-        assert isinstance(function, ast.FunctionDef)
-        for at, value in _arguments(call):
-            if parameter_of(function, at) in self.names[function] and (root := _chain(value)[0]):
-                self._add(root, caller)
-
-    def _is_object(self, attributes: list[str]) -> bool:
-        return not attributes or attributes[-1] in self.holders
-
-    # --- what code does with them -----------------------------------------------------------------
-
-    def _check_in(self, function: AnyFunction) -> None:
-        """Raise OtherUseError if a function may show an object, or give it to code that is not known."""
-        parents = {child: node for node in walk(function) for child in ast.iter_child_nodes(node)}
-        for part in walk(function):
-            if not isinstance(part, ast.Name) or part.id not in self.names[function]:
-                continue
-            node: ast.AST = part
-            attributes = list[str]()
-            while isinstance(above := parents[node], ast.Attribute):
-                node = above
-                attributes.append(above.attr)
-            if not self._is_harmless(node, attributes, parents, function):
+    def check(self, owner: ast.expr) -> None:
+        """Raise OtherUseError if the function may do more with an object than to set its attributes."""
+        self._parents.update({child: node for node in walk(self.function) for child in ast.iter_child_nodes(node)})
+        attributes, root = _chain(owner)
+        match self._maker(root):
+            case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=name), ast.Name()], keywords=[]) if (
+                not attributes and isinstance(self._maker(name), ast.Call)
+            ):
+                self._check_uses(root, is_part=True)
+                self._check_uses(name, is_part=False)
+            case ast.Call(func=made) if len(attributes) <= 1 and self._is_made(made):
+                self._check_uses(root, is_part=False)
+            case _:
                 raise OtherUseError
 
-    def _is_harmless(
-        self, node: ast.AST, attributes: list[str], parents: dict[ast.AST, ast.AST], function: AnyFunction
-    ) -> bool:
-        """Return whether a use of an object, or of an attribute of it, shows no names of its settings."""
-        above = parents[node]
-        if attributes and isinstance(above, ast.Call) and above.func is node:
-            return isinstance(parents[above], ast.Expr) and not any(one in attributes[-1] for one in _SHOWING)
-        if not self._is_object(attributes):
-            return not attributes[-1].startswith("__")
-        match parents[above] if isinstance(above, ast.keyword) else above:
-            case ast.Call(func=ast.Name() as called) if called is not node:
-                return self._is_known(called, function)
-            case ast.FormattedValue() as shown:
-                return _is_in_error(shown, parents)
-            case other:
-                return _keeps(other)
+    def _maker(self, name: str) -> ast.expr | None:
+        """Return the value of a name that the function binds once, by an assignment; None for another name."""
+        match [self._parents.get(one) for one in binders(name, self.function)]:
+            case [ast.Assign(targets=[ast.Name()], value=value)]:
+                return value
+            case [ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)]:
+                return value
+        return None
 
-    def _is_known(self, called: ast.Name, function: AnyFunction) -> bool:
-        """Return whether a call is of a builtin that uses one attribute, or of code of the checkout.
+    def _is_made(self, made: ast.expr) -> bool:
+        """Return whether a function that is called makes an object: one that has a name, or a method of the test."""
+        match made:
+            case ast.Name():
+                return True
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                own = next((one for one in walk(self.module.tree) if _has(one, self.function)), None)
+                methods = [one for one in own.body if _is_method(one, name)] if own is not None else []
+                return len(methods) == 1 and _only_returns(methods[0])
+        return False
 
-        That of the project is proved with each object, and that of tests is followed.
-        """
-        if called.id in _OF_ATTRIBUTES:
-            return not binders(called.id, function)
-        if binders(called.id, function):
-            return self._is_imported(called, function)
-        code = self.references.of(called, self.functions[function]).code
-        helper = helper_of(called, function, self.functions[function], self.references)
-        return helper is not None or (len(code) == 1 and not is_test(code[0][1].path))
+    def _check_uses(self, name: str, *, is_part: bool) -> None:
+        for node in walk(self.function):
+            is_use = isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+            if is_use and (self._is_inner(node) or not self._is_known(node, is_part=is_part)):
+                raise OtherUseError
 
-    def _is_imported(self, called: ast.Name, function: AnyFunction) -> bool:
-        """Return whether a name is only imported in a function, from code of the project."""
-        modules = self.references.modules
-        for one in walk(function):
-            match one:
-                case ast.ImportFrom(module=str() as name, level=0, names=names):
-                    imported = modules.imported(name, self.functions[function])
-                    if any((alias.asname or alias.name) == called.id for alias in names):
-                        every = binders(called.id, function)
-                        return len(every) == 1 and imported is not None and not is_test(imported.path)
+    def _is_inner(self, node: ast.AST) -> bool:
+        """Return whether a function in the function uses a name: it may be called anywhere."""
+        while (node := self._parents[node]) is not self.function:
+            if isinstance(node, _INNER):
+                return True
+        return False
+
+    def _is_known(self, name: ast.AST, *, is_part: bool) -> bool:
+        node = name
+        attributes = list[str]()
+        while isinstance(above := self._parents[node], ast.Attribute):
+            node = above
+            attributes.append(above.attr)
+        if self._is_of_attribute(above, node):
+            return True
+        if is_part or not attributes:
+            return not attributes and not is_part and self._is_given(above, node)
+        if not SETTINGS.isdisjoint(attributes) or any(one.startswith("__") for one in attributes):
+            return False
+        if attributes[0] not in self.holders:
+            # `config.train.train_iters`: another part.
+            return len(attributes) > 1 or _is_stored(node)
+        if attributes[1:] and attributes[1] in _VALIDATING and len(attributes) == 2:
+            return isinstance(above, ast.Call) and not (above.args or above.keywords) and self._is_unused(above)
+        return len(attributes) > 1 and _is_stored(node)
+
+    def _is_of_attribute(self, above: ast.AST, node: ast.AST) -> bool:
+        """Return whether code asks for one attribute of an object, or sets one, or shows it in an error."""
+        match above:
+            case ast.Call(func=ast.Name(id="setattr" | "hasattr"), args=[owner, *_], keywords=[]):
+                return owner is node
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Name()], keywords=[]):
+                # The part of a dictionary that has others.
+                return owner is node and isinstance(self._parents[above], ast.Assign)
+            case ast.FormattedValue():
+                return self._is_in_error(above)
+        return False
+
+    def _is_in_error(self, node: ast.AST) -> bool:
+        while (above := self._parents.get(node)) is not None:
+            if isinstance(above, ast.Raise):
+                return True
+            node = above
+        return False
+
+    def _is_given(self, above: ast.AST, node: ast.AST) -> bool:
+        """Return whether code of the project gets an object, and the function does not use what it returns."""
+        match above:
+            case ast.Call(func=ast.Name() as called, args=arguments) if node in arguments and self._is_unused(above):
+                return self._is_of_project(called)
+            case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr=name)) if owner is node:
+                return name in _VALIDATING and not (above.args or above.keywords) and self._is_unused(above)
+        return False
+
+    def _is_unused(self, call: ast.AST) -> bool:
+        return isinstance(self._parents[call], ast.Expr)
+
+    def _is_of_project(self, called: ast.Name) -> bool:
+        """Return whether a name is a function of the project: the proof gives it each object."""
+        own = binders(called.id, self.function)
+        if not own:
+            code = self.references.of(called, self.module).code
+            return len(code) == 1 and isinstance(code[0][0], ast.FunctionDef) and not is_test(code[0][1].path)
+        match [self._parents.get(one) for one in own]:
+            case [ast.ImportFrom(module=str() as name, level=0, names=names)]:
+                module = self.references.modules.imported(name, self.module)
+                original = next((one.name for one in names if (one.asname or one.name) == called.id), "")
+                is_function = module is not None and isinstance(module.bindings.get(original), ast.FunctionDef)
+                return module is not None and is_function and not is_test(module.path)
         return False
 
 
-def _keeps(node: ast.AST) -> bool:
-    """Return whether code only binds an object to a name, returns it, or asks whether there is one."""
-    match node:
-        case ast.Assign(targets=[ast.Name() | ast.Attribute()]) | ast.Return() | ast.If() | ast.AnnAssign():
-            return True
-        case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant()]):
-            return True
-    return False
+def _has(node: ast.AST, function: AnyFunction) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef) and function in node.body
 
 
-def _chain(node: ast.expr) -> tuple[str, list[str]]:
-    """Return the name of which an expression is an attribute, also of one, with the attributes; else no name."""
+def _is_method(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == name and not node.decorator_list
+
+
+def _only_returns(method: ast.stmt) -> bool:
+    """Return whether a method only sets attributes of parts of the object that it returns, and keeps it nowhere."""
+    parents = {child: node for node in walk(method) for child in ast.iter_child_nodes(node)}
+    returned = {
+        node.value.id for node in walk(method) if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)
+    }
+    for node in walk(method):
+        if isinstance(node, (ast.Global, ast.Nonlocal, *_INNER)) and node is not method:
+            return False
+        if isinstance(node, ast.Return) and not isinstance(node.value, ast.Name):
+            return False
+        if isinstance(node, ast.Name) and node.id in returned and isinstance(node.ctx, ast.Load):
+            above = parents[node]
+            is_deep = isinstance(above, ast.Attribute) and isinstance(parents[above], ast.Attribute)
+            if not (is_deep or isinstance(above, ast.Return)):
+                return False
+    return True
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+
+
+def _chain(node: ast.expr) -> tuple[list[str], str]:
+    """Return the attributes by which an expression is reached from a name, and the name; empty for another one."""
     attributes = list[str]()
     while isinstance(node, ast.Attribute):
         attributes.insert(0, node.attr)
         node = node.value
-    return (node.id, attributes) if isinstance(node, ast.Name) else ("", [])
-
-
-def _object_of(value: ast.expr) -> ast.expr:
-    """Return the object of which an expression gets an attribute by a name."""
-    match value:
-        case ast.Call(func=ast.Name(id="getattr"), args=[owner, *_]):
-            return owner
-    return value
-
-
-def _arguments(call: ast.Call) -> Iterator[tuple[int | str, ast.expr]]:
-    """Yield the arguments of a call, each with its position or name, up to those that are computed."""
-    for at, one in enumerate(call.args):
-        if isinstance(one, ast.Starred):
-            return
-        yield at, one
-    yield from ((one.arg, one.value) for one in call.keywords if one.arg)
-
-
-def _is_in_error(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    while (above := parents.get(node)) is not None:
-        if isinstance(above, ast.Raise):
-            return True
-        node = above
-    return False
+    return attributes, node.id if isinstance(node, ast.Name) else ""

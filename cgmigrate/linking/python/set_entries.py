@@ -56,11 +56,20 @@ class SetEntries:
     functions: dict[AnyFunction, Module] = field(default_factory=dict)
     objects: list[tuple[AnyFunction, ast.expr]] = field(default_factory=list)
 
+    def add(self, other: SetEntries) -> None:
+        """Add what follows a dictionary in another test."""
+        self.calls.update(other.calls)
+        self.functions.update(other.functions)
+        self.objects.extend(other.objects)
+
     def follow(self, named: Named) -> None:
         """Follow a name. Raises OtherUseError."""
         if not is_test(named.module.path) or named.depth > _MOST_CALLS:
             raise OtherUseError
         if binders(named.name, named.function) != [named.binder] or _expects(named.function):
+            raise OtherUseError
+        if named.function in self.functions and named.binder is named.function:
+            # Each call of a helper may make another object.
             raise OtherUseError
         self.functions[named.function] = named.module
         known = {id(one) for part in walk(named.function) for one in self._known_in(part, named)}

@@ -88,8 +88,10 @@ class TableSearch:
         readers = TestDataReaders(self.module, self.references, self.files_with)
         if not entries.calls or readers.may_read([one.test for one in rows], entries.functions, {*names}):
             raise OtherUseError
-        tests = frozenset(one.test for one in rows)
-        ObjectUses(self.references, dict(entries.functions), tests, set(self._keys_of(node))).check(entries)
+        keys = {*self._keys_of(node)}
+        for function, owner in entries.objects:
+            holders = frozenset(keys | {one.attr for one in ast.walk(owner) if isinstance(one, ast.Attribute)})
+            ObjectUses(function, entries.functions[function], self.references, holders).check(owner)
         helpers = frozenset(one.name for one in entries.functions)
         return TableEntries(node, self.module, tuple(rows), frozenset(entries.calls), helpers, names)
 
@@ -130,7 +132,9 @@ class TableSearch:
                     raise OtherUseError
                 for table in tables:
                     rows.append(self._row(table, node))
-                    entries.follow(self._parameter(table, node, is_nested=is_nested))
+                    own = SetEntries(self.references)
+                    own.follow(self._parameter(table, node, is_nested=is_nested))
+                    entries.add(own)
 
     def _uses_at_top(self, name: str) -> list[ast.Name]:
         """Return the uses of a name of the module. Raises OtherUseError if code binds it again."""

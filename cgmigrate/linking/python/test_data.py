@@ -23,7 +23,7 @@ from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, Unit
 from cgmigrate.linking.python.references import Code, References
 from cgmigrate.linking.python.rounds import Name
-from cgmigrate.linking.python.test_reach import ReachSearch, around
+from cgmigrate.linking.python.test_reach import ReachSearch, around, hooks
 from cgmigrate.linking.python.test_reads import OF_OBJECTS, key_of_data, reads_computed
 from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.megatron.settings import DEPRECATED
@@ -138,7 +138,7 @@ class DataSearch:
             for name in sorted(changed.union(*functions.values())):
                 seen.withheld.setdefault(name, reason)
             return
-        if changed and (reason := _reads(pieces, every)):
+        if changed and (reason := self._seen_beside(pieces, every)):
             seen.withheld |= dict.fromkeys(sorted(changed - seen.withheld.keys()), reason)
         for function, changes in functions.items():
             for data in every:
@@ -151,6 +151,22 @@ class DataSearch:
                     reason = f"what a test does with `{function.name.lstrip('.')}` and {data.place} is not followed"
                     names = changes if change is None else changes | {change}
                     seen.withheld |= dict.fromkeys(names - seen.withheld.keys(), reason)
+
+    def _seen_beside(self, pieces: Sequence[Code], every: Iterable[Data]) -> str:
+        """Return where code of tests may read what data sets, also automatic fixtures; empty if none does."""
+        _, module = pieces[0]
+        automatic = [(one, its) for its in self.references.conftests(module) for one in hooks(its)]
+        return _reads([*pieces, *automatic], every) or self._reads_table([*pieces, *automatic])
+
+    def _reads_table(self, pieces: Iterable[Code]) -> str:
+        """Return where code of tests uses a table of the project, which may keep objects; empty if it uses none."""
+        for node, module in pieces:
+            for used, its_module in self.references.of(node, module).code:
+                is_table = isinstance(used, ast.expr) and not isinstance(used, ast.Constant)
+                if is_table and not is_test(its_module.path):
+                    place = f"{its_module.path}:{getattr(used, 'lineno', 1)}"
+                    return f"the test at {module.path} may get the object from {place}"
+        return ""
 
     def _change_with(self, function: FunctionFacts, data: Data) -> Name | None:
         """Return the change of data that a function leads to, None if there is none."""

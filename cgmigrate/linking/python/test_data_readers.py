@@ -22,10 +22,13 @@ _REFLECTING |= {"pytest_plugins", "pytest_generate_tests", "pytest_make_parametr
 _ATTRIBUTES = frozenset(("_getframe", "currentframe", "f_locals", "f_globals", "stack", "get_objects", "getmembers"))
 _ATTRIBUTES |= {"funcargs", "callspec", "iter_markers", "own_markers", "pytestmark", "getfixturevalue", "_request"}
 _ATTRIBUTES |= {"__dict__", "__globals__", "__subclasses__", "import_module", "params"}
+_FRAMES = frozenset(("_getframe", "currentframe", "getouterframes", "f_locals", "f_globals", "funcargs", "callspec"))
+"""Names of code that gets the local names of its callers."""
 _OF_ITEMS = frozenset(("module", "cls", "obj", "function", "instance", "keywords", "node", "_pyfuncitem", "param"))
 """Attributes of what pytest gives to hooks and fixtures, by which they get at the test."""
 _ITEMS = frozenset(("item", "items", "request", "metafunc", "node", "collector"))
 _SET_UP = ("setup_method", "teardown_method", "setup_function", "teardown_function")
+_OF_HOOKS = ("callspec", "funcargs", "iter_markers", "own_markers")
 _LISTS = ("listdir", "glob", "rglob", "iterdir", "scandir", "walk", "iter_modules", "walk_packages")
 
 
@@ -42,14 +45,31 @@ class TestDataReaders:
         tests = list(tests)
         every = {*names, *(one.name for one in functions), *(one.name for one in tests)}
         modules = [self.module, *self.references.conftests(self.module)]
+        around = dict.fromkeys((*modules, *self._imported(modules)))
         return (
-            any(self._reflects(one) or self._sets(one, every) for one in modules)
+            any(map(self._reflects, modules))
+            or any(_reads_frames(one, names) or self._sets(one, every) for one in around)
+            or self._is_seen_by_plugins()
             or any(map(self._is_wrapped, tests))
             or any(self._takes(function, tests) for one in modules for function in _functions(one))
             or any(is_replaced_by_tests(name, self.references.modules) for name in (*every, *_BUILTINS))
             or any(is_changed(name, self.module, self.references.modules, in_place=False) for name in every)
             or self._is_loaded_by_name()
         )
+
+    def _imported(self, modules: Iterable[Module]) -> Iterator[Module]:
+        """Yield the modules of tests that some modules import."""
+        for path in (path for one in modules for path in self.references.modules.all_imported(one)):
+            if is_test(path) and (module := self.references.modules.read(path)) is not None:
+                yield module
+
+    def _is_seen_by_plugins(self) -> bool:
+        """Return whether a hook of pytest, in any file, gets the parameters of tests."""
+        for path in self.files_with(_OF_HOOKS):
+            module = self.references.modules.read(path)
+            if module is None or "def pytest_" in module.text:
+                return True
+        return False
 
     def _reflects(self, module: Module) -> bool:
         """Return whether code of a module may get names that it does not spell."""
@@ -103,6 +123,17 @@ class TestDataReaders:
                 if module is None or (any(map(_imports, walk(module.tree))) and any(map(_lists, walk(module.tree)))):
                     return True
         return False
+
+
+def _reads_frames(module: Module, names: set[str]) -> bool:
+    """Return whether code that a test imports may get local names of its callers, or has the name of a table."""
+    for part in walk(module.tree):
+        match part:
+            case ast.Attribute(attr=name) | ast.Name(id=name) | ast.alias(name=name) if name in _FRAMES:
+                return True
+            case ast.Attribute(attr=name) | ast.Constant(value=str() as name) if name in names:
+                return True
+    return False
 
 
 def _imports(node: ast.AST) -> bool:

@@ -59,8 +59,8 @@ class ReachSearch:
         """
         if scope is not None and scope.name.startswith("test"):
             reach = self._from(scope, [(scope, module), *((one, module) for one in around(scope, module))])
-            hooks = self._from(None, [(one, of) for of in self.references.conftests(module) for one in _hooks(of)])
-            return Reach(reach.changes | hooks.changes, reach.is_known)
+            of_hooks = self._from(None, [(one, of) for of in self.references.conftests(module) for one in hooks(of)])
+            return Reach(reach.changes | of_hooks.changes, reach.is_known)
         reach = self._from(None, [(module.tree, module)])
         is_known = reach.is_known and module.path.rpartition("/")[2].startswith("test_")
         return Reach(reach.changes, is_known)
@@ -178,7 +178,7 @@ def around(scope: AnyFunction, module: Module) -> Iterator[ast.AST]:
             for one in node.body
             if not (isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name.startswith("test"))
         )
-    yield from _hooks(module)
+    yield from hooks(module)
 
 
 @lru_cache(maxsize=1024)
@@ -193,7 +193,7 @@ def _classes_of(module: Module) -> Mapping[ast.AST, Sequence[ast.ClassDef]]:
 
 
 @lru_cache(maxsize=1024)
-def _hooks(module: Module) -> Sequence[ast.AST]:
+def hooks(module: Module) -> Sequence[ast.AST]:
     """Return the functions of a module that give tests something which do not name them."""
     result = []
     for node in walk(module.tree):
