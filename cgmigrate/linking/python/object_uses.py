@@ -94,7 +94,7 @@ class ObjectUses:
         if self._is_of_attribute(above, node):
             return True
         if is_part or not attributes:
-            return not attributes and not is_part and self._is_given(above, node)
+            return not attributes and not is_part and self._is_passed_on(above, node)
         if not SETTINGS.isdisjoint(attributes) or any(one.startswith("__") for one in attributes):
             return False
         if attributes[0] not in self.holders:
@@ -123,7 +123,7 @@ class ObjectUses:
             node = above
         return False
 
-    def _is_given(self, above: ast.AST, node: ast.AST) -> bool:
+    def _is_passed_on(self, above: ast.AST, node: ast.AST) -> bool:
         """Return whether code of the project gets an object, and the function does not use what it returns."""
         match above:
             case ast.Call(func=ast.Name() as called, args=arguments) if node in arguments and self._is_unused(above):
