@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cgmigrate.documents.python.nodes import lines_of, walk
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, takes_values
 from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.changed_names import is_replaced_by_tests
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
+from cgmigrate.linking.python.data_changes import DataChanges
 from cgmigrate.linking.python.data_names import DataNames
-from cgmigrate.linking.python.data_owners import functions_leading_to
 from cgmigrate.linking.python.evaluation import (
     Code,
     NotFollowedError,
@@ -56,7 +56,7 @@ from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Pro
 from cgmigrate.linking.python.seen_changes import SeenChanges, watching
 from cgmigrate.linking.python.shims import is_shim
 from cgmigrate.linking.python.stand_ins import StandIns
-from cgmigrate.linking.python.test_data import TextWithData, using
+from cgmigrate.linking.python.test_data import using
 from cgmigrate.linking.python.test_reach import may_have_fakes
 from cgmigrate.linking.python.trials import Forms, Trials
 from cgmigrate.linking.python.unknown_origins import WORDS as COMPUTING
@@ -143,10 +143,6 @@ class Proofs:
     """The code that units use before the edits."""
     _variations: dict[tuple[Unit, StatePair], list[Known]] = field(default_factory=dict)
     """What units do that get one object of a state that no code leaves."""
-    _texts: Mapping[str, tuple[Name, TextWithData]] = field(default_factory=dict)
-    """The code that shows data of tests which changes, with its change, by the path of the module."""
-    _edited_texts: dict[tuple[str, int], str] = field(default_factory=dict)
-    """That code after the change, by the path and the form."""
     _by_state: dict[_Key, list[Known]] = field(default_factory=dict)
     """What units do that get one object, and perhaps one record, by their states."""
 
@@ -203,30 +199,14 @@ class Proofs:
 
     def _add_data(self) -> None:
         """Add the code that shows what tests do with settings that they have as data."""
-        functions = {one.name: functions_leading_to(one.entries, self._comparer) for one in self.changes if one.entries}
-        unowned = [name for name, leading in functions.items() if leading is None]
+        leading = self._data.leading(self._comparer)
+        unowned = [name for name, functions in leading.items() if functions is None]
         self.failed |= dict.fromkeys(unowned, "no test is known that sets it on an object of Megatron")
-        in_data = self._seen.in_data(self.seeds, {name: one for name, one in functions.items() if one is not None})
+        in_data = self._seen.in_data(self.seeds, {name: one for name, one in leading.items() if one is not None})
         self.failed |= {name: reason for name, reason in in_data.withheld.items() if name not in self.failed}
         self._units += filter(None, in_data.units.values())
         self._places.of_data.update({path: name for path, (name, _) in in_data.texts.items()})
-        self._texts = in_data.texts
-
-    def _edited(self, forms: Mapping[Name, int]) -> Modules:
-        """Return the modules with changes made, each in one of its forms, also in code that shows data of tests."""
-        texts = {
-            path: self._edited_text(path, name, forms[name]) for path, (name, _) in self._texts.items() if name in forms
-        }
-        return self.edited(forms).with_texts(texts) if texts else self.edited(forms)
-
-    def _edited_text(self, path: str, name: Name, form: int) -> str:
-        """Return the code that shows data of a test after a change of it."""
-        if (path, form) not in self._edited_texts:
-            module = self.edited({name: form}).read(name[0])
-            text = self._texts[path][1].in_module(module) if module is not None else None
-            # An empty module has no function: nothing is proved that needs it.
-            self._edited_texts[path, form] = str(text) if text is not None else ""
-        return self._edited_texts[path, form]
+        self._data.texts.update(in_data.texts)
 
     def _groups(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole.
@@ -295,7 +275,7 @@ class Proofs:
         """Try to prove some changes, and note which fail; ``again`` are those that are tried again."""
         forms = {name: self.forms.get(name, 0) for name in sorted(kept)}
         open_forms = {name: max(last - forms[name], 0) for name, last in self._last.items() if name in forms}
-        current = Round(forms, self._edited(forms), open_forms, again)
+        current = Round(forms, self._data.edited_with(forms), open_forms, again)
         self._prove(current)
         if not self._mend(current):
             current.blame()
@@ -372,25 +352,18 @@ class Proofs:
 
     def _differs(self, unit: Unit, forms: Forms) -> bool:
         """Return whether a unit that gets no object differs with some changes made."""
-        known = self._compared(unit, range(1), range(1), Round(forms, self._edited(forms)))
+        known = self._compared(unit, range(1), range(1), Round(forms, self._data.edited_with(forms)))
         return known.error is not None or any(one.difference for one in known.comparisons)
 
     @cached_property
     def _comparer(self) -> Comparer:
         source, target = self.releases.source, self.releases.target
         comparer = Comparer(self.modules, self.relevance, World(source, Reader.BRIDGE), World(target, Reader.BRIDGE))
-        return replace(comparer, tables=frozenset(self._tables()))
+        return replace(comparer, tables=frozenset(self._data.tables(self._places.in_lines)))
 
-    def _tables(self) -> Iterator[tuple[str, str]]:
-        """Yield the names of tables of tests that only change in dictionaries whose entries become attributes."""
-        of_entries = {change.name for change in self.changes if change.entries}
-        for change in self.changes:
-            for one in change.entries:
-                for name in one.names:
-                    value = one.module.bindings[name]
-                    assert isinstance(value, ast.expr)
-                    if self._places.in_lines(change.path, *lines_of(value)) <= of_entries:
-                        yield change.path, name
+    @cached_property
+    def _data(self) -> DataChanges:
+        return DataChanges(self.changes, self.edited)
 
     @property
     def relevance(self) -> Relevance:
