@@ -266,6 +266,8 @@ def last_name(node: ast.expr) -> str:
 
 def dotted(node: ast.AST) -> str:
     """Return ``a.b.c`` for names and attributes of names, empty for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
