@@ -118,7 +118,10 @@ def test_an_editor_and_cgmigrate_refuse_the_same_files(
     (project / "rules/TEAM001-a-rule.yaml").write_text(RULE)
     (project / "a.yaml").write_text("clean: true\n")
     (project / "cgmigrate.toml").write_text(text)
-    checker = [str(Path(sys.executable).with_name("check-jsonschema")), "--schemafile"]
+    program = str(Path(sys.executable).with_name("check-jsonschema"))
+    if subprocess.run([program, "--version"], capture_output=True).returncode:
+        pytest.skip("check-jsonschema does not start with the lowest version of click that the core admits")
+    checker = [program, "--schemafile"]
     done = subprocess.run(
         [*checker, str(ROOT / "docs/configuration.schema.json"), "cgmigrate.toml"], capture_output=True, text=True
     )
