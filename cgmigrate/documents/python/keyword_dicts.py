@@ -7,14 +7,14 @@ other files may import it, and do anything with its entries.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cgmigrate.documents.python.definitions import Definitions
 from cgmigrate.documents.python.keyword_helpers import class_behind
 from cgmigrate.documents.python.made_objects import class_of_megatron
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import parents_in, walk
 from cgmigrate.documents.python.source import dotted
 
 _BY_KEY = frozenset(("pop", "setdefault", "get"))
@@ -122,6 +122,4 @@ class _Users:
         return isinstance(self._parent(name), ast.AugAssign)
 
 
-@lru_cache(maxsize=8)
-def _parents_in(tree: ast.Module) -> Mapping[ast.AST, ast.AST]:
-    return {below: node for node in walk(tree) for below in ast.iter_child_nodes(node)}
+_parents_in = lru_cache(maxsize=8)(parents_in)

@@ -35,6 +35,16 @@ def _below(root: ast.AST) -> list[ast.AST]:
     return nodes[1:]
 
 
+def parents_in(root: ast.AST) -> dict[ast.AST, ast.AST]:
+    """Return the node above each node below another."""
+    return {below: node for node in walk(root) for below in ast.iter_child_nodes(node)}
+
+
+def class_of(function: ast.AST, root: ast.AST) -> ast.ClassDef | None:
+    """Return the class that has a function in its body, None if none has."""
+    return next((one for one in walk(root) if isinstance(one, ast.ClassDef) and function in one.body), None)
+
+
 def path_to(node: ast.AST, root: ast.AST) -> tuple[int, ...]:
     """Return where a node is below another: at each level, its number among the nodes there.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from cgmigrate.documents.python.nodes import walk
+from cgmigrate.linking.python.modules import names_bound_by
 from cgmigrate.linking.python.pieces import AnyFunction
 
 
@@ -24,14 +25,8 @@ def binders(name: str, function: AnyFunction) -> list[ast.AST]:
 
 def _binds(part: ast.AST, name: str) -> bool:
     match part:
-        case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.arg(arg=bound) | ast.ExceptHandler(name=bound):
-            return bound == name
-        case ast.MatchAs(name=bound) | ast.MatchStar(name=bound) | ast.MatchMapping(rest=bound):
-            return bound == name
-        case ast.alias(name=imported, asname=bound):
-            return (bound or imported.partition(".")[0]) in (name, "*")
-        case ast.FunctionDef(name=bound) | ast.AsyncFunctionDef(name=bound) | ast.ClassDef(name=bound):
+        case ast.arg(arg=bound):
             return bound == name
         case ast.Global(names=names) | ast.Nonlocal(names=names):
             return name in names
-    return False
+    return name in names_bound_by(part)

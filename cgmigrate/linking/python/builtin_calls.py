@@ -125,7 +125,7 @@ def _setattr(arguments: Arguments, place: Place) -> object:
     values = arguments[0]
     if len(values) != 3 or not isinstance(values[1], str):
         raise cannot_follow("`setattr` with a name that is not known", node, frame)
-    if values[1] in SETTINGS:
+    if values[1] in SETTINGS and run.touched.set_by_name is not None:
         is_megatrons = isinstance(values[0], Object) and values[0].by_megatron and not values[0].may_be_other
         key = ((frame.module.path, node.lineno), values[1], is_megatrons)
         run.touched.set_by_name.setdefault(key, set()).update(run.code.functions)

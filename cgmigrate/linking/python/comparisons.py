@@ -30,7 +30,7 @@ from cgmigrate.linking.python.world import World
 from cgmigrate.megatron.settings import DEPRECATED
 
 _HANDLERS = Handlers(value_of_call, execute, store)
-Name = tuple[str, str]
+NameAtTop = tuple[str, str]
 """A file and a name at its top."""
 StatePair = tuple[FrozenSettings, FrozenSettings]
 
@@ -89,7 +89,7 @@ class Comparer:
     source: World
     target: World
     known: KnownPaths = field(default_factory=KnownPaths)
-    tables: frozenset[Name] = frozenset()
+    tables: frozenset[NameAtTop] = frozenset()
     """The names at the top of tests whose values are tables that only become attributes, each with its file."""
     _agreeing: dict[StatePair, bool] = field(default_factory=dict)
 
@@ -163,11 +163,7 @@ class Comparer:
 
     def _edited(self, unit: Unit, after: Modules, code: Code) -> Unit | None:
         module = after.read(unit.module.path)
-        scope = (
-            unit_of(module, unit.name_in_module if unit.shown_at else unit.function)
-            if module is not None and unit.scope is not None
-            else None
-        )
+        scope = unit_of(module, unit.function) if module is not None and unit.scope is not None else None
         if scope is None or scope.scope is None:
             code.use_file(unit.module.path)
         else:

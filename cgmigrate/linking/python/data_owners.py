@@ -34,7 +34,8 @@ def functions_leading_to(every: Sequence[TableEntries], comparer: Comparer) -> f
 
 def _functions_of(row: Row, entries: TableEntries, comparer: Comparer) -> set[ast.AST]:
     """Return the functions that make the objects on which a test sets settings, none unless all are Megatron's."""
-    touched, function = Touched(), Function(row.test, entries.module)
+    set_by_name = dict[tuple[tuple[str, int], str, bool], set[ast.AST]]()
+    touched, function = Touched(set_by_name=set_by_name), Function(row.test, entries.module)
 
     def evaluate(run: Run) -> object:
         return enter(function, run)
@@ -45,7 +46,7 @@ def _functions_of(row: Row, entries: TableEntries, comparer: Comparer) -> set[as
             pass
     except (CannotFollowError, NotFollowedError):
         pass
-    by_name = {key: functions for key, functions in touched.set_by_name.items() if key[0] in entries.calls}
+    by_name = {key: functions for key, functions in set_by_name.items() if key[0] in entries.calls}
     known = {name for _, name, is_megatrons in by_name if is_megatrons}
     names = {key.value for key in entries.node.keys if key is not None} & DEPRECATED  # type: ignore[attr-defined]
     if (

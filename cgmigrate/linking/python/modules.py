@@ -411,7 +411,7 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
 def _bind_unknown(statement: ast.stmt, module: Module) -> None:
     """Note the names that a statement binds in a way that is not followed."""
     for node in walk(statement):
-        for name in _names_bound_by(node):
+        for name in names_bound_by(node):
             if name == "*":
                 # It may bind any name again.
                 module.stars.append(_UNKNOWN)
@@ -420,7 +420,8 @@ def _bind_unknown(statement: ast.stmt, module: Module) -> None:
                 module.bindings[name] = None
 
 
-def _names_bound_by(node: ast.AST) -> Iterator[str]:
+def names_bound_by(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node binds itself."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             yield name

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TypeGuard
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import class_of, parents_in, walk
+from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.bound_names import binders
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction
@@ -39,8 +39,8 @@ class ObjectUses:
 
     def check(self, owner: ast.expr) -> None:
         """Raise OtherUseError if the function may do more with an object than to set its attributes."""
-        self._parents.update({child: node for node in walk(self.function) for child in ast.iter_child_nodes(node)})
-        attributes, root = _chain(owner)
+        self._parents.update(parents_in(self.function))
+        root, *attributes = dotted(owner).split(".")
         match self._maker(root):
             case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=name), ast.Name()], keywords=[]) if (
                 not attributes and isinstance(self._maker(name), ast.Call)
@@ -67,7 +67,7 @@ class ObjectUses:
             case ast.Name():
                 return True
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                own = next((one for one in walk(self.module.tree) if _has(one, self.function)), None)
+                own = class_of(self.function, self.module.tree)
                 methods = [one for one in own.body if _is_method(one, name)] if own is not None else []
                 return len(methods) == 1 and _only_returns(methods[0])
         return False
@@ -150,17 +150,13 @@ class ObjectUses:
         return False
 
 
-def _has(node: ast.AST, function: AnyFunction) -> TypeGuard[ast.ClassDef]:
-    return isinstance(node, ast.ClassDef) and function in node.body
-
-
 def _is_method(node: ast.stmt, name: str) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == name and not node.decorator_list
 
 
 def _only_returns(method: ast.stmt) -> bool:
     """Return whether a method only sets attributes of parts of the object that it returns, and keeps it nowhere."""
-    parents = {child: node for node in walk(method) for child in ast.iter_child_nodes(node)}
+    parents = parents_in(method)
     returned = {
         node.value.id for node in walk(method) if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)
     }
@@ -179,12 +175,3 @@ def _only_returns(method: ast.stmt) -> bool:
 
 def _is_stored(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-
-
-def _chain(node: ast.expr) -> tuple[list[str], str]:
-    """Return the attributes by which an expression is reached from a name, and the name; empty for another one."""
-    attributes = list[str]()
-    while isinstance(node, ast.Attribute):
-        attributes.insert(0, node.attr)
-        node = node.value
-    return attributes, node.id if isinstance(node, ast.Name) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import class_of, walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.changed_names import is_changed
 from cgmigrate.linking.python.evaluation import Frame, Run
@@ -65,7 +65,7 @@ def _own_object(test: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) ->
     """
     classes = [one for one in walk(module.tree) if isinstance(one, ast.ClassDef)]
     bases = {dotted(base).rpartition(".")[2] for one in classes for base in one.bases}
-    own = next((one for one in classes if test in one.body), None)
+    own = class_of(test, module.tree)
     if own is None or own.name in bases or not test.args.args:
         return {}
     name = test.args.args[0].arg

@@ -71,8 +71,8 @@ class Unit:
 
     @property
     def function(self) -> str:
-        """The name of the function, for a part too."""
-        return _function_of(self.name)
+        """The name of the function in its module, for a part too."""
+        return _function_of(self.name_in_module)
 
     @property
     def name_in_module(self) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import parents_in
 from cgmigrate.documents.python.source import dotted, is_literal
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.modules import Module
@@ -64,7 +65,7 @@ class TableSearch:
     _parents: dict[ast.AST, ast.AST] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._parents = {one: node for node in ast.walk(self.module.tree) for one in ast.iter_child_nodes(node)}
+        self._parents = parents_in(self.module.tree)
 
     def at(self, position: Position) -> TableEntries | None:
         """Return the innermost dictionary around a position, None if it has no texts as keys, or another use."""

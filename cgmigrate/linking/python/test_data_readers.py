@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import class_of, walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.changed_names import is_changed, is_replaced_by_tests
 from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Module, is_test
+from cgmigrate.linking.python.parametrised import names_in
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.references import References
 
@@ -96,7 +98,7 @@ class TestDataReaders:
 
     def _is_wrapped(self, test: ast.FunctionDef) -> bool:
         """Return whether anything but pytest may call a test: decorators, its class, or another name."""
-        own = next((one for one in walk(self.module.tree) if isinstance(one, ast.ClassDef) and test in one.body), None)
+        own = class_of(test, self.module.tree)
         decorators = [*test.decorator_list, *(own.decorator_list if own is not None else ())]
         if not all(map(_is_mark, decorators)):
             return True
@@ -178,9 +180,8 @@ def _parametrised(tests: Iterable[ast.FunctionDef]) -> set[str]:
     result = set[str]()
     for test in tests:
         for decorator in test.decorator_list:
-            match decorator:
-                case ast.Call(args=[ast.Constant(value=str() as names), *_]):
-                    result.update(one.strip() for one in names.split(","))
-                case ast.Call(args=[ast.List(elts=elements) | ast.Tuple(elts=elements), *_]):
-                    result.update(one.value for one in elements if isinstance(one, ast.Constant))  # type: ignore[misc]
+            if isinstance(decorator, ast.Call) and decorator.args:
+                # Another decorator, or one that pytest refuses, has no names.
+                with suppress(ValueError):
+                    result.update(names_in(decorator.args[0]))
     return result
