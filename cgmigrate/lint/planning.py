@@ -279,13 +279,15 @@ class Planner:
 
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
-        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, Style, proved_sites
         from cgmigrate.project.checkout import code_of, files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
         if os.path.realpath(file.path) not in seeds or not self._follows(top, seeds):
             # Of a file that git ignores, the users are not known.
             return {}
+        # Only a run that follows objects needs the evaluator, which takes time to import.
+        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, Style, proved_sites
+
         options = self.contexts.options_of(file.path).options
         for path in dict.fromkeys(seeds):
             try:

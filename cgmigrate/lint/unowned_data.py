@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.python.modules import is_test
-from cgmigrate.linking.python.references import References
-from cgmigrate.linking.python.table_entries import Position, TableEntries, TableSearch
-from cgmigrate.linking.python.words import Words
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from cgmigrate.linking.python.references import References
+    from cgmigrate.linking.python.table_entries import Position, TableEntries
+    from cgmigrate.linking.python.words import Words
 
 NO_ENTRIES: Mapping[int, TableEntries] = {}
 
@@ -29,6 +32,8 @@ def unowned_in_test(path: str, file: ExaminedFile) -> list[Site]:
 
 def table_entries(path: str, file: ExaminedFile, references: References, words: Words) -> dict[int, TableEntries]:
     """Return the dictionaries of a test that only set settings on objects, by the sites that they are."""
+    from cgmigrate.linking.python.table_entries import TableSearch
+
     unowned = unowned_in_test(path, file)
     module = references.modules.read(path) if unowned else None
     if module is None:

@@ -40,8 +40,8 @@ def slowly(*given):
     print("started", flush=True)
     time.sleep(60)
 discovery.Discovery._search = slowly
-from cgmigrate.cli.commands import main
-main()
+from cgmigrate.__main__ import run
+run()
 """
 
 
@@ -75,8 +75,8 @@ import os, signal
 def killed(*given):
     os.kill(os.getpid(), signal.SIGKILL)
 os.replace = killed
-from cgmigrate.cli.commands import main
-main()
+from cgmigrate.__main__ import run
+run()
 """
 
 

@@ -23,7 +23,7 @@ UNFINISHED = "x = (\ncuda_graph_scope = 1\n"
 
 def program(*words: object, **streams: object) -> subprocess.CompletedProcess[str]:
     """Run the program as a process of its own, for at most a minute."""
-    command = [sys.executable, "-c", "from cgmigrate.cli.commands import main; main()", *map(str, words)]
+    command = [sys.executable, "-c", "from cgmigrate.__main__ import run; run()", *map(str, words)]
     return subprocess.run(command, timeout=60, text=True, **{"capture_output": True, **streams})  # type: ignore[call-overload,no-any-return]
 
 
@@ -163,7 +163,7 @@ def test_a_full_device_is_one_line_and_an_error(project: Path, format: str) -> N
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_do_not_change_the_exit_status(project: Path, closed: str) -> None:
     Path("ok.yaml").write_text(REWRITABLE)
-    command = f'"{sys.executable}" -c "from cgmigrate.cli.commands import main; main()" check ok.yaml {closed}'
+    command = f'"{sys.executable}" -c "from cgmigrate.__main__ import run; run()" check ok.yaml {closed}'
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
     assert (result.returncode, "Traceback" in result.stderr) == (1, False)
 
@@ -171,7 +171,7 @@ def test_closed_streams_do_not_change_the_exit_status(project: Path, closed: str
 def test_a_reader_that_goes_away_ends_the_run_quietly(project: Path) -> None:
     for number in range(300):
         Path(f"{number}.yaml").write_text(REWRITABLE)
-    command = [sys.executable, "-c", "from cgmigrate.cli.commands import main; main()", "check", "."]
+    command = [sys.executable, "-c", "from cgmigrate.__main__ import run; run()", "check", "."]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()
@@ -185,7 +185,7 @@ def test_a_deleted_working_directory_is_one_line(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     start = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); "
-    command = [sys.executable, "-c", start + "from cgmigrate.cli.commands import main; main()", "check", str(tmp_path)]
+    command = [sys.executable, "-c", start + "from cgmigrate.__main__ import run; run()", "check", str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
     assert "the working directory cannot be used: No such file or directory" in result.stderr
