@@ -1,7 +1,8 @@
-"""Flags of command lines that a program of the project defines by itself, under the name of one of Megatron's settings.
+"""Flags of command lines that a program of the project defines by itself, or whose values it reads.
 
 ``python team/train.py --cuda-graph-scope attn`` is a flag of ``team/train.py`` if that file, or one that it imports,
-defines it. Written under its new name, the program refuses it.
+defines it. Written under its new name, the program refuses it. If such a file reads ``args.enable_cuda_graph``, the
+attribute is false where the flag has its new name.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from functools import cached_property
 
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
+from cgmigrate.linking.argument_reads import arguments_read
 from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.linking.python.modules import imported_in, is_test
+from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.files import read_bytes
 
@@ -43,21 +46,39 @@ class OwnOptions:
     _closures: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
     def of(self, site: Site) -> str:
-        """Return why a flag of a site may be one of the project's own; empty if it is one of Megatron's."""
+        """Return why a flag of a site has to change together with code of the project; empty if it has not."""
         keys = {use.key.rpartition(".")[2] for use in site.written if _FLAG.match(use.key)}
         for path, lines in self._defined.items():
             for option in sorted(keys & lines.keys()):
                 if self._may_get(site, path):
                     return f"`{option}` is defined by {self.shown(path)}:{lines[option]}, which has to change with it"
+        for path, lines in self._read.items():
+            for name in sorted(lines.keys() & set(map(_underscored, keys))):
+                if self._may_get(site, path):
+                    return f"{self.shown(path)}:{lines[name]} uses `{name}` of the arguments, and has to change with it"
         return ""
 
     @cached_property
     def _defined(self) -> Mapping[str, Mapping[str, int]]:
         """The files that define options, with the line of each."""
-        bare = sorted({one for option in self.options for one in (option.lstrip("-"), _underscored(option))})
-        paths = (path for path in self.files_with(bare) if not is_part_of_megatron(path))
-        every = ((path, options_defined(path, self.options)) for path in paths)
+        every = ((path, options_defined(path, self.options)) for path in self._naming)
         return {path: lines for path, lines in every if lines}
+
+    @cached_property
+    def _read(self) -> Mapping[str, Mapping[str, int]]:
+        """The files that use settings of parsed arguments, with the line of each.
+
+        The arguments of megatron-core 0.18 have no scope, whatever the flag is.
+        """
+        names = set(map(_underscored, self.options)) - {SCOPE}
+        every = ((path, arguments_read(path, names)) for path in self._naming if path.endswith(".py"))
+        return {path: lines for path, lines in every if lines}
+
+    @cached_property
+    def _naming(self) -> list[str]:
+        """The files that name a deprecated setting, other than Megatron's own."""
+        bare = sorted({one for option in self.options for one in (option.lstrip("-"), _underscored(option))})
+        return [path for path in self.files_with(bare) if not is_part_of_megatron(path)]
 
     def _may_get(self, site: Site, path: str) -> bool:
         """Return whether a program that gets the flags of a site may be, or use, a file with a definition."""

@@ -143,3 +143,50 @@ def test_a_flag_of_megatron_is_rewritten(files: Mapping[str, str], tmp_path: Pat
     output, launcher = fixed(tmp_path, files)
     assert "--cuda-graph-modules attn" in launcher, output
     assert "cuda-graph-scope" not in launcher
+
+
+# --- programs that read the values -----------------------------------------------------------------------
+
+PARSED = "from megatron.training import get_args\nfrom megatron.training.arguments import parse_args\n\n"
+STARTED = "#!/bin/bash\ntorchrun train.py --enable-cuda-graph --tensor-model-parallel-size 2\n"
+
+READ = {
+    "before it is checked": "args = parse_args()\nif args.enable_cuda_graph:\n    args.te_rng_tracker = True\n",
+    "with a default": 'args = parse_args()\ngraphs = getattr(args, "enable_cuda_graph", True)\n',
+    "of a call": "graphs = get_args().enable_cuda_graph\n",
+    "under another name": "flags_of_run = parse_args()\ngraphs = flags_of_run.enable_cuda_graph\n",
+    "of an attribute": "def run(self):\n    return self.args.enable_cuda_graph\n",
+    "of a namespace": "def run(space: Namespace):\n    return space.enable_cuda_graph\n",
+    "of a dict": 'graphs = vars(parse_args())["enable_cuda_graph"]\n',
+    "with get": 'graphs = vars(get_args()).get("enable_cuda_graph")\n',
+    "as a name": 'args = get_args()\nknown = "enable_cuda_graph" in args\n',
+    "that are set": "args = parse_args()\nif args.debug:\n    args.enable_cuda_graph = False\n",
+}
+"""Programs that use the value of a flag, by how they do."""
+
+NOT_READ = {
+    "of a configuration": "def run(config):\n    return config.enable_cuda_graph\n",
+    "of its own": "class Run:\n    def run(self):\n        return self.enable_cuda_graph\n",
+    "another flag": "args = get_args()\ngraphs = args.external_cuda_graph\n",
+}
+
+
+@pytest.mark.parametrize("use", READ.values(), ids=READ)
+@pytest.mark.parametrize("module", ["train.py", "team/graphs.py"])
+def test_a_flag_that_its_program_reads_stays(use: str, module: str, tmp_path: Path) -> None:
+    importing = {} if module == "train.py" else {"train.py": "from team.graphs import *\n"}
+    output, launcher = fixed(tmp_path, {**importing, module: PARSED + use, "run.sh": STARTED})
+    assert launcher == STARTED, output
+    assert "uses `enable_cuda_graph` of the arguments, and has to change with it" in output.replace("\n", " ")
+
+
+@pytest.mark.parametrize("use", NOT_READ.values(), ids=NOT_READ)
+def test_a_flag_that_its_program_does_not_read_is_rewritten(use: str, tmp_path: Path) -> None:
+    output, launcher = fixed(tmp_path, {"train.py": PARSED + use, "run.sh": STARTED})
+    assert "--cuda-graph-impl local" in launcher, output
+
+
+def test_a_flag_that_another_program_reads_is_rewritten(tmp_path: Path) -> None:
+    other = {"tools/infer.py": PARSED + READ["of a call"], "train.py": "from megatron.training import pretrain\n"}
+    output, launcher = fixed(tmp_path, {**other, "run.sh": STARTED})
+    assert "--cuda-graph-impl local" in launcher, output
