@@ -11,9 +11,9 @@ from cgmigrate.documents.python.flag_uses import is_defined
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.read_messages import (
     THREE,
-    Kind,
     advice,
     deprecation_of,
+    flag_advice,
     kind_of,
     meaning,
     replacement_of,
@@ -60,10 +60,11 @@ class NameStrings:
             has_dashes = text.startswith("-")
             is_key = self._is_key(node)
             what = "it is a deprecated flag" if has_dashes else "with dashes, it is a deprecated flag"
-            what = self._meaning(flag, Kind.ARGS) if has_dashes and is_key else what
+            what += ", and command lines under the new names do not have it" if has_dashes and is_key else ""
+            help_ = flag_advice(flag) if catalogue[flag].captures else ""
             # A flag with hyphens is Megatron-LM's, whatever else the file shows.
             reads = is_key or not (has_dashes and self._is_said(node))
-            self._report(node, flag, f"`{text}` is written as text; {what}", reads=reads)
+            self._report(node, flag, f"`{text}` is written as text; {what}", help_, reads=reads)
             return
         name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
         if name in catalogue.deprecated or text == SCOPE_CLASS:
@@ -88,8 +89,11 @@ class NameStrings:
                 help_ = f"add the three new names to this list: {THREE}"
                 self._report(node, name, message, help_, reads=True)
             case _:
-                message = f"`{text}` is written as text; {meaning(name)}"
-                self._report(node, name, message, reads=self._is_key(node))
+                is_key = self._is_key(node)
+                # A mapping has what is written to it: only a configuration that is built loses the value.
+                since = None if name == SCOPE_CLASS else self.source.catalogue[name].deprecated_in
+                said = f"`{name}` is deprecated since megatron-core {since}" if is_key and since else meaning(name)
+                self._report(node, name, f"`{text}` is written as text; {said}", reads=is_key)
 
     def _other_setting(self, node: ast.Constant, setting: Setting, text: str, above: ast.AST | None) -> None:
         """Report the name of a setting on which the capture model does not depend."""
@@ -103,10 +107,6 @@ class NameStrings:
     def _is_other_setting(self, name: str) -> bool:
         setting = self.source.catalogue.get(name)
         return setting is not None and not setting.captures
-
-    def _meaning(self, name: str, kind: Kind) -> str:
-        setting = self.source.catalogue[name]
-        return meaning(name, kind) if setting.captures else deprecation_of(setting)
 
     def _other_text(self, node: ast.Constant, text: str) -> None:
         """Report text that names the old class as a type, or writes settings (an f-string that makes a recipe)."""

@@ -8,7 +8,7 @@ from enum import Enum
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.source import last_name
 from cgmigrate.megatron.catalogue import Setting, load
-from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
+from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
 
 _VALUES = frozenset((*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference"))
 THREE = "`cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope`"
@@ -40,12 +40,19 @@ def meaning(name: str, kind: Kind = Kind.CONFIG) -> str:
     if name == SCOPE_CLASS:
         return f"`{SCOPE_CLASS}` is kept for unpickling only since megatron-core 0.18"
     if kind is Kind.ARGS:
-        return f"`validate_args` deletes `{name}` from `args`, so that reading it there is an AttributeError"
+        return f"{_of_args(name)}{', and reading it is an AttributeError' if name == SCOPE else ''}"
     if name == SCOPE and kind is Kind.RECIPE:
         return f"`{SCOPE}` is what was assigned until the configuration is built, and since 0.18 it is None then"
     if name == SCOPE:
         return f"since megatron-core 0.18 `{SCOPE}` is None once the configuration is built"
     return f"`{name}` is deprecated since megatron-core 0.15 and false where `cuda_graph_impl` says `{_impl(name)}`"
+
+
+def _of_args(name: str) -> str:
+    """Return what becomes of the attribute of the arguments: executed with `validate_args` of 0.17.1 to 0.19.2."""
+    if name == SCOPE:
+        return f"since megatron-core 0.18 `args` has no `{name}`"
+    return f"`args.{name}` is true only where the old flag is written, and `validate_args` deletes it there"
 
 
 def deprecation_of(setting: Setting) -> str:
@@ -63,13 +70,10 @@ def replacement_of(setting: Setting) -> str:
 def through_getattr(name: str, kind: Kind, default: bool) -> str:
     """Return what ``getattr(object, name, default)`` does."""
     if kind is Kind.ARGS:
-        result = "`getattr` returns its default there" if default else "`getattr` raises AttributeError there"
-        return f"`validate_args` deletes `{name}` from `args`: {result}"
+        result = "returns its default" if default else "raises AttributeError"
+        return f"{_of_args(name)}: `getattr` {result}{'' if name == SCOPE else ' behind it'}"
     if kind is Kind.UNKNOWN:
-        result = "after `validate_args`" + (
-            " `getattr` returns its default" if default else ", it is an AttributeError"
-        )
-        return f"the owner is not known; {meaning(name)}, and on `args`, {result}"
+        return f"the owner is not known; {meaning(name)}, and {_of_args(name)}"
     if name == SCOPE and kind is Kind.RECIPE:
         return f"{meaning(name, kind)}: `getattr` does not return its default"
     if name == SCOPE:
@@ -80,7 +84,8 @@ def through_getattr(name: str, kind: Kind, default: bool) -> str:
 def through_hasattr(name: str, kind: Kind) -> str:
     """Return what ``hasattr(object, name)`` does."""
     if kind is Kind.ARGS:
-        return f"`validate_args` deletes `{name}` from `args`: `hasattr` is false there"
+        result = "`hasattr` is false" if name == SCOPE else "`hasattr` is false behind it"
+        return f"{_of_args(name)}: {result}"
     return f"`{name}` still exists in megatron-core 0.18 and later, but is deprecated"
 
 
@@ -122,6 +127,14 @@ def advice(name: str) -> str:
         return "ask `cuda_graph_impl` for the full iteration, `cuda_graph_modules` for modules"
     impl = _impl(name)
     return f'ask `cuda_graph_impl == "{impl}"` (for any graphs: `cuda_graph_impl != "none"`)'
+
+
+def flag_advice(name: str) -> str:
+    """Return which flags are written instead of the one of a deprecated setting."""
+    impl = load()[IMPL].flag
+    if name == SCOPE:
+        return f"`{load()[MODULES].flag}` has modules, `{impl} full_iteration` is the full iteration"
+    return f"the new flag is `{impl} {_impl(name)}`"
 
 
 def _impl(name: str) -> str:

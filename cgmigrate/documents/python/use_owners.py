@@ -91,7 +91,7 @@ class UseOwners:
             inside = next((above for above in self.source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
             full = self.names.resolve(inside.name) if inside else ""
             return full.startswith(("megatron.", "nemo.")) and full.endswith(("Config", "Provider"))
-        if last == "args":
+        if last == "args" or kind_of(node) is Kind.ARGS:
             # Megatron-LM's namespace; a harness has flags of its own with these names.
             return any(module.startswith("megatron.training") for module in self.names.modules)
         return last.endswith(_CONFIGS)
