@@ -275,6 +275,8 @@ class Problem:
     """Whether the object was validated before: it has both forms of the settings then, whatever code sets them."""
     argument_of: str = ""
     """The function whose argument the object is, if the fix reads new settings of it; empty otherwise."""
+    settings: frozenset[str] = frozenset()
+    """The deprecated settings that the code names, as far as that is known."""
 
     @property
     def may_be_proved(self) -> bool:

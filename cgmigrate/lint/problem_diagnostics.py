@@ -15,11 +15,17 @@ _OF_READERS = frozenset((ProblemKind.READ, ProblemKind.NAME_IN_TEXT, ProblemKind
 
 
 def problems_of(document: Document, context: Context) -> list[tuple[Problem, Rule]]:
-    """Return the problems of a document with their rules, for the rules that apply to the target."""
+    """Return the problems of a document with their rules, for the rules that apply to the target.
+
+    A setting that the target does not deprecate is no problem there.
+    """
+    current = document.catalogue.deprecated - document.catalogue.deprecated_at(context.target)
     return [
         (_with_target(problem, context), rule)
         for problem in document.problems
-        if (rule := rule_for(problem.kind, context.rules)) is not None and rule.concerns(context.target)
+        if (rule := rule_for(problem.kind, context.rules)) is not None
+        and rule.concerns(context.target)
+        and not (problem.settings and problem.settings <= current)
     ]
 
 

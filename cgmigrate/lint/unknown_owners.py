@@ -25,13 +25,15 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
             reports=rule.reports,
         )
         for written in site.written
-        if _concerns(written.setting, site, document.catalogue)
+        if _concerns(written.setting, site, document.catalogue, context)
         for advice in (advice_for(document, site, written, site.own),)
     ]
 
 
-def _concerns(name: str, site: Site, catalogue: Catalogue) -> bool:
+def _concerns(name: str, site: Site, catalogue: Catalogue, context: Context) -> bool:
     """Whether it matters whose a setting is: other systems have settings with the names of the capture model."""
+    if name in catalogue.deprecated and name not in catalogue.deprecated_at(context.target):
+        return False
     # In a script, only the deprecated names are a reason to ask: programs of other systems have flags of their own.
     is_data = site.origin is None and site.programs is None
     return name in catalogue.deprecated or (is_data and name in catalogue.captures)

@@ -18,10 +18,13 @@ _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
 def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnostic]:
     """Return the diagnostics about the values of a site that are not known."""
-    captures = case.document.catalogue.captures
-    relevant = [written for written in case.site.written if written.setting in captures]
+    catalogue = case.document.catalogue
+    deprecated = catalogue.deprecated_at(context.target)
+    # What the target does not deprecate is not to be migrated.
+    concerned = catalogue.captures - (catalogue.deprecated - deprecated)
+    relevant = [written for written in case.site.written if written.setting in concerned]
     undecided = [written for written in relevant if isinstance(written.value, Undecided)]
-    if case.site.origin is not None and not DEPRECATED & set(case.before):
+    if case.site.origin is not None and not DEPRECATED & deprecated & case.before.keys():
         # Code computes values all the time; only where an old name has to be migrated does that matter.
         return []
     rule = enabled_rule_for(CheckKind.UNKNOWN_VALUE, context.rules)

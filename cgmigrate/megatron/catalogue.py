@@ -59,6 +59,14 @@ class Catalogue:
         """The names of deprecated settings."""
         return frozenset(name for name in self.names if self.settings[name].deprecated)
 
+    def deprecated_at(self, release: Release) -> frozenset[str]:
+        """Return the names of the settings that a release of megatron-core deprecates, and those of other packages."""
+        return frozenset(
+            name
+            for name in self.deprecated
+            if not (one := self.settings[name]).captures or (one.deprecated_in or OLDEST) <= release
+        )
+
     @cached_property
     def captures(self) -> frozenset[str]:
         """The names of the settings on which the capture model depends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
@@ -12,6 +12,7 @@ from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.documents.sites import Problem, ProblemKind, Use
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -86,7 +87,8 @@ class UseReport:
             advice = advice or f"for megatron-core 0.18 and later write `{replacement.text}`"
             replacement = None
         index = self.first_index + len(self.problems)
-        problem = Problem(message.kind, span, message.text, index, advice=advice, blocked_by=guard)
+        named = frozenset(_settings_named(node, self.source.catalogue))
+        problem = Problem(message.kind, span, message.text, index, advice=advice, blocked_by=guard, settings=named)
         if replacement and replacement.if_proved:
             problem = replace(problem, if_proved=replacement.text, fix=replacement.fix)
             self.fixes[index] = list(replacement.edits) or [Edit(span.start, span.end, replacement.text)]
@@ -120,6 +122,20 @@ class UseReport:
         if isinstance(node, ast.ClassDef):
             return Span(span.start, self.source.text.find("\n", span.start))
         return span
+
+
+def _settings_named(node: ast.AST, catalogue: Catalogue) -> Iterator[str]:
+    """Yield the deprecated settings that code names: as an attribute, a parameter, a field, a key or a flag."""
+    for part in walk(node):
+        match part:
+            case ast.Attribute(attr=name) | ast.arg(arg=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                key = name
+            case ast.Constant(value=str() as text):
+                key = catalogue.by_key.get(text, text.rpartition(".")[2])
+            case _:
+                continue
+        if key in catalogue.deprecated:
+            yield key
 
 
 def _settings_read(node: ast.AST, deprecated: frozenset[str]) -> set[tuple[str, str]]:
