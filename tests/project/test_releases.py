@@ -426,6 +426,11 @@ dev =
             "MAJOR: int = 0\nMINOR: int = 18\n",
             "package_info.py:2 megatron-core==0.18 [0.18, 0.18]",
         ),
+        (
+            "megatron_core.egg-info/PKG-INFO",
+            "Metadata-Version: 2.4\nName: megatron-core\nVersion: 0.15.0rc5\n",
+            "PKG-INFO:3 megatron-core==0.15.0rc5 [0.15, 0.15]",
+        ),
         ("setup.cfg", SETUP_CFG, "setup.cfg:7 megatron-core>=0.14,<0.16 [0.14, 0.15]"),
         (
             "setup.cfg",
@@ -492,6 +497,11 @@ def test_a_vendored_copy_is_not_executed(project: Path) -> None:
             "requirements.txt",
             "torch\nmegatron-core=0.17",
             r"requirements\.txt:2: 'megatron-core=0\.17' cannot be read.*",
+        ),
+        (
+            "megatron_core.egg-info/PKG-INFO",
+            "Name: megatron-core\n",
+            r"megatron_core\.egg-info/PKG-INFO: cannot be parsed \(it has no version\).*",
         ),
         (
             "megatron/core/package_info.py",

@@ -15,6 +15,7 @@ from cgmigrate.project.pins.dockerfiles import read_dockerfile, read_install_scr
 from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinReport, Problem, read_pin_file
 from cgmigrate.project.pins.lock_files import read_lock_file
 from cgmigrate.project.pins.package_info import FILE_NAME
+from cgmigrate.project.pins.package_metadata import FILE_NAMES, FOLDER, read_metadata
 from cgmigrate.project.pins.pipenv_and_pixi import read_pipfile, read_pixi
 from cgmigrate.project.pins.pyproject import read_pyproject
 from cgmigrate.project.pins.requirement_files import read_requirement_file
@@ -34,6 +35,7 @@ _PROJECT_FILES = {
     "Pipfile": PinFormat(read_pipfile),
     "pixi.toml": PinFormat(read_pixi),
 }
+_METADATA = PinFormat(read_metadata)
 _REQUIREMENTS = PinFormat(read_requirement_file)
 _CONDA = PinFormat(read_conda_environment)
 _DOCKERFILE = PinFormat(read_dockerfile, words=(b"megatron", b"nemo"))
@@ -74,6 +76,8 @@ def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]
         path = f"{prefix}megatron/core/{FILE_NAME}"
         if path.split("/", 1)[0] in names:
             yield folder / path, PACKAGE_INFO
+    for name in filter(FOLDER.fullmatch, sorted(names)):
+        yield from ((folder / name / file, _METADATA) for file in FILE_NAMES)
     for name, kind in _PROJECT_FILES.items():
         if name in names:
             yield folder / name, kind
