@@ -5,6 +5,7 @@ Such a setting has to change together with the code, since a release refuses bot
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -27,6 +28,7 @@ MODEL = "model"
 _YAML = (".yaml", ".yml")
 _TABLES = (".csv", ".tsv", ".txt", ".lst", ".ini", ".cfg", ".conf", ".env", ".properties")
 _SUFFIXES = (*_YAML, ".json", ".jsonl", ".json5", ".toml", *_TABLES)
+_NOTEBOOK = ".ipynb"
 _PROSE = (".html", ".adoc", ".tex", ".patch", ".diff", ".log")
 DATA = (*(f"*{suffix}" for suffix in _SUFFIXES), "*.env.*")
 _JSON = r"""(?<!\\)"([\w-]+\.)*({0})"\s*[:,\]}}]|^\s*'?({0})'?\s*:"""
@@ -105,9 +107,29 @@ def code_writer(paths: Iterable[str]) -> str:
     for path in sorted(paths):
         if path.endswith((".py", *_SUFFIXES, *_PROSE)) or is_documentation(path):
             continue
-        if line := _line_with(_NAMED, path):
+        if line := _line_in_notebook(path) if path.endswith(_NOTEBOOK) else _line_with(_NAMED, path):
             return f"{shown_path(path)}:{line}"
     return ""
+
+
+def _line_in_notebook(path: str) -> int:
+    """Return the first line of a notebook with a name in a cell of code, 0 if there is none.
+
+    What is said in other cells runs nothing. A file that is no notebook is searched as text.
+    """
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+        cells = json.loads(text)["cells"]
+        sources = ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+    except OSError:
+        return 0
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return _line_with(_NAMED, path)
+    lines = (line for source in sources for line in source.splitlines() if _NAMED.search(line))
+    if (line := next(lines, None)) is None:
+        return 0
+    at = max(text.find(json.dumps(line)[1:-1]), text.find(json.dumps(line, ensure_ascii=False)[1:-1]), 0)
+    return text.count("\n", 0, at) + 1
 
 
 def override_writer(paths: Iterable[str], catalogue: Catalogue) -> str:

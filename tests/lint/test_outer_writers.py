@@ -34,11 +34,14 @@ PROSE = {
 CODE = {
     "a.ipynb": '{"cells": [{"source": ["cfg.model.cuda_graph_scope = [\'mlp\']\\n"]}]}',
     "b.ipynb": '{"cells": [{"source": ["setattr(model, \'cuda_graph_\' + name, 1)\\n"]}]}',
+    "c.ipynb": '{"cells": [{"cell_type": "markdown", "source": ["text"]},\n'
+    ' {"cell_type": "code", "source": "cfg.model.cuda_graph_scope = 1"}]}',
     "run.sh": "python - <<EOF\nprint(cfg.model.cuda_graph_scope)\nEOF\n",
     "recipe.py.j2": "cfg.model.cuda_graph_scope = {{ scope }}\n",
 }
 NO_CODE = {
     "run.sh": "torchrun pretrain_gpt.py --cuda-graph-scope attn\nSCOPE=cuda_graph_scope\n",
+    "a.ipynb": '{"cells": [{"cell_type": "markdown", "source": ["cuda_graph_config:\\n", "`x.cuda_graph_scope`"]}]}',
     "a.md": "`cfg.model.cuda_graph_scope`\n",
     "a.patch": "+cfg.model.cuda_graph_scope = 1\n",
 }
@@ -61,6 +64,10 @@ def test_a_text_of_a_data_file_does_not(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CODE)
 def test_code_of_other_files_counts(name: str, tmp_path: Path) -> None:
     assert code_writer([str(write(tmp_path / name, CODE[name]))])
+
+
+def test_a_cell_of_code_has_its_line(tmp_path: Path) -> None:
+    assert code_writer([str(write(tmp_path / "c.ipynb", CODE["c.ipynb"]))]).endswith("c.ipynb:2")
 
 
 @pytest.mark.parametrize("name", NO_CODE)
