@@ -1,80 +1,134 @@
-"""Code that reads or sets settings of parsed arguments: ``args.enable_cuda_graph``, or ``getattr(args, name)``.
+"""Code that may use settings of parsed arguments: ``args.enable_cuda_graph``, ``getattr(args, name)``, ``vars(args)``.
 
 A flag that is written under its new name leaves the old attribute at its default. Code that still reads it takes
 another branch then, without an error.
+
+Code gives parsed arguments many names and copies them. So in code of a program that gets the flag, each name of a
+setting counts, but for attributes of configurations and of objects of the project's own (``config.enable_cuda_graph``,
+``self.enable_cuda_graph``), and for what code writes into a configuration. In other code only what is named like parsed
+arguments does.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import last_name
+from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.text.files import read_bytes
 
 _MOST_BYTES = 1024 * 1024
-_ARGUMENTS = re.compile(r"(.*_)?(args|arguments|namespace|opts?|options|flags)", re.IGNORECASE)
-"""What code names parsed arguments, and functions that return them."""
-_CLASS = "Namespace"
+_ARGUMENTS = re.compile(r"(.*_)?m?args|arguments|namespace|opts?|options|flags", re.IGNORECASE)
+"""The name of parsed arguments."""
+_PARSES = re.compile(r"(get|parse)_(\w+_)?args")
+"""The name of a function that returns them."""
+_CONFIGURATION = re.compile(r"self|cls|.*(model|config|cfg|conf|provider)", re.IGNORECASE)
+"""The name of an object that is no parsed arguments."""
+_MAKES_CONFIGURATION = re.compile(r"[A-Z]\w*(Config|Provider|ModelConfiguration)|replace|override")
+_OTHERS = re.compile(
+    r"^\s*(?:from|import)\s+(deepspeed|vllm|sglang|tensorrt_llm|onnxruntime\w*|lmdeploy)\b", re.MULTILINE
+)
+"""Imports of systems that have settings of these names, too."""
+
+
+def arguments_used(path: str, names: Collection[str]) -> Mapping[str, int]:
+    """Return those of some settings that a file may use of parsed arguments, each with its first line.
+
+    Of the scope, which arguments lack since 0.18, only what sets it counts. A file that cannot be read as code uses
+    what it names.
+    """
+    return _lines(path, names, _uses)
 
 
 def arguments_read(path: str, names: Collection[str]) -> Mapping[str, int]:
-    """Return those of some settings that a file reads or sets in parsed arguments, each with its first line.
+    """Return those of them that the file uses of an object that has the name of parsed arguments, or is parsed."""
+    return _lines(path, names, _uses_by_name)
 
-    A file that cannot be read has none.
-    """
+
+def _lines(
+    path: str, names: Collection[str], uses_in: Callable[[ast.Module], Iterator[tuple[str, int]]]
+) -> Mapping[str, int]:
     try:
-        tree = ast.parse(read_bytes(path, _MOST_BYTES).decode("utf-8", "replace"))
-        nodes = list(walk(tree))
-        bound = frozenset(_bound(nodes))
-        lines: dict[str, int] = {}
-        for name, line in _uses(nodes, bound):
-            if name in names:
-                lines[name] = min(line, lines.get(name, line))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
         return {}
+    try:
+        tree = ast.parse(text)
+        uses = list(uses_in(tree))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        uses = [(one[0], text.count("\n", 0, one.start()) + 1) for one in re.finditer(r"\w+", text) if one[0] in names]
+    if _OTHERS.search(text) and "megatron" not in text:
+        return {}
+    lines: dict[str, int] = {}
+    for name, line in uses:
+        if name in names:
+            lines[name] = min(line, lines.get(name, line))
     return lines
 
 
-def _bound(nodes: Collection[ast.AST]) -> Iterator[str]:
-    """Yield the names that code binds to parsed arguments."""
-    for node in nodes:
+def _uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield the names of settings that code may use of parsed arguments, each with its line."""
+    of_configurations = {id(part) for node in walk(tree) for part in _written_to_configuration(node)}
+    for node in walk(tree):
+        if id(node) in of_configurations:
+            continue
+        name, sets = _named(node)
+        if name and (sets or name != SCOPE):
+            yield name, getattr(node, "lineno", 1)
+
+
+def _uses_by_name(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield the names of settings that code uses of what is named like parsed arguments, each with its line."""
+    for node in walk(tree):
         match node:
-            case ast.Assign(targets=targets, value=ast.Call() as value) if _is_arguments(value, ()):
-                yield from map(last_name, targets)
-            case ast.arg(arg=name, annotation=ast.expr() as annotation) if last_name(annotation) == _CLASS:
-                yield name
+            case ast.Attribute(value=owner, attr=name, ctx=context) if _is_arguments(owner):
+                if name != SCOPE or not isinstance(context, ast.Load):
+                    yield name, node.lineno
+            case (
+                ast.Call(func=ast.Name(), args=[owner, ast.Constant(value=str() as name), *_])
+                | ast.Subscript(value=owner, slice=ast.Constant(value=str() as name))
+                | ast.Call(func=ast.Attribute(value=owner), args=[ast.Constant(value=str() as name), *_])
+                | ast.Compare(left=ast.Constant(value=str() as name), comparators=[owner])
+            ) if name != SCOPE and _is_arguments(owner):
+                yield name, node.lineno
 
 
-def _is_arguments(node: ast.expr, bound: Collection[str]) -> bool:
+def _is_arguments(node: ast.expr) -> bool:
     """Return whether an expression is parsed arguments, or a dict of them, as far as names show."""
     match node:
         case ast.Call(func=ast.Name(id="vars"), args=[inner]) | ast.Attribute(value=inner, attr="__dict__"):
-            return _is_arguments(inner, bound)
+            return _is_arguments(inner)
         case ast.Call(func=func):
-            return _ARGUMENTS.fullmatch(last_name(func)) is not None
-        case ast.Subscript(value=inner):
-            # `parse_known_args()[0]`
-            return isinstance(inner, ast.Call) and _is_arguments(inner, bound)
-    name = last_name(node)
-    return name in bound or _ARGUMENTS.fullmatch(name) is not None
+            return _PARSES.fullmatch(last_name(func)) is not None
+    return _ARGUMENTS.fullmatch(last_name(node)) is not None
 
 
-def _uses(nodes: Collection[ast.AST], bound: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Yield the names that code reads or sets in parsed arguments, each with its line."""
-    for node in nodes:
-        match node:
-            case ast.Attribute(value=owner, attr=name) if _is_arguments(owner, bound):
-                yield name, node.lineno
-            case ast.Call(func=ast.Name(), args=[owner, ast.Constant(value=str() as name), *_]) if _is_arguments(
-                owner, bound
-            ):
-                yield name, node.lineno
-            case (
-                ast.Subscript(value=owner, slice=ast.Constant(value=str() as name))
-                | ast.Call(func=ast.Attribute(value=owner), args=[ast.Constant(value=str() as name), *_])
-                | ast.Compare(left=ast.Constant(value=str() as name), comparators=[owner])
-            ) if _is_arguments(owner, bound):
-                yield name, node.lineno
+def _named(node: ast.AST) -> tuple[str, bool]:
+    """Return the name that a node has, empty if it has none, and whether it may set the attribute of that name."""
+    match node:
+        case ast.Attribute(value=owner, attr=name, ctx=context):
+            is_other = _CONFIGURATION.fullmatch(last_name(owner)) is not None
+            return ("", False) if is_other else (name, not isinstance(context, ast.Load))
+        case ast.Constant(value=str() as name) | ast.arg(arg=name):
+            return name, False
+        case ast.keyword(arg=str() as name):
+            return name, True
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return name, False
+    return "", False
+
+
+def _written_to_configuration(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the keywords of a call that makes a configuration, and the key that ``getattr`` asks one for."""
+    match node:
+        case ast.Call(func=func, keywords=keywords) if _MAKES_CONFIGURATION.fullmatch(last_name(func)):
+            yield from keywords
+        case ast.Call(func=ast.Name(), args=[owner, ast.Constant() as key, *_]) if _CONFIGURATION.fullmatch(
+            last_name(owner)
+        ):
+            yield key
+        case ast.Attribute(value=owner) if _CONFIGURATION.fullmatch(last_name(owner)):
+            yield node

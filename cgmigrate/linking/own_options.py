@@ -11,23 +11,29 @@ import ast
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
-from cgmigrate.linking.argument_reads import arguments_read
+from cgmigrate.linking.argument_reads import arguments_read, arguments_used
 from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.linking.python.modules import imported_in, is_test
-from cgmigrate.megatron.settings import SCOPE
+from cgmigrate.megatron.settings import MODULES
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.files import read_bytes
 
+_DEFINITIONS = "arguments.py"
+"""The file of ``megatron/training`` that defines the arguments."""
 _MOST_FILES = 2000
 """A limit for the files that a program imports."""
-_COMPUTED = re.compile(r"\b(import_module|__import__|run_path|run_module|exec)\(")
-"""Calls that run code under a name that may be computed."""
+_COMPUTED = re.compile(
+    r"\b(import_module|__import__|run_path|run_module|exec_module|spec_from_file_location|load_source)\b|\bexec\s*\("
+)
+"""What runs code under a name that may be computed."""
+_PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
+"""What code has words of its command line by which it does not know."""
 _STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
 """What starts another program, which may get all arguments."""
 _FLAG = re.compile(r"--?[A-Za-z]")
@@ -52,10 +58,19 @@ class OwnOptions:
             for option in sorted(keys & lines.keys()):
                 if self._may_get(site, path):
                     return f"`{option}` is defined by {self.shown(path)}:{lines[option]}, which has to change with it"
-        for path, lines in self._read.items():
-            for name in sorted(lines.keys() & set(map(_underscored, keys))):
-                if self._may_get(site, path):
-                    return f"{self.shown(path)}:{lines[name]} uses `{name}` of the arguments, and has to change with it"
+        return self._read_by(site, set(map(_underscored, keys)))
+
+    def _read_by(self, site: Site, names: Collection[str]) -> str:
+        """Return which code may use the values of flags, by their names; empty if none does.
+
+        What a program is made of may have its arguments under any name.
+        """
+        every = [(path, lines, self._is_made_of(site, path)) for path, lines in self._used.items()]
+        every += [(path, lines, is_part_of_megatron(path) or self._may_get(site, path)) for path, lines in self._read]
+        for path, lines, counts in every:
+            if counts and (used := sorted(lines.keys() & names)):
+                place = f"{self.shown(path)}:{lines[used[0]]}"
+                return f"{place} may use `{used[0]}` of the arguments, and has to change with it"
         return ""
 
     @cached_property
@@ -65,20 +80,36 @@ class OwnOptions:
         return {path: lines for path, lines in every if lines}
 
     @cached_property
-    def _read(self) -> Mapping[str, Mapping[str, int]]:
-        """The files that use settings of parsed arguments, with the line of each.
+    def _used(self) -> Mapping[str, Mapping[str, int]]:
+        """The files with code that may use settings of parsed arguments, with the line of each."""
+        names = set(map(_underscored, self.options))
+        return {path: arguments_used(path, names) for path in self._naming if path.endswith(".py")}
 
-        The arguments of megatron-core 0.18 have no scope, whatever the flag is.
+    @cached_property
+    def _read(self) -> Sequence[tuple[str, Mapping[str, int]]]:
+        """The files that use settings of what is named like parsed arguments, with the line of each.
+
+        Of Megatron's own files, only that which defines the arguments uses them since the new names are there: others
+        are what a fork adds.
         """
-        names = set(map(_underscored, self.options)) - {SCOPE}
-        every = ((path, arguments_read(path, names)) for path in self._naming if path.endswith(".py"))
-        return {path: lines for path, lines in every if lines}
+        names = set(map(_underscored, self.options))
+        own = [*self._naming, *filter(_is_added, self._of_megatron)]
+        return [(path, arguments_read(path, names)) for path in own if path.endswith(".py")]
+
+    @cached_property
+    def _all_naming(self) -> list[str]:
+        bare = sorted({one for option in self.options for one in (option.lstrip("-"), _underscored(option))})
+        return list(self.files_with(bare))
+
+    @cached_property
+    def _of_megatron(self) -> list[str]:
+        """The files of Megatron that name a deprecated setting."""
+        return list(filter(is_part_of_megatron, self._all_naming))
 
     @cached_property
     def _naming(self) -> list[str]:
-        """The files that name a deprecated setting, other than Megatron's own."""
-        bare = sorted({one for option in self.options for one in (option.lstrip("-"), _underscored(option))})
-        return [path for path in self.files_with(bare) if not is_part_of_megatron(path)]
+        """The other files that name a deprecated setting."""
+        return [path for path in self._all_naming if not is_part_of_megatron(path)]
 
     def _may_get(self, site: Site, path: str) -> bool:
         """Return whether a program that gets the flags of a site may be, or use, a file with a definition."""
@@ -89,8 +120,17 @@ class OwnOptions:
             return not is_test(path)
         return any(self._may_use(program, path) for program in programs)
 
+    def _is_made_of(self, site: Site, path: str) -> bool:
+        """Return whether a program that gets the flags of a site is a file of the project, and a file is part of it."""
+        programs = [one for name in site.programs or site.scripts for one in self._files_of_program(name)]
+        closures = (self._closure(one) for one in programs if not is_part_of_megatron(one))
+        return any(closure is not None and path in closure for closure in closures)
+
+    def _files_of_program(self, program: str) -> list[str]:
+        return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
+
     def _may_use(self, program: str, path: str) -> bool:
-        own = [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
+        own = self._files_of_program(program)
         if not own:
             # A program that is no file of the project is known only by its name.
             return not is_test(path) and not PROGRAM.fullmatch(program)
@@ -139,6 +179,18 @@ class OwnOptions:
                 yield path
 
 
+def _is_added(path: str) -> bool:
+    """Return whether a file of Megatron, beside arguments with the new names, is none that defines them."""
+    folder, name = os.path.split(path)
+    definitions = os.path.join(folder, _DEFINITIONS)
+    if name == _DEFINITIONS or os.path.basename(folder) != "training":
+        return False
+    try:
+        return MODULES.encode() in read_bytes(definitions)
+    except OSError:
+        return False
+
+
 def _underscored(option: str) -> str:
     return option.lstrip("-").replace("-", "_")
 
@@ -152,7 +204,7 @@ def _imported(path: str) -> frozenset[str] | None:
         tree = ast.parse(text)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    if _COMPUTED.search(text) or ("sys.argv" in text and _STARTS.search(text)):
+    if _COMPUTED.search(text) or (_PASSES_ON.search(text) and _STARTS.search(text)):
         return None
     return frozenset(_names(tree))
 

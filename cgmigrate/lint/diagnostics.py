@@ -44,6 +44,13 @@ class Context:
     """Whether the source release is only the default: no option, configuration or pin names one."""
     _possible: dict[int, tuple[Rule, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def deprecated(self, catalogue: Catalogue) -> frozenset[str]:
+        """Return the deprecated settings, without those that are current where the release stays the same.
+
+        Between two releases, a setting may get another meaning before it is deprecated.
+        """
+        return catalogue.deprecated_at(self.target) if self.source == self.target else catalogue.deprecated
+
     def possible_rules(self, state: State) -> Iterable[Rule]:
         """Return the rules that a state does not exclude by its settings alone; files have few different ones."""
         number = state.number

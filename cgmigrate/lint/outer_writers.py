@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import is_documentation
@@ -38,8 +39,11 @@ _TABLE = r"""(^|[\s,;"'.\[{{(]|__)({0})["']?[ \t]*([=:,;\t\]}})]|$)"""
 
 JSON5 has keys without quotes, too; an escaped quote is text.
 """
-_NAMED = re.compile(r"""[."']\w*cuda[-_]?graph""", re.IGNORECASE)
-"""An attribute or a text with the name of a setting, or a part of it."""
+_NAMED = re.compile(r"""[."']\w*cuda[-_]?graph|[(,]\s*\w*cuda_graph\w*\s*=(?!=)""", re.IGNORECASE)
+"""An attribute, a text or a keyword with the name of a setting, or a part of it."""
+_IN_CELL = re.compile(r"(?<![\w-])\w*cuda[-_]?graph(?!_config)", re.IGNORECASE)
+"""Any name in a cell of code, which may write a file, or begin in the line before; flags are no names."""
+_CELLS = frozenset(("code", "markdown", "raw"))
 _OF_OTHERS = frozenset(("enable_cuda_graph",))
 """Names that other programs have, too: in YAML they count only under ``model``."""
 
@@ -119,17 +123,29 @@ def _line_in_notebook(path: str) -> int:
     """
     try:
         text = read_bytes(path).decode("utf-8", "replace")
-        cells = json.loads(text)["cells"]
-        sources = ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+        sources = list(_code_in(json.loads(text)))
     except OSError:
         return 0
     except (ValueError, KeyError, TypeError, RecursionError):
         return _line_with(_NAMED, path)
-    lines = (line for source in sources for line in source.splitlines() if _NAMED.search(line))
+    lines = (line for source in sources for line in source.splitlines() if _IN_CELL.search(line))
     if (line := next(lines, None)) is None:
         return 0
     at = max(text.find(json.dumps(line)[1:-1]), text.find(json.dumps(line, ensure_ascii=False)[1:-1]), 0)
     return text.count("\n", 0, at) + 1
+
+
+def _code_in(notebook: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of the cells of code. Raises ValueError, KeyError and TypeError for what is no notebook."""
+    cells = notebook["cells"]
+    if not cells or notebook.keys() & {"worksheets"} or not {one["cell_type"] for one in cells} <= _CELLS:
+        raise ValueError("these are no cells")
+    for one in cells:
+        if one["cell_type"] == "code":
+            source = one["source"]
+            if not isinstance(source, (str, list)) or "input" in one:
+                raise TypeError("this is no cell")
+            yield "".join(source)
 
 
 def override_writer(paths: Iterable[str], catalogue: Catalogue) -> str:

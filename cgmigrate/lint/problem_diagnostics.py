@@ -17,9 +17,9 @@ _OF_READERS = frozenset((ProblemKind.READ, ProblemKind.NAME_IN_TEXT, ProblemKind
 def problems_of(document: Document, context: Context) -> list[tuple[Problem, Rule]]:
     """Return the problems of a document with their rules, for the rules that apply to the target.
 
-    A setting that the target does not deprecate is no problem there.
+    A setting that the one release of a project does not deprecate is no problem there.
     """
-    current = document.catalogue.deprecated - document.catalogue.deprecated_at(context.target)
+    current = document.catalogue.deprecated - context.deprecated(document.catalogue)
     return [
         (_with_target(problem, context), rule)
         for problem in document.problems

@@ -21,7 +21,7 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
             rule.severity,
             written.span,
             _message(site, written.key, is_common=written.setting in document.catalogue.captures),
-            help=_if_megatrons(advice),
+            help=_if_megatrons(advice, site),
             reports=rule.reports,
         )
         for written in site.written
@@ -32,7 +32,7 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
 
 def _concerns(name: str, site: Site, catalogue: Catalogue, context: Context) -> bool:
     """Whether it matters whose a setting is: other systems have settings with the names of the capture model."""
-    if name in catalogue.deprecated and name not in catalogue.deprecated_at(context.target):
+    if name in catalogue.deprecated and name not in context.deprecated(catalogue):
         return False
     # In a script, only the deprecated names are a reason to ask: programs of other systems have flags of their own.
     is_data = site.origin is None and site.programs is None
@@ -53,5 +53,8 @@ def _message(site: Site, key: str, *, is_common: bool) -> str:
     return f"the owner of `{key}` is ambiguous: nothing shows that {which} configures megatron-core"
 
 
-def _if_megatrons(advice: str) -> str:
-    return f"if it is megatron-core's, {advice}" if advice else ""
+def _if_megatrons(advice: str, site: Site) -> str:
+    of_arguments = site.origin is not None and site.origin.object.rpartition(".")[2] == "args"
+    # `validate_args` derives other arguments from these.
+    when = ", before `validate_args` runs" if of_arguments else ""
+    return f"if it is megatron-core's, {advice}{when}" if advice else ""

@@ -19,8 +19,8 @@ _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnostic]:
     """Return the diagnostics about the values of a site that are not known."""
     catalogue = case.document.catalogue
-    deprecated = catalogue.deprecated_at(context.target)
-    # What the target does not deprecate is not to be migrated.
+    deprecated = context.deprecated(catalogue)
+    # What the project's release does not deprecate is not to be migrated.
     concerned = catalogue.captures - (catalogue.deprecated - deprecated)
     relevant = [written for written in case.site.written if written.setting in concerned]
     undecided = [written for written in relevant if isinstance(written.value, Undecided)]

@@ -44,6 +44,7 @@ def said(code: str, head: str = HEAD) -> str:
         ("x = getattr(config, 'cuda_graph_scope', [])\n", "`getattr` returns None there, not its default"),
         ("x = getattr(config, 'enable_cuda_graph', False)\n", "the field exists, so `getattr` does not return its"),
         ("x = hasattr(args, 'cuda_graph_scope')\n", "has no `cuda_graph_scope`: `hasattr` is false"),
+        ("x = hasattr(margs, 'cuda_graph_scope')\n", "and since megatron-core 0.18 `args` has no `cuda_graph_scope`"),
         ("x = config.cuda_graph_scope == 'per_microbatch'\n", "`per_microbatch` is a value of no release"),
         ("x = config.cuda_graph_scope == 'attn'\n", "so this is always false ["),
         ("x = cfg.model.cuda_graph_scope == 'attn'\n", "is what was assigned until the configuration is built, and"),

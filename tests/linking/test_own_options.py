@@ -160,6 +160,17 @@ READ = {
     "of a dict": 'graphs = vars(parse_args())["enable_cuda_graph"]\n',
     "with get": 'graphs = vars(get_args()).get("enable_cuda_graph")\n',
     "as a name": 'args = get_args()\nknown = "enable_cuda_graph" in args\n',
+    "of a parameter": "def tweak(margs):\n    return margs.enable_cuda_graph\n",
+    "of a tuple": "ns, _ = parser.parse_known_args()\ngraphs = ns.enable_cuda_graph\n",
+    "of another name for it": "args = parse_args()\na = args\ngraphs = a.enable_cuda_graph\n",
+    "of a copy": "import copy\n\nold = copy.deepcopy(get_args())\ngraphs = old.enable_cuda_graph\n",
+    "of each name": 'on = [n for n in ("enable_cuda_graph", "external_cuda_graph") if getattr(get_args(), n)]\n',
+    "by a constant": 'KEY = "enable_cuda_graph"\ngraphs = getattr(get_args(), KEY)\n',
+    "of keywords": "def f(*, enable_cuda_graph=False, **rest): ...\n\nf(**vars(get_args()))\n",
+    "of a record": "class Run:\n    enable_cuda_graph: bool = False\n\nRun(**vars(get_args()))\n",
+    "by default": "def extra(parser):\n    parser.set_defaults(enable_cuda_graph=True)\n",
+    "updated": "vars(get_args()).update(enable_cuda_graph=False)\n",
+    "in code of another release": "args = get_args()\nprint 'x', args.enable_cuda_graph\n",
     "that are set": "args = parse_args()\nif args.debug:\n    args.enable_cuda_graph = False\n",
 }
 """Programs that use the value of a flag, by how they do."""
@@ -167,6 +178,12 @@ READ = {
 NOT_READ = {
     "of a configuration": "def run(config):\n    return config.enable_cuda_graph\n",
     "of its own": "class Run:\n    def run(self):\n        return self.enable_cuda_graph\n",
+    "of one that the arguments make": (
+        "config = core_transformer_config_from_args(get_args())\nif config.enable_cuda_graph:\n    pass\n"
+    ),
+    "by name": 'def run(config):\n    return getattr(config, "enable_cuda_graph", False)\n',
+    "for one": "TransformerConfig(num_layers=2, enable_cuda_graph=False)\n",
+    "in prose": '"""Sets enable_cuda_graph."""\n',
     "another flag": "args = get_args()\ngraphs = args.external_cuda_graph\n",
 }
 
@@ -177,7 +194,7 @@ def test_a_flag_that_its_program_reads_stays(use: str, module: str, tmp_path: Pa
     importing = {} if module == "train.py" else {"train.py": "from team.graphs import *\n"}
     output, launcher = fixed(tmp_path, {**importing, module: PARSED + use, "run.sh": STARTED})
     assert launcher == STARTED, output
-    assert "uses `enable_cuda_graph` of the arguments, and has to change with it" in output.replace("\n", " ")
+    assert "may use `enable_cuda_graph` of the arguments, and has to change with it" in output.replace("\n", " ")
 
 
 @pytest.mark.parametrize("use", NOT_READ.values(), ids=NOT_READ)
@@ -190,3 +207,36 @@ def test_a_flag_that_another_program_reads_is_rewritten(tmp_path: Path) -> None:
     other = {"tools/infer.py": PARSED + READ["of a call"], "train.py": "from megatron.training import pretrain\n"}
     output, launcher = fixed(tmp_path, {**other, "run.sh": STARTED})
     assert "--cuda-graph-impl local" in launcher, output
+
+
+def test_a_scope_that_a_program_sets_stays(tmp_path: Path) -> None:
+    program = PARSED + "args = get_args()\nargs.cuda_graph_scope = ['full_iteration']\n"
+    output, launcher = fixed(tmp_path, {"train.py": program, "run.sh": f"torchrun train.py {FLAGS}"})
+    assert "--cuda-graph-scope attn" in launcher, output
+
+
+@pytest.mark.parametrize(
+    "launching",
+    [
+        "own, rest = parser.parse_known_args()\nsubprocess.run(['torchrun', 'train.py', *rest])\n",
+        "from runpy import run_path as go\n\ngo('train.py')\n",
+        "spec = importlib.util.spec_from_file_location('train', path)\nspec.loader.exec_module(module)\n",
+    ],
+)
+def test_a_launcher_may_start_any_program(launching: str, tmp_path: Path) -> None:
+    other = {"train.py": PARSED + READ["of a call"], "launch.py": f"import subprocess\n{launching}"}
+    script = STARTED.replace("torchrun train.py", "python launch.py")
+    output, launcher = fixed(tmp_path, {**other, "run.sh": script})
+    assert launcher == script, output
+
+
+ARGUMENTS = "def add(parser):\n    parser.add_argument('--cuda-graph-modules', dest='cuda_graph_modules')\n"
+
+
+@pytest.mark.parametrize(("file", "stays"), [("my_hooks.py", True), ("arguments.py", False)])
+def test_a_file_that_a_fork_adds_to_megatron_counts(file: str, stays: bool, tmp_path: Path) -> None:
+    tree = {f"megatron/training/{name}": "" for name in ("training.py", "global_vars.py")}
+    tree |= {"megatron/training/arguments.py": ARGUMENTS, "train.py": "from megatron.training import pretrain\n"}
+    tree[f"megatron/training/{file}"] = tree.get(f"megatron/training/{file}", "") + PARSED + READ["of a call"]
+    output, launcher = fixed(tmp_path, {**tree, "run.sh": STARTED})
+    assert (launcher == STARTED) is stays, output

@@ -86,7 +86,8 @@ def through_hasattr(name: str, kind: Kind) -> str:
     if kind is Kind.ARGS:
         result = "`hasattr` is false" if name == SCOPE else "`hasattr` is false behind it"
         return f"{_of_args(name)}: {result}"
-    return f"`{name}` still exists in megatron-core 0.18 and later, but is deprecated"
+    exists = f"`{name}` still exists in megatron-core 0.18 and later, but is deprecated"
+    return f"the owner is not known; {exists}, and {_of_args(name)}" if kind is Kind.UNKNOWN else exists
 
 
 def of_membership(kind: Kind) -> str:

@@ -76,8 +76,6 @@ def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]
         path = f"{prefix}megatron/core/{FILE_NAME}"
         if path.split("/", 1)[0] in names:
             yield folder / path, PACKAGE_INFO
-    for name in filter(FOLDER.fullmatch, sorted(names)):
-        yield from ((folder / name / file, _METADATA) for file in FILE_NAMES)
     for name, kind in _PROJECT_FILES.items():
         if name in names:
             yield folder / name, kind
@@ -119,6 +117,9 @@ def _environment_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, Pi
     for path in sorted(containers):
         if re.fullmatch(r"Dockerfile.*|.*\.[Dd]ockerfile", path.name):
             yield path, _DOCKERFILE
+    # They may be older than the tree: what is written counts before.
+    for name in sorted(filter(FOLDER.fullmatch, names), reverse=True):
+        yield from ((folder / name / file, _METADATA) for file in FILE_NAMES)
     if not {".venv", "venv"}.isdisjoint(names):
         for core in environments_in(folder):
             yield core / FILE_NAME, PACKAGE_INFO
