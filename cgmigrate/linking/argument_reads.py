@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import last_name
+from cgmigrate.documents.python.use_owners import OTHER_SYSTEMS
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.text.files import read_bytes
 
@@ -28,40 +30,40 @@ _PARSES = re.compile(r"(get|parse)_(\w+_)?args")
 _CONFIGURATION = re.compile(r"self|cls|.*(model|config|cfg|conf|provider)", re.IGNORECASE)
 """The name of an object that is no parsed arguments."""
 _MAKES_CONFIGURATION = re.compile(r"[A-Z]\w*(Config|Provider|ModelConfiguration)|replace|override")
-_OTHERS = re.compile(
-    r"^\s*(?:from|import)\s+(deepspeed|vllm|sglang|tensorrt_llm|onnxruntime\w*|lmdeploy)\b", re.MULTILINE
-)
+_OTHERS = re.compile(rf"^\s*(?:from|import)\s+({'|'.join(sorted(OTHER_SYSTEMS))}|onnxruntime\w*)\b", re.MULTILINE)
 """Imports of systems that have settings of these names, too."""
 
 
-def arguments_used(path: str, names: Collection[str]) -> Mapping[str, int]:
-    """Return those of some settings that a file may use of parsed arguments, each with its first line.
+@dataclass(frozen=True, slots=True)
+class ArgumentUses:
+    """The settings that a file uses of parsed arguments, each with its first line.
 
-    Of the scope, which arguments lack since 0.18, only what sets it counts. A file that cannot be read as code uses
-    what it names.
+    ``any_name`` are those that it may use, whatever it calls its arguments; ``by_name`` those of an object that has the
+    name of parsed arguments, or is parsed. Of the scope, which arguments lack since 0.18, only what sets it counts.
     """
-    return _lines(path, names, _uses)
+
+    any_name: Mapping[str, int] = field(default_factory=dict)
+    by_name: Mapping[str, int] = field(default_factory=dict)
 
 
-def arguments_read(path: str, names: Collection[str]) -> Mapping[str, int]:
-    """Return those of them that the file uses of an object that has the name of parsed arguments, or is parsed."""
-    return _lines(path, names, _uses_by_name)
-
-
-def _lines(
-    path: str, names: Collection[str], uses_in: Callable[[ast.Module], Iterator[tuple[str, int]]]
-) -> Mapping[str, int]:
+def arguments_in(path: str, names: Collection[str]) -> ArgumentUses:
+    """Return what a file does with some settings. One that cannot be read as code uses what it names."""
     try:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
-        return {}
+        return ArgumentUses()
+    if _OTHERS.search(text) and "megatron" not in text:
+        return ArgumentUses()
     try:
         tree = ast.parse(text)
-        uses = list(uses_in(tree))
+        return ArgumentUses(_first_lines(_uses(tree), names), _first_lines(_uses_by_name(tree), names))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        uses = [(one[0], text.count("\n", 0, one.start()) + 1) for one in re.finditer(r"\w+", text) if one[0] in names]
-    if _OTHERS.search(text) and "megatron" not in text:
-        return {}
+        words = ((one[0], text.count("\n", 0, one.start()) + 1) for one in re.finditer(r"\w+", text) if one[0] in names)
+        lines = _first_lines(words, names)
+        return ArgumentUses(lines, lines)
+
+
+def _first_lines(uses: Iterable[tuple[str, int]], names: Collection[str]) -> dict[str, int]:
     lines: dict[str, int] = {}
     for name, line in uses:
         if name in names:
@@ -71,7 +73,7 @@ def _lines(
 
 def _uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield the names of settings that code may use of parsed arguments, each with its line."""
-    of_configurations = {id(part) for node in walk(tree) for part in _written_to_configuration(node)}
+    of_configurations = {id(part) for node in walk(tree) for part in _of_configuration(node)}
     for node in walk(tree):
         if id(node) in of_configurations:
             continue
@@ -109,9 +111,8 @@ def _is_arguments(node: ast.expr) -> bool:
 def _named(node: ast.AST) -> tuple[str, bool]:
     """Return the name that a node has, empty if it has none, and whether it may set the attribute of that name."""
     match node:
-        case ast.Attribute(value=owner, attr=name, ctx=context):
-            is_other = _CONFIGURATION.fullmatch(last_name(owner)) is not None
-            return ("", False) if is_other else (name, not isinstance(context, ast.Load))
+        case ast.Attribute(attr=name, ctx=context):
+            return name, not isinstance(context, ast.Load)
         case ast.Constant(value=str() as name) | ast.arg(arg=name):
             return name, False
         case ast.keyword(arg=str() as name):
@@ -121,8 +122,8 @@ def _named(node: ast.AST) -> tuple[str, bool]:
     return "", False
 
 
-def _written_to_configuration(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the keywords of a call that makes a configuration, and the key that ``getattr`` asks one for."""
+def _of_configuration(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what names settings of configurations: keywords of what makes one, attributes, keys for ``getattr``."""
     match node:
         case ast.Call(func=func, keywords=keywords) if _MAKES_CONFIGURATION.fullmatch(last_name(func)):
             yield from keywords

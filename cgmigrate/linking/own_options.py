@@ -11,13 +11,13 @@ import ast
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
-from cgmigrate.linking.argument_reads import arguments_read, arguments_used
+from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
 from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.linking.python.modules import imported_in, is_test
 from cgmigrate.megatron.settings import MODULES
@@ -65,51 +65,41 @@ class OwnOptions:
 
         What a program is made of may have its arguments under any name.
         """
-        every = [(path, lines, self._is_made_of(site, path)) for path, lines in self._used.items()]
-        every += [(path, lines, is_part_of_megatron(path) or self._may_get(site, path)) for path, lines in self._read]
-        for path, lines, counts in every:
-            if counts and (used := sorted(lines.keys() & names)):
-                place = f"{self.shown(path)}:{lines[used[0]]}"
-                return f"{place} may use `{used[0]}` of the arguments, and has to change with it"
+        for path, uses in self._uses.items():
+            for name in sorted(uses.any_name.keys() & names):
+                if self._is_made_of(site, path):
+                    return self._reason(name, path, uses.any_name[name])
+        for path, uses in self._uses.items():
+            for name in sorted(uses.by_name.keys() & names):
+                if is_part_of_megatron(path) or self._may_get(site, path):
+                    return self._reason(name, path, uses.by_name[name])
         return ""
+
+    def _reason(self, name: str, path: str, line: int) -> str:
+        return f"{self.shown(path)}:{line} may use `{name}` of the arguments, and has to change with it"
 
     @cached_property
     def _defined(self) -> Mapping[str, Mapping[str, int]]:
         """The files that define options, with the line of each."""
-        every = ((path, options_defined(path, self.options)) for path in self._naming)
+        every = ((path, options_defined(path, self.options)) for path in self._naming if not is_part_of_megatron(path))
         return {path: lines for path, lines in every if lines}
 
     @cached_property
-    def _used(self) -> Mapping[str, Mapping[str, int]]:
-        """The files with code that may use settings of parsed arguments, with the line of each."""
-        names = set(map(_underscored, self.options))
-        return {path: arguments_used(path, names) for path in self._naming if path.endswith(".py")}
-
-    @cached_property
-    def _read(self) -> Sequence[tuple[str, Mapping[str, int]]]:
-        """The files that use settings of what is named like parsed arguments, with the line of each.
+    def _uses(self) -> Mapping[str, ArgumentUses]:
+        """What files of code do with settings of parsed arguments.
 
         Of Megatron's own files, only that which defines the arguments uses them since the new names are there: others
         are what a fork adds.
         """
         names = set(map(_underscored, self.options))
-        own = [*self._naming, *filter(_is_added, self._of_megatron)]
-        return [(path, arguments_read(path, names)) for path in own if path.endswith(".py")]
-
-    @cached_property
-    def _all_naming(self) -> list[str]:
-        bare = sorted({one for option in self.options for one in (option.lstrip("-"), _underscored(option))})
-        return list(self.files_with(bare))
-
-    @cached_property
-    def _of_megatron(self) -> list[str]:
-        """The files of Megatron that name a deprecated setting."""
-        return list(filter(is_part_of_megatron, self._all_naming))
+        code = [path for path in self._naming if path.endswith(".py")]
+        return {path: arguments_in(path, names) for path in code if not is_part_of_megatron(path) or _is_added(path)}
 
     @cached_property
     def _naming(self) -> list[str]:
-        """The other files that name a deprecated setting."""
-        return [path for path in self._all_naming if not is_part_of_megatron(path)]
+        """The files that name a deprecated setting."""
+        bare = sorted({one for option in self.options for one in (option.lstrip("-"), _underscored(option))})
+        return list(self.files_with(bare))
 
     def _may_get(self, site: Site, path: str) -> bool:
         """Return whether a program that gets the flags of a site may be, or use, a file with a definition."""

@@ -21,7 +21,7 @@ OWN = "a variable, parameter or attribute of the file's own"
 NO_MEGATRON = "another system (nothing in the file is Megatron's)"
 FIELDS_SET = "the project's own options (a current name there)"
 _CONFIGS = ("model", "config", "cfg", "provider", "conf")
-_OTHER_SYSTEMS = frozenset(
+OTHER_SYSTEMS = frozenset(
     ("deepspeed", "vllm", "sglang", "tensorrt_llm", "onnxruntime", "onnxruntime_genai", "lmdeploy")
 )
 
@@ -91,7 +91,7 @@ class UseOwners:
             inside = next((above for above in self.source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
             full = self.names.resolve(inside.name) if inside else ""
             return full.startswith(("megatron.", "nemo.")) and full.endswith(("Config", "Provider"))
-        if last == "args" or kind_of(node) is Kind.ARGS:
+        if kind_of(node) is Kind.ARGS:
             # Megatron-LM's namespace; a harness has flags of its own with these names.
             return any(module.startswith("megatron.training") for module in self.names.modules)
         return last.endswith(_CONFIGS)
@@ -104,7 +104,7 @@ def _named_as(full: str) -> ast.Name | None:
 
 def is_another_system(names: Names) -> bool:
     """Return whether a file imports a system that has settings of its own with these names."""
-    return any(module.partition(".")[0] in _OTHER_SYSTEMS for module in names.modules)
+    return any(module.partition(".")[0] in OTHER_SYSTEMS for module in names.modules)
 
 
 def _binds(node: ast.AST, name: str) -> bool:
