@@ -58,6 +58,7 @@ class Case:
     when: Mapping[str, Any]
     condition: Condition
     message: str
+    severity: Severity
     fix: Fix | None = None
     decide: str = ""
     help: str = ""
@@ -317,6 +318,7 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
         when=case["when"],
         condition=condition_of(case["when"], case.get("unless")),
         message=case.get("message", rule["summary"]).strip(),
+        severity=Severity(case.get("severity", rule.get("severity", Severity.WARNING))),
         fix=Fix.of(case["fix"]) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
         help=case.get("help", rule.get("help", "")).strip(),
