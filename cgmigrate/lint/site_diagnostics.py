@@ -171,7 +171,7 @@ class SiteReport:
             planned = changes(document.sites[site.index].own, self.outcome.unwritable, document.catalogue)
             if text := fix_text(document, site, match.written, planned, {}):
                 return f"by hand, {text}"
-        return advice_for(document, site, match.written, self.case.before)
+        return advice_for(document, site, match.written, self.case.before, self.context.target)
 
 
 def _changes(case: SiteCase, outcome: Outcome) -> list[Change]:
@@ -205,7 +205,7 @@ def _unreported(
             text = fix_text(case.document, case.site, written, changed, outcome.quotes)
             yield replace(diagnostic, fix=outcome.fix, fix_text=text)
             continue
-        advice = advice_for(case.document, case.site, written, case.before)
+        advice = advice_for(case.document, case.site, written, case.before, context.target)
         yield replace(diagnostic, blocked_by=blocked_by, help=advice)
 
 

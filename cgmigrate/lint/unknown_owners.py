@@ -26,7 +26,7 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
         )
         for written in site.written
         if _concerns(written.setting, site, document.catalogue, context)
-        for advice in (advice_for(document, site, written, site.own),)
+        for advice in (advice_for(document, site, written, site.own, context.target),)
     ]
 
 

@@ -76,8 +76,11 @@ class UseReport:
         """Record a name that gets no diagnostic."""
         self.skipped.append((Use(name, name, None, self._span(node)), owner))
 
-    def add(self, node: ast.AST, message: Message, *, anywhere: bool = False) -> None:
-        """Record a problem; in a file without Megatron the use is skipped, unless ``anywhere``."""
+    def add(self, node: ast.AST, message: Message, *, about: str = "", anywhere: bool = False) -> None:
+        """Record a problem; in a file without Megatron the use is skipped, unless ``anywhere``.
+
+        ``about`` is the setting that it is about, empty for those that the node names.
+        """
         if not self.owners.megatron and not anywhere:
             self.skip(node, SCOPE, self.owners.of_unrelated_name())
             return
@@ -87,7 +90,7 @@ class UseReport:
             advice = advice or f"for megatron-core 0.18 and later write `{replacement.text}`"
             replacement = None
         index = self.first_index + len(self.problems)
-        named = frozenset(_settings_named(node, self.source.catalogue))
+        named = frozenset([about] if about else _settings_named(node, self.source.catalogue))
         problem = Problem(message.kind, span, message.text, index, advice=advice, blocked_by=guard, settings=named)
         if replacement and replacement.if_proved:
             problem = replace(problem, if_proved=replacement.text, fix=replacement.fix)
