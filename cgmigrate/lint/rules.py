@@ -59,6 +59,8 @@ class Case:
     condition: Condition
     message: str
     severity: Severity
+    stage: str = ""
+    """When the target stops the job: ``config`` or ``capture``, as in ``Rejected``; empty if it does not."""
     fix: Fix | None = None
     decide: str = ""
     help: str = ""
@@ -342,6 +344,7 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
         condition=condition_of(case["when"], case.get("unless")),
         message=case.get("message", rule["summary"]).strip(),
         severity=Severity(case.get("severity", rule.get("severity", Severity.WARNING))),
+        stage=case.get("stage", rule.get("stage", "")),
         fix=Fix.of(case["fix"]) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
         help=case.get("help", "").strip(),
