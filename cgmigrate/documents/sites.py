@@ -162,6 +162,8 @@ class Site:
     unordered: int = 0
     alias_paths: tuple[tuple[str, ...], ...] = ()
     neighbours: Mapping[str, object] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    """The `_target_`s of the mapping and of those around it, outermost first."""
     blocked_by: str = ""
     origin: Origin | None = None
     overrides: bool = False

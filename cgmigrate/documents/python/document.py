@@ -50,7 +50,7 @@ from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
-from cgmigrate.megatron.settings import Settings, Undecided
+from cgmigrate.megatron.settings import ENABLE, Settings, Undecided
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
 from cgmigrate.text.failures import TOO_DEEP, too_deep
@@ -123,7 +123,8 @@ class PythonDocument(TextDocument):
             self._source = Source(text, self.catalogue, reading.tree)
             self._qualified_names = QualifiedNames(self._source)
         except (SyntaxError, ValueError) as error:
-            self.problems.append(_syntax_error(text, error))
+            if _may_be_megatrons(text, path, self.catalogue):
+                self.problems.append(_syntax_error(text, error))
             return
         except TOO_DEEP as error:
             self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), too_deep(error)))
@@ -552,6 +553,18 @@ def _by_path(sites: Iterable[tuple[tuple[str, ...], Settings]]) -> dict[tuple[st
         if own:
             settings.setdefault(path, []).append(dict(own))
     return settings
+
+
+def _may_be_megatrons(text: str, path: str, catalogue: Catalogue) -> bool:
+    """Return whether a text that is not valid Python may be about Megatron's settings.
+
+    Other systems have a setting `enable_cuda_graph`, and the stubs of a package have any names.
+    """
+    if any(re.search(rf"\b{package}\b", text) for package in MEGATRON):
+        return True
+    spelled = rf"\b(?:{catalogue.alternatives()}|{catalogue.alternatives(flags=True).replace(re.escape('--'), '')})\b"
+    names = {word.replace("-", "_") for word in re.findall(spelled, text)} - {ENABLE}
+    return bool(names) and not path.endswith(".pyi")
 
 
 def _syntax_error(text: str, error: Exception) -> Problem:
