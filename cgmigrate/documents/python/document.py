@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.assignments import Assignments
+from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.built_copies import BuiltCopy, copy_at
 from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in
@@ -183,9 +184,22 @@ class PythonDocument(TextDocument):
             place.blocked_by = place.blocked_by or self._own_option(place)
             self._name_class_behind(place)
         self._built_copies = self._copies_in(places)
-        self._places = sorted(_without([copy.place for copy in self._built_copies], places), key=position_of)
+        removed = [copy.place for copy in self._built_copies]
+        removed += [place for place in places if self._sets_both(place)]
+        self._places = sorted(_without(removed, places), key=position_of)
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
+
+    def _sets_both(self, place: Place) -> bool:
+        """Return whether settings are written only where the release has them, and the new ones are written, too."""
+        old = self.catalogue.deprecated
+        if (
+            place.form is not Form.ASSIGNMENTS
+            or not place.blocked_by
+            or any(one.field not in old for one in place.items)
+        ):
+            return False
+        return all(asks_for_both(item.node, self._source) for item in place.items)
 
     def _name_class_behind(self, place: Place) -> None:
         """Set which class of Megatron gets the settings of a call or dict, if code of the checkout passes them on."""

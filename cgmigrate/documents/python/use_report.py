@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
-from cgmigrate.documents.sites import Problem, ProblemKind, Use
+from cgmigrate.documents.sites import BOTH_NAMES, Problem, ProblemKind, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.text.edits import Edit
@@ -83,6 +84,9 @@ class UseReport:
         """
         if not self.owners.megatron and not anywhere:
             self.skip(node, SCOPE, self.owners.of_unrelated_name())
+            return
+        if message.kind in (ProblemKind.READ, ProblemKind.NAME_IN_TEXT) and asks_for_both(node, self.source):
+            self.skip(node, SCOPE, BOTH_NAMES)
             return
         span, replacement, advice = self._span(node), message.replacement, message.advice
         guard = release_check_around(node, self.source) or deprecation_test_around(node, self.source)
