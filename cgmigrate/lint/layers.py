@@ -70,6 +70,8 @@ def _classes(case: SiteCase) -> Sequence[LayerClass]:
     if case.surroundings.get("is_hybrid_model") is True or any(isinstance(one, str) for one in patterns):
         return HYBRID
     is_gpt = case.reader is Reader.COMMAND_LINE and all(one is Missing.ABSENT for one in patterns)
+    # A part of a command line leaves open what the rest of it has.
+    is_gpt = is_gpt and all(case.surroundings.default(name) is not Missing.UNKNOWN for name in _PATTERNS)
     programs = (*(case.site.programs or ()), *case.site.scripts)
     is_gpt = is_gpt and not any(fnmatchcase(program, one) for program in programs for one in _HYBRID_PROGRAMS)
     return GPT if is_gpt else (*GPT, *HYBRID)

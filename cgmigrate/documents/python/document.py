@@ -192,12 +192,7 @@ class PythonDocument(TextDocument):
 
     def _sets_both(self, place: Place) -> bool:
         """Return whether settings are written only where the release has them, and the new ones are written, too."""
-        old = self.catalogue.deprecated
-        if (
-            place.form is not Form.ASSIGNMENTS
-            or not place.blocked_by
-            or any(one.field not in old for one in place.items)
-        ):
+        if place.form is not Form.ASSIGNMENTS or not place.blocked_by:
             return False
         return all(asks_for_both(item.node, self._source) for item in place.items)
 
