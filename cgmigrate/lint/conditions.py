@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from cgmigrate.lint.expressions import evaluate, expression
+from cgmigrate.megatron.layer_patterns import has_layer
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import FIELDS, Missing, Settings, Undecided, names_in
@@ -361,6 +362,11 @@ def _below(limit: float) -> Callable[[object], bool]:
     return lambda value: (number := _number(value)) is not None and number < limit
 
 
+def _no_layer(number: int) -> Callable[[object], bool]:
+    # TransformerConfig evaluates no text: only the command line does, and its texts are evaluated where they are read.
+    return lambda value: not isinstance(value, str) and not has_layer(value, number)
+
+
 def _lacks(names: Any) -> Callable[[object], bool]:
     excluded = frozenset(_as_list(names))
     return lambda value: excluded.isdisjoint(names_in(value))
@@ -376,6 +382,7 @@ _TESTS_OF_SETTING: Mapping[str, Callable[[Any], Test]] = {
     "only": lambda name: _of_value(False, lambda value: names_in(value) == [name]),
     "empty": lambda expected: _of_value(not expected, lambda value: (not names_in(value)) is expected),
     "separated-by": lambda separator: _of_value(False, _separated_by(separator)),
+    "no-layer": lambda number: _of_value(False, _no_layer(number)),
     "at-least": lambda least: _of_value(False, _at_least(least)),
     "below": lambda limit: _of_value(False, _below(limit)),
 }
