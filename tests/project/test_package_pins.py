@@ -96,6 +96,15 @@ def test_a_lock_file_decides_unless_another_pin_contradicts_it(project: Path) ->
     assert pin_below(project, "transformer-engine", "2.12") == ""
 
 
+def test_a_lock_file_decides_on_what_an_image_has_but_not_on_what_a_container_installs(project: Path) -> None:
+    write("uv.lock", LOCK.format("transformer-engine", "2.11.0", REGISTRY))
+    write("Dockerfile", "FROM nvcr.io/nvidia/pytorch:25.09-py3\nRUN uv sync --locked\n")
+    assert side_of(project, "transformer-engine", "2.12") is True
+    write("lts/uv.lock", LOCK.format("transformer-engine", "2.11.0", REGISTRY))
+    write("lts/Dockerfile", f"RUN pip install git+{TE}@b9d690e\n")
+    assert side_of(project / "lts", "transformer-engine", "2.12") is None
+
+
 def test_a_package_that_the_project_does_not_install_itself_has_any_version(project: Path) -> None:
     write("uv.lock", LOCK.format("torch", "2.6.0", REGISTRY))
     write("pyproject.toml", "[tool.uv]\noverride-dependencies = [\n  \"torch; sys_platform == 'never'\",\n]\n")

@@ -28,6 +28,7 @@ _FILES = re.compile(
     r"pyproject\.toml|setup\.(?:cfg|py)|Pipfile|pixi\.toml|\.gitmodules|(?:requirements|constraints).*\.txt"
     r"|.*[Dd]ockerfile.*|(?:conda|environment)[\w.-]*\.ya?ml|(?:install|setup|bootstrap|build)[\w.-]*\.(?:sh|bash)"
 )
+_IS_IMAGE = re.compile(r"(?:FROM|ARG)\s", re.IGNORECASE)
 _LOCKS = ("uv.lock", "poetry.lock")
 _INNER = ("docker", "requirements", "script", "scripts")
 """Folders with files of the project around them."""
@@ -84,12 +85,15 @@ def side_of(folder: Path, name: str, limit: str) -> bool | None:
     pins = _nearest(folder.resolve(), name)
     if any(pin.elsewhere for pin in pins):
         return None
-    locked = _together([pin for pin in pins if pin.is_locked], limit)
-    written = [pin for pin in pins if not pin.is_locked]
-    if len(written) == len(pins):
-        return _together(written, limit)
-    sides = {is_below(pin.ranges, limit) for pin in written} - {None}
-    return locked if sides <= {locked} else None
+    locked = [pin for pin in pins if pin.is_locked]
+    # What a lock file has is built from the git revisions of the project, in the images of the project.
+    others = [pin for pin in pins if not pin.is_locked and (pin.ranges or _installs(pin))]
+    return _together([*locked, *others], limit) if locked else _together(pins, limit)
+
+
+def _installs(pin: PackagePin) -> bool:
+    """Return whether a command of a container or a script installs the package of a pin."""
+    return re.fullmatch(r".*dockerfile.*|.*sh", pin.path.name.lower()) is not None and not _IS_IMAGE.match(pin.text)
 
 
 def _together(pins: Collection[PackagePin], limit: str) -> bool | None:
