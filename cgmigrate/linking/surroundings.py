@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
+from cgmigrate.megatron.layer_patterns import layer_pattern
+from cgmigrate.megatron.setting import SettingKind
 from cgmigrate.megatron.settings import Missing, Settings, Undecided
 
 if TYPE_CHECKING:
@@ -124,7 +126,7 @@ class SiteSurroundings:
         if value is Missing.ABSENT and setting.no_flag:
             negated = self._beside((setting.no_flag,))
             return not _truth(negated) if isinstance(_truth(negated), bool) else negated
-        return _truth(value) if setting.is_flag else value
+        return _truth(value) if setting.is_flag else _pattern(value) if setting.kind is SettingKind.PATTERN else value
 
     def _may_get_more(self) -> bool:
         """Return whether other flags may be added: by a script that gets them, or to a list that shows no program."""
@@ -146,6 +148,14 @@ def _truth(value: object) -> object:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     return True if value is None else value
+
+
+def _pattern(value: object) -> object:
+    """Return the pattern of layers that a command line gives as text."""
+    if not isinstance(value, str):
+        return value
+    pattern = layer_pattern(value)
+    return Undecided(value, "no list expression of numbers") if pattern is None else pattern
 
 
 def _switched(values: Sequence[object], any_key: bool) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -42,7 +43,13 @@ class Context:
     catalogue: Catalogue = field(default_factory=load)
     assumed_source: bool = True
     """Whether the source release is only the default: no option, configuration or pin names one."""
-    _possible: dict[int, tuple[Rule, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    path: str = field(default="", compare=False)
+    """The path of the file; empty for a text without one, and for what many files share."""
+    _possible: dict[int, tuple[Rule, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def at(self, path: str) -> Context:
+        """Return the context of one of the files that share this one."""
+        return replace(self, path=path)
 
     def deprecated(self, catalogue: Catalogue) -> frozenset[str]:
         """Return the deprecated settings, without those that are current where the release stays the same.
@@ -186,6 +193,8 @@ class SiteCase:
     """The identifier of its owner's ecosystem."""
     overrides_parent: bool = False
     """Whether the owner's settings override those of another file."""
+    path: str = ""
+    """The path of its file, empty for a text without one."""
     is_part: bool = False
     """Whether its file is no entry point: what it captures by itself does not matter, only what merges it."""
     matches: tuple[tuple[Rule, Case], ...] = ()
@@ -216,6 +225,7 @@ class SiteCase:
             self.before,
             self.ecosystem,
             self.site.programs or self.site.scripts,
+            os.path.dirname(self.path) if self.path else None,
         )
         return State(settings, reader, self.source, target, *about)
 

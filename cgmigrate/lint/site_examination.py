@@ -42,7 +42,7 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     overrides = owner.ecosystem.overrides_parent and not site.inherits
     around = SiteSurroundings(document, site, owner.ecosystem, before)
     source = source_for(before, context)
-    case = SiteCase(site, document, reader, before, source, around, owner.ecosystem.id, overrides_parent=overrides)
+    case = SiteCase(site, document, reader, before, source, around, owner.ecosystem.id, overrides, context.path)
     for reason in filter(None, (owner.conflict, site.blocked_by, site.read_back)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))

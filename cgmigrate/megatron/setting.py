@@ -22,6 +22,8 @@ class SettingKind(str, Enum):
     LIST = "list"
     """Names, in a list or in one text."""
     NUMBER = "number"
+    PATTERN = "pattern"
+    """A number, or a list with a number for each layer; a list expression on a command line."""
     TEXT = "text"
 
     def __str__(self) -> str:
