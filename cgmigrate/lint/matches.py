@@ -68,10 +68,10 @@ def remarks_of(case: SiteCase, applicability: Applicability | None, context: Con
     settings = case.before
     if applicability is Applicability.SAFE and case.final is not None and not case.keeps_captures:
         settings = case.final
-    if not _complete(case, settings):
-        return []
-    refusal = _refusal_at_run_time(case, context) if settings is case.before else None
-    return list(_remarks(case, settings, refusal, context))
+    complete = _complete(case, settings)
+    refusal = _refusal_at_run_time(case, context) if complete and settings is case.before else None
+    remarks = _remarks(case, settings, refusal, context)
+    return [remark for remark in remarks if complete or case.document.catalogue.captures.isdisjoint(remark.rule.fields)]
 
 
 def without_expected(remarks: Sequence[Match], case: SiteCase) -> list[Match]:
@@ -82,7 +82,10 @@ def without_expected(remarks: Sequence[Match], case: SiteCase) -> list[Match]:
 
 
 def _complete(case: SiteCase, settings: Settings) -> bool:
-    """Whether the settings are known well enough to say that one of them is missing or does not fit."""
+    """Whether the settings are known well enough to say that one of them is missing or does not fit.
+
+    A rule about a setting on which captures do not depend reports it in any case: it does not need the others.
+    """
     if any(isinstance(value, Undecided) for value in settings.values()):
         return False
     # If a site overrides an object, its implementation may be set at another place.

@@ -63,6 +63,10 @@ class Setting:
     line_for: tuple[str, ...] = ()
     values: tuple[tuple[object, object], ...] = ()
     captures: bool = False
+    graph_of: str = ""
+    """What is captured in a graph of its own where the flag is on, whatever the capture model says."""
+    graph_fails_in: tuple[Release, ...] = ()
+    """The releases in which that capture fails."""
     sources: tuple[str, ...] = ()
     subject: bool = True
     """Whether its name selects files, and makes a mapping, call or command line a site."""
