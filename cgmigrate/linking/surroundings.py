@@ -8,13 +8,15 @@ model, the data parallelism and the checks of the loss in mappings of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
+from cgmigrate.linking.translations import Translation
+from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Missing, Settings, Undecided
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 _IS_PYTHON = re.compile(r".*\.py$|python[0-9.]*$|torchrun$|deepspeed$|accelerate$").match
 """Whether a program is of Python, or starts a module of Python."""
+
+
+def _newest(_package: str, _release: Release) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,8 @@ class SiteSurroundings:
     site: Site
     ecosystem: Ecosystem
     settings: Settings
+    is_up_to: Callable[[str, Release], bool] = _newest
+    """Whether the project is known to have no release of a package that is newer than one."""
     _known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     """The values that were read: several rules test the same settings."""
 
@@ -49,6 +57,8 @@ class SiteSurroundings:
             return Missing.UNKNOWN
         if setting.variables:
             return _together([self._variable(name) for name in setting.variables])
+        if translation := self._translation(setting):
+            return translation.value(name, setting.owner, self._at_path, self._is_up_to)
         keys = setting.keys.get(self.ecosystem.id, ())
         if self.site.flags:
             value = self._of_flag(setting)
@@ -93,8 +103,37 @@ class SiteSurroundings:
             return next(written, setting.variables[0])
         if self.site.flags and setting.flag:
             return setting.flag
+        if translation := self._translation(setting):
+            path = translation.key(name, setting.owner, self._at_path, self._is_up_to)
+            return self._shortened(path) if path else self.site.written_as(name)
         keys = setting.keys.get(self.ecosystem.id, ())
         return keys[0] if keys else self.site.written_as(name)
+
+    def unread(self) -> frozenset[str]:
+        """Return the settings of the site that the package which reads them ignores, in the project's release of it."""
+        translation, section = self.ecosystem.translation, ".".join(self.ecosystem.section)
+        if translation is None or self.site.flags:
+            return frozenset()
+        read = (name for name in self.settings if translation.reads(name, f"{section}.{name}", self._is_up_to))
+        return frozenset(self.settings).difference(read)
+
+    def _translation(self, setting: Setting) -> Translation | None:
+        """Return the translation that decides about a setting, None if there is none."""
+        translation = self.ecosystem.translation
+        if translation is None or self.site.flags or not translation.concerns(setting.name, setting.owner):
+            return None
+        return translation
+
+    def _is_up_to(self, release: Release) -> bool:
+        return self.is_up_to(self.ecosystem.package, release)
+
+    def _shortened(self, path: str) -> str:
+        """Return a path as it is written beside the site, if it is."""
+        *section, name = path.split(".")
+        return self.site.written_as(name) if tuple(section) == self.ecosystem.section else path
+
+    def _at_path(self, path: str) -> object:
+        return self._at(path.split("."))
 
     def _variable(self, name: str) -> object:
         """Return the value of a variable of the environment."""

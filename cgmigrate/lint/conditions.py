@@ -34,6 +34,9 @@ class Surroundings(Protocol):
     def key(self, name: str, /) -> str:
         """Return how the object's configuration spells a setting."""
 
+    def unread(self) -> frozenset[str]:
+        """Return the settings of the site that the installed release of the program that reads them ignores."""
+
 
 @dataclass(frozen=True, slots=True)
 class State:

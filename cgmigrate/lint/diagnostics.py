@@ -219,6 +219,11 @@ class SiteCase:
         )
         return State(settings, reader, self.source, target, *about)
 
+    def state_as_read(self, settings: Settings, target: Release, rejected: str = "") -> State:
+        """Return the state without the settings that the installed release of their reader ignores."""
+        unread = self.surroundings.unread() if self.surroundings is not None else frozenset[str]()
+        return self.state({name: settings[name] for name in settings if name not in unread}, target, rejected)
+
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""
         return self if self.blocked else replace(self, blocked=Reason(text, rule, help))

@@ -99,9 +99,11 @@ def _refusal_at_run_time(case: SiteCase, context: Context) -> Rejected | None:
 def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, context: Context) -> Iterator[Match]:
     code = refusal.code if refusal else ""
     state = case.state(settings, context.target, code)
+    as_read = case.state_as_read(settings, context.target, code)
     refusal_explained = False
-    for rule in context.possible_rules(state):
-        if rule.migrates or (match := matching_case(rule, state)) is None:
+    for rule in context.possible_rules(state) if as_read == state else context.rules.values():
+        of_run = as_read if rule.kind is RuleKind.COMPANION else state
+        if rule.migrates or (match := matching_case(rule, of_run)) is None:
             continue
         if match.about_refusal and refusal_explained:
             continue
