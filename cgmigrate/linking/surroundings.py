@@ -111,11 +111,23 @@ class SiteSurroundings:
 
     def unread(self) -> frozenset[str]:
         """Return the settings of the site that the package which reads them ignores, in the project's release of it."""
-        translation, section = self.ecosystem.translation, ".".join(self.ecosystem.section)
-        if translation is None or self.site.flags:
-            return frozenset()
-        read = (name for name in self.settings if translation.reads(name, f"{section}.{name}", self._is_up_to))
-        return frozenset(self.settings).difference(read)
+        return frozenset(filter(self._is_unread, self.settings))
+
+    def ignored(self) -> tuple[str, ...]:
+        """Return the settings, of the site and beside it, that the package ignores; old names are read by none."""
+        if self.ecosystem.translation is None:
+            return ()
+        unread = (name for name, one in self.document.catalogue.settings.items() if not one.deprecated)
+        return tuple(name for name in unread if self._is_unread(name) and self._is_beside(name))
+
+    def _is_unread(self, name: str) -> bool:
+        setting = self.document.catalogue.get(name)
+        translation = self._translation(setting) if setting is not None else None
+        path = ".".join((*self.ecosystem.section, name))
+        return translation is not None and not translation.reads(name, path, self._is_up_to)
+
+    def _is_beside(self, name: str) -> bool:
+        return name in self.settings or not isinstance(self._beside((name,)), Missing)
 
     def _translation(self, setting: Setting) -> Translation | None:
         """Return the translation that decides about a setting, None if there is none."""
