@@ -72,7 +72,10 @@ class SiteSurroundings:
     def default(self, name: str, /) -> object:
         """Return the default of a setting that is not written, if nothing else can set it, else ``Missing.UNKNOWN``."""
         setting = self.document.catalogue.get(name)
-        return setting.default if setting is not None and self._shows_all() else Missing.UNKNOWN
+        if setting is None:
+            return Missing.UNKNOWN
+        # A package that makes a configuration of its own sets nothing else.
+        return setting.default if self._translation(setting) or self._shows_all() else Missing.UNKNOWN
 
     def _shows_all(self) -> bool:
         """Return whether the configuration of the site shows all settings: what it does not write has its default."""
