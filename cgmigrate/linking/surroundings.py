@@ -114,7 +114,7 @@ class SiteSurroundings:
 
     def unread(self) -> frozenset[str]:
         """Return the settings of the site that the package which reads them ignores, in the project's release of it."""
-        return frozenset(filter(self._is_unread, self.settings))
+        return frozenset(filter(self._is_unread, self.settings)) if self.ecosystem.translation else frozenset()
 
     def ignored(self) -> tuple[str, ...]:
         """Return the settings, of the site and beside it, that the package ignores; old names are read by none."""

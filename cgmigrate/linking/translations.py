@@ -111,7 +111,8 @@ class Translation:
         sources = self._sources(name, owner, is_up_to)
         deciding = (one for one in sources if one.holds(value_at) and one.read(value_at) is not Missing.ABSENT)
         return next(
-            filter(None, (one.shown_key(value_at) for one in deciding)), next((one.key for one in sources if one.key), "")
+            filter(None, (one.shown_key(value_at) for one in deciding)),
+            next((one.key for one in sources if one.key), ""),
         )
 
     def reads(self, name: str, path: str, is_up_to: IsUpTo) -> bool:

@@ -64,6 +64,7 @@ def remarks_of(case: SiteCase, applicability: Applicability | None, context: Con
     """
     if case.is_part:
         return []
+    case = case.as_read()
     settings = case.before
     if applicability is Applicability.SAFE and case.final is not None and not case.keeps_captures:
         settings = case.final
@@ -99,11 +100,11 @@ def _refusal_at_run_time(case: SiteCase, context: Context) -> Rejected | None:
 def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, context: Context) -> Iterator[Match]:
     code = refusal.code if refusal else ""
     state = case.state(settings, context.target, code)
-    as_read = case.state_as_read(settings, context.target, code)
+    of_companions = case.state_of_companions(settings, context.target, code)
     refusal_explained = False
-    for rule in context.possible_rules(state) if as_read == state else context.rules.values():
-        of_run = as_read if rule.kind is RuleKind.COMPANION else state
-        if rule.migrates or (match := matching_case(rule, of_run)) is None:
+    for rule in context.possible_rules(state) if of_companions == state else context.rules.values():
+        decides = of_companions if rule.kind is RuleKind.COMPANION else state
+        if rule.migrates or (match := matching_case(rule, decides)) is None:
             continue
         if match.about_refusal and refusal_explained:
             continue

@@ -29,7 +29,13 @@ FIELDS = (
 _IMPLEMENTATIONS = ["transformer_engine"] * 6 + ["full_iteration"] * 2 + ["none", "local"]
 _MODULES: list[Any] = [
     *(["attn"], ["attn"], ["mlp"], ["attn", "mlp"], ["moe_router"], ["attn", "moe_router"], ["moe"], []),
-    *(["attn", "moe_router", "moe_preprocess"], ["moe_router", "moe_preprocess"], ["moe_preprocess"], "attn", "attn,mlp"),
+    *(
+        ["attn", "moe_router", "moe_preprocess"],
+        ["moe_router", "moe_preprocess"],
+        ["moe_preprocess"],
+        "attn",
+        "attn,mlp",
+    ),
 ]
 _KEYS: dict[str, list[Any]] = {
     "activation_checkpointing": [True, False],
@@ -87,3 +93,9 @@ def random_policy(chance: Random) -> dict[str, Any]:
     if chance.random() < 0.1:
         policy["precision"] = chance.choice(["bfloat16", "float16"])
     return policy
+
+
+def without_graphs(policy: dict[str, Any]) -> dict[str, Any]:
+    """Return overrides that capture nothing and are the same otherwise."""
+    others = {name: value for name, value in policy["megatron_cfg"].items() if name != "inference_cuda_graph_scope"}
+    return {**policy, "megatron_cfg": {**others, "cuda_graph_impl": "none", "cuda_graph_modules": []}}
