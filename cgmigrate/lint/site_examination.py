@@ -44,7 +44,7 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     around = SiteSurroundings(document, site, owner.ecosystem, before, partial(_is_up_to, document.path))
     source = source_for(before, context)
     case = SiteCase(site, document, reader, before, source, around, owner.ecosystem.id, overrides_parent=overrides)
-    for reason in filter(None, (owner.conflict, site.blocked_by, site.read_back)):
+    for reason in filter(None, (owner.conflict, site.blocked_by, site.read_back, owner.ecosystem.not_rewritten)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))
     if reason := undecided_setting(before):
