@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Mapping
 from itertools import chain
@@ -20,10 +21,11 @@ from cgmigrate.lint.run import Run
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import Missing, names_in
 from cgmigrate.project.options import Options
 from tests.support.nemo_rl_configs import FIELDS, MODELS, random_policy, without_graphs
-from tests.support.nemo_rl_judge import COMMITS, answers, missing
+from tests.support.nemo_rl_judge import COMMITS, SOURCE, answers, missing, text_of
 from tests.support.nemo_rl_table import Judged, judged
 
 PINS = {"0.6": "nemo-rl==0.6.0\n", "0.7": "nemo-rl==0.7.0\n", "main": ""}
@@ -126,9 +128,48 @@ def test_new_configurations_are_judged_by_the_real_source(tmp_path: Path) -> Non
     assert recall >= 0.97 and precision >= 0.98
 
 
-def test_every_name_of_a_translation_is_a_setting() -> None:
-    settings = catalogue.load()
+def test_every_name_of_a_translation_is_a_field() -> None:
+    tables = (rules_folder() / "releases.json").read_text(encoding="utf-8")
     for ecosystem in ecosystems.load():
         if (translation := ecosystem.translation) is not None:
             for name in chain(translation.settings, translation.of_model):
-                assert name in settings, f"{ecosystem.id}: {name}"
+                assert f'"{name}"' in tables or name in catalogue.load(), f"{ecosystem.id}: {name}"
+
+
+def test_old_names_in_the_overrides_of_the_model_stay(tmp_path: Path) -> None:
+    # NeMo-RL refuses the new names there.
+    text = "policy: {megatron_cfg: {cuda_graph_impl: local, model_overrides: {cuda_graph_scope: [attn]}}}\n"
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    (result,) = Run([str(path)], Options(unsafe=True))
+    assert any(one.rule == "CG106" and one.fix is None for one in result.diagnostics)
+
+
+SOURCES = {
+    **{(0, minor): "nemo_rl/models/policy/megatron_policy_worker.py" for minor in (3, 4)},
+    (0, 5): "nemo_rl/models/policy/workers/megatron_policy_worker.py",
+    **{(0, minor): "nemo_rl/models/megatron/setup.py" for minor in (6, 7, 8)},
+}
+"""Release → the file in which it sets the fields of the model."""
+
+
+@pytest.mark.skipif(not SOURCE, reason="NEMO_RL_SOURCE is not set")
+@pytest.mark.parametrize(("release", "path"), SOURCES.items())
+def test_each_release_sets_the_fields_of_the_translation(release: tuple[int, int], path: str) -> None:
+    assert TRANSLATION is not None
+    commit = COMMITS.get("main" if release == (0, 8) else ".".join(map(str, release)), f"v0.{release[1]}.0")
+    text = text_of(commit, path)
+    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assign))
+    targets = (target for node in nodes for target in node.targets if isinstance(target, ast.Attribute))
+    assigned = {target.attr for target in targets if ast.unparse(target.value) == "model_cfg"}
+    if "set_cuda_graph_modules(" in text:
+        assigned.add("cuda_graph_modules")
+    settings = catalogue.load()
+    known = {
+        name
+        for name, sources in TRANSLATION.settings.items()
+        if (setting := settings.get(name)) is not None
+        and setting.owner == "TransformerConfig"
+        and any(one.is_of(lambda newest: Release(*release) <= newest) for one in sources)
+    }
+    assert known == assigned & settings.settings.keys()

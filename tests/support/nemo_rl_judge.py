@@ -22,14 +22,14 @@ from tests.support.paths import ROOT
 
 COMMITS = {"0.6": "v0.6.0", "0.7": "v0.7.0", "main": "7ea279abf"}
 """Release of NeMo-RL → its commit; main is that of 22 August 2026."""
-_SOURCE, _PYTHON = (os.environ.get(name, "") for name in ("NEMO_RL_SOURCE", "NEMO_RL_PYTHON"))
+SOURCE, _PYTHON = (os.environ.get(name, "") for name in ("NEMO_RL_SOURCE", "NEMO_RL_PYTHON"))
 _BRIDGE = ROOT / ".corpus" / "megatron-bridge-0.6.2"
 _PROGRAM = Path(__file__).with_name("nemo_rl_program.py")
 
 
 def missing() -> str:
     """Return what the judge lacks, empty if it can run."""
-    if not _SOURCE or not _PYTHON:
+    if not SOURCE or not _PYTHON:
         return "NEMO_RL_SOURCE and NEMO_RL_PYTHON are not set"
     return "" if _BRIDGE.is_dir() else f"{_BRIDGE.name} is not there"
 
@@ -62,10 +62,16 @@ def answers(requests: Iterable[Mapping[str, Any]], release: str = "main") -> Seq
 
 def source_of(release: str, folder: str) -> None:
     """Write the source of a release to a folder."""
-    command = ["git", "-C", _SOURCE, "archive", COMMITS[release], "nemo_rl", "examples/configs"]
+    command = ["git", "-C", SOURCE, "archive", COMMITS[release], "nemo_rl", "examples/configs"]
     archive = subprocess.run(command, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
+
+
+def text_of(commit: str, path: str) -> str:
+    """Return a file of NeMo-RL's source."""
+    command = ["git", "-C", SOURCE, "show", f"{commit}:{path}"]
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 
 @functools.cache
