@@ -67,6 +67,7 @@ _OVERRIDES: dict[str, list[Any]] = {
     "attention_dropout": [0.0, 0.1],
     "cpu_offloading": [True],
     "cuda_graph_use_single_mempool": [False],
+    "cuda_graph_modules": [["attn"]],
     "moe_layer_freq": [1],
     "moe_input_jitter_eps": [0.1],
     "batch_p2p_sync": [False],
@@ -97,5 +98,8 @@ def random_policy(chance: Random) -> dict[str, Any]:
 
 def without_graphs(policy: dict[str, Any]) -> dict[str, Any]:
     """Return overrides that capture nothing and are the same otherwise."""
+    off = {"cuda_graph_impl": "none", "cuda_graph_modules": []}
     others = {name: value for name, value in policy["megatron_cfg"].items() if name != "inference_cuda_graph_scope"}
-    return {**policy, "megatron_cfg": {**others, "cuda_graph_impl": "none", "cuda_graph_modules": []}}
+    if overrides := others.get("model_overrides"):
+        others["model_overrides"] = {name: value for name, value in overrides.items() if name not in off}
+    return {**policy, "megatron_cfg": {**others, **off}}
