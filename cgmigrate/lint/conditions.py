@@ -36,6 +36,12 @@ class Surroundings(Protocol):
     def key(self, name: str, /) -> str:
         """Return how the object's configuration spells a setting."""
 
+    def unread(self) -> frozenset[str]:
+        """Return the settings of the site that the installed release of the program that reads them ignores."""
+
+    def ignored(self) -> tuple[str, ...]:
+        """Return the settings, of the site and beside it, that the installed release of their reader ignores."""
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -201,7 +207,7 @@ def _is_around(name: str, expected: Any) -> bool:
     """Return whether an entry of ``when`` depends on more than the settings of a site."""
     if _with_default(expected):
         return True
-    return name not in TESTS_OF_STATE and name not in FIELDS and name != ANY_OF
+    return name in _TESTS_AROUND or (name not in TESTS_OF_STATE and name not in FIELDS and name != ANY_OF)
 
 
 def _with_default(expected: Any) -> bool:
@@ -317,16 +323,24 @@ def _program(expected: Any) -> Condition:
     return lambda state: not names.isdisjoint(state.programs)
 
 
+def _ignores(expected: bool) -> Condition:
+    return lambda state: bool(state.surroundings is not None and state.surroundings.ignored()) is expected
+
+
 TESTS_OF_STATE: Mapping[str, Callable[[Any], Condition]] = {
     "reader": _is_one_of(lambda state: state.reader),
     "ecosystem": _is_one_of(lambda state: state.ecosystem),
     "program": _program,
     "rejected": _is_one_of(lambda state: state.rejected),
+    "ignores": _ignores,
     "source-since": _release_test(lambda state, release: state.source >= release),
     "source-before": _release_test(lambda state, release: state.source < release),
     "target-since": _release_test(lambda state, release: state.target >= release),
     "target-before": _release_test(lambda state, release: state.target < release),
 }
+
+_TESTS_AROUND = frozenset(["ignores"])
+"""Those that depend on more than the settings of a site."""
 
 
 # --- tests of one setting -------------------------------------------------------------------------

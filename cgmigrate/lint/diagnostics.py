@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -229,6 +229,24 @@ class SiteCase:
         )
         return State(settings, reader, self.source, target, *about)
 
+    def as_read(self) -> SiteCase:
+        """Return the site without the settings that the installed release of their reader ignores.
+
+        Old names count, since they are rewritten.
+        """
+        ignored = (self._unread() & self.before.keys()) - self.document.catalogue.deprecated
+        if not ignored:
+            return self
+        final = None if self.final is None else _without(self.final, ignored)
+        return replace(self, before=_without(self.before, ignored), final=final)
+
+    def state_of_companions(self, settings: Settings, target: Release, rejected: str = "") -> State:
+        """Return the state without all settings that the installed release of their reader ignores."""
+        return self.state(_without(settings, self._unread()), target, rejected)
+
+    def _unread(self) -> frozenset[str]:
+        return self.surroundings.unread() if self.surroundings is not None else frozenset()
+
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""
         return self if self.blocked else replace(self, blocked=Reason(text, rule, help))
@@ -258,6 +276,10 @@ class SiteCase:
     def proved(self) -> SiteCase:
         """Return the site without the reasons that such a proof settles."""
         return replace(self, risks=tuple(reason for reason in self.risks if not reason.of_object))
+
+
+def _without(settings: Settings, names: Collection[str]) -> Settings:
+    return {name: value for name, value in settings.items() if name not in names} if names else settings
 
 
 def _reader_name(reader: Reader) -> str:

@@ -65,6 +65,7 @@ def remarks_of(case: SiteCase, applicability: Applicability | None, context: Con
     """
     if case.is_part:
         return []
+    case = case.as_read()
     settings = case.before
     if applicability is Applicability.SAFE and case.final is not None and not case.keeps_captures:
         settings = case.final
@@ -104,10 +105,13 @@ def _remarks(
     case: SiteCase, settings: Settings, refused_by: tuple[Rejected, Release] | None, context: Context
 ) -> Iterator[Match]:
     refusal, refuser = refused_by or (None, context.target)
-    state = case.state(settings, context.target, refusal.code if refusal else "")
+    code = refusal.code if refusal else ""
+    state = case.state(settings, context.target, code)
+    of_companions = case.state_of_companions(settings, context.target, code)
     refusal_explained = False
-    for rule in context.possible_rules(state):
-        if rule.migrates or (match := matching_case(rule, state)) is None:
+    for rule in context.possible_rules(state) if of_companions == state else context.rules.values():
+        decides = of_companions if rule.kind is RuleKind.COMPANION else state
+        if rule.migrates or (match := matching_case(rule, decides)) is None:
             continue
         if match.about_refusal and refusal_explained:
             continue

@@ -19,7 +19,7 @@ from cgmigrate.megatron.rule_data import RuleError
 _PLACEHOLDER = re.compile(r"{(\w+)}")
 
 
-_FILLED_IN = ("source", "target", "reason", "refuser")
+_FILLED_IN = ("source", "target", "reason", "refuser", "ignored")
 
 
 _Place: TypeAlias = "tuple[str | int, ...]"

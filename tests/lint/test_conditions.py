@@ -59,6 +59,9 @@ class Around:
     def default(self, name: str) -> object:
         return DEFAULT
 
+    def ignored(self) -> tuple[str, ...]:
+        return ()
+
 
 def state(values: Mapping[str, object], **others: Any) -> State:
     """A state in which capture settings are written at the site, and all others around it."""
