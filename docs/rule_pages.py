@@ -17,6 +17,7 @@ PROGRAMS = {
     "bridge": "Megatron-Bridge",
     "nemo-rl": "NeMo-RL",
     "nemo-rl-inference": "NeMo-RL",
+    "nemo-rl-overrides": "NeMo-RL",
     "command-line": "Megatron-LM",
     "config": "megatron-core",
 }
