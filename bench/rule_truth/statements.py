@@ -1,0 +1,83 @@
+"""What `explain` says of configurations, against what the release captures or refuses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import report
+from cases import READERS, Case, cases
+
+from cgmigrate.megatron.capture import capture_of_resolved
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.types import Rejected, ResolvedConfiguration
+
+Verdicts = Callable[..., list[dict[str, Any]]]
+
+
+def captured(effective: dict[str, Any], release: str) -> str:
+    """What a validated configuration captures, in the words of `explain`."""
+    modules = tuple(effective["modules"])
+    configuration = ResolvedConfiguration(effective["impl"], "full", modules, effective["inference"])
+    major, minor = release.split(".")
+    found = capture_of_resolved(configuration, Release(int(major), int(minor)))
+    assert not isinstance(found, Rejected), found
+    return found.describe_briefly(modules=True)
+
+
+def stated(folder: Path, case: Case, release: str) -> list[str]:
+    """What `explain` says that the settings of a file do."""
+    (folder / case.name).write_text(case.text, encoding="utf-8")
+    command = [sys.executable, "-m", "cgmigrate", "explain", "--from", release, "--to", release]
+    command += ["--output-format", "json", str(folder / case.name)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if not ran.stdout.startswith("{"):
+        return []
+    return [one["text"] for found in json.loads(ran.stdout)["objects"] for one in found["captures"]]
+
+
+def agrees(text: str, verdict: dict[str, Any], release: str) -> bool:
+    """Whether a statement is what the release does."""
+    if verdict["refused"]:
+        return text.startswith("refused by")
+    expected = captured(verdict["effective"], release)
+    stripped = re.sub(r",? in 0\.\d+ before and in 0\.\d+ after$", "", text).removeprefix("captures ")
+    parts = re.compile(r", modules [a-z_+]+")
+    # `explain` names the modules of `local` where they matter.
+    return stripped in (expected, parts.sub("", expected)) or parts.sub("", stripped) == parts.sub("", expected)
+
+
+def compare(options: argparse.Namespace, judged: Verdicts) -> int:
+    """Print how many statements are equal to the release, and those that are not."""
+    differs: dict[tuple[str, str], list[str]] = defaultdict(list)
+    equal = total = 0
+    pairs = [(reader, release) for reader in READERS for release in reader.releases if release in options.judges]
+    pairs = [one for one in pairs if one[0].judge != "bridge" or options.bridge]
+    for reader, release in pairs:
+        defaults = judged(options.judges[release], "defaults", [], "")[0]
+        made = cases(reader, release, -(-options.statements // len(pairs)) * 2, options.seed, defaults)
+        path = str(options.bridge.resolve()) if reader.judge == "bridge" else ""
+        verdicts = judged(options.judges[release], reader.judge, [case.question for case in made], path)
+        rows = [report.Judged(case, verdict, [], []) for case, verdict in zip(made, verdicts, strict=True)]
+        rows = [row for row in rows if row.because_of_graphs or not row.refused][: -(-options.statements // len(pairs))]
+        for row in rows:
+            with tempfile.TemporaryDirectory() as folder:
+                texts = stated(Path(folder), row.case, release)
+            total += 1
+            if texts and all(agrees(text, row.verdict, release) for text in texts):
+                equal += 1
+                continue
+            real = f"refused: {row.refused[:90]}" if row.refused else captured(row.verdict["effective"], release)
+            differs["; ".join(texts) or "nothing", real].append(f"{reader.name} {release} {row.case.name}")
+    for (text, real), names in sorted(differs.items(), key=lambda item: -len(item[1])):
+        print(f"{len(names)}: explain: {text}\n    release: {real}\n    {names[0]}")
+    print(f"{equal} of {total} statements equal what the release captures or refuses")
+    return equal != total
