@@ -17,7 +17,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +29,35 @@ from cases import READERS, Case, Reader, cases
 JUDGE = Path(__file__).with_name("judge.py")
 
 
-def judged(python: str, mode: str, questions: Sequence[dict[str, Any]], path: str) -> list[dict[str, Any]]:
-    """The verdicts of a release on cases."""
+@contextmanager
+def answering(python: str, mode: str, path: str) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
+    """A release that answers one question after the other."""
     environment = {**os.environ, "PYTHONPATH": path, "WORLD_SIZE": "8", "RANK": "0", "CUDA_DEVICE_MAX_CONNECTIONS": "1"}
     environment.pop("PYTORCH_CUDA_ALLOC_CONF", None)
-    lines = "".join(json.dumps(question) + "\n" for question in questions)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     command = [python, str(JUDGE), mode]
-    ran = subprocess.run(command, input=lines, capture_output=True, text=True, env=environment)
-    if ran.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{ran.stderr[-2000:]}")
-    verdicts = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert mode == "defaults" or len(verdicts) == len(questions), "the judge answered another number of cases"
-    return verdicts
+    with tempfile.TemporaryFile("w+") as errors:
+        judge = subprocess.Popen(command, env=environment, **{**pipes, "stderr": errors})
+
+        def ask(question: dict[str, Any]) -> dict[str, Any]:
+            judge.stdin.write(json.dumps(question) + "\n")
+            judge.stdin.flush()
+            if line := judge.stdout.readline():
+                return json.loads(line)
+            errors.seek(0)
+            raise SystemExit(f"{' '.join(command)} failed:\n{errors.read()[-2000:]}")
+
+        try:
+            yield ask
+        finally:
+            judge.stdin.close()
+            judge.wait()
+
+
+def defaults_of(python: str) -> dict[str, Any]:
+    """The defaults of a release."""
+    ran = subprocess.run([python, str(JUDGE), "defaults"], capture_output=True, text=True, check=True)
+    return json.loads(ran.stdout)
 
 
 def written(folder: Path, made: Sequence[Case]) -> None:
@@ -65,29 +83,40 @@ def checked(folder: Path, release: str, *options: str) -> dict[str, list[dict[st
     return found
 
 
-def balanced(pool: list[tuple[Case, Any]], count: int) -> list[tuple[Case, Any]]:
+def balanced(
+    pool: Iterable[Case], judge: Callable[[dict[str, Any]], dict[str, Any]], count: int
+) -> list[tuple[Case, dict[str, Any]]]:
     """As many of a pool as are wanted: accepted ones, and ones refused because of graphs, each at most half."""
-    halves: dict[bool, list[tuple[Case, Any]]] = {True: [], False: []}
-    for case, verdict in pool:
+    halves: dict[bool, list[tuple[Case, dict[str, Any]]]] = {True: [], False: []}
+    for case in pool:
+        verdict = judge(case.question)
         row = report.Judged(case, verdict, [], [])
-        if row.because_of_graphs or not row.refused:
-            halves[row.because_of_graphs].append((case, verdict))
-    return [*halves[False][: count // 2], *halves[True][: count // 2]]
+        half = halves[row.because_of_graphs]
+        if len(half) < count // 2 and (row.because_of_graphs or not row.refused):
+            half.append((case, verdict))
+        if all(len(half) == count // 2 for half in halves.values()):
+            break
+    return [*halves[False], *halves[True]]
 
 
-def compared(reader: Reader, release: str, options: argparse.Namespace, defaults: dict[str, Any]) -> report.Comparison:
-    """Judge the cases of a reader, and check their files."""
+def chosen(reader: Reader, release: str, options: argparse.Namespace) -> list[tuple[Case, dict[str, Any]]]:
+    """The cases of a reader, with the verdicts of the release."""
+    python = options.judges[release]
     path = str(options.bridge.resolve()) if reader.judge == "bridge" else ""
-    pool = cases(reader, release, 4 * options.count, options.seed, defaults)
-    answers = judged(options.judges[release], reader.judge, [case.question for case in pool], path)
-    chosen = balanced(list(zip(pool, answers, strict=True)), options.count)
-    made = [case for case, _ in chosen]
+    pool = cases(reader, release, 8 * options.count, options.seed, defaults_of(python))
+    with answering(python, reader.judge, path) as judge:
+        return balanced(pool, judge, options.count)
+
+
+def compared(reader: Reader, release: str, options: argparse.Namespace) -> report.Comparison:
+    """Judge the cases of a reader, and check their files."""
+    rows = chosen(reader, release, options)
     with tempfile.TemporaryDirectory() as folder:
-        written(Path(folder), made)
+        written(Path(folder), [case for case, _ in rows])
         found = checked(Path(folder), release)
         previewed = checked(Path(folder), release, "--preview")
     judgements = []
-    for number, (case, verdict) in enumerate(chosen):
+    for number, (case, verdict) in enumerate(rows):
         key = f"case{number}"
         judgements.append(report.Judged(case, verdict, found.get(key, []), previewed.get(key, [])))
     return report.Comparison(reader.name, release, judgements)
@@ -95,7 +124,6 @@ def compared(reader: Reader, release: str, options: argparse.Namespace, defaults
 
 def comparisons(options: argparse.Namespace) -> Iterator[report.Comparison]:
     """Compare each reader with each release that there is a judge for."""
-    defaults = {release: judged(python, "defaults", [], "")[0] for release, python in sorted(options.judges.items())}
     for reader in READERS:
         if options.reader and options.reader.lower() not in reader.name.lower():
             continue
@@ -105,7 +133,7 @@ def comparisons(options: argparse.Namespace) -> Iterator[report.Comparison]:
             elif reader.judge == "bridge" and not options.bridge:
                 print(f"left out: {reader.name}, since no --bridge FOLDER is given")
             else:
-                yield compared(reader, release, options, defaults[release])
+                yield compared(reader, release, options)
 
 
 def _arguments() -> argparse.Namespace:
@@ -133,7 +161,7 @@ def main() -> int:
     """Print the comparisons; 1 if something is missed or reported wrongly."""
     options = _arguments()
     if options.statements:
-        return statements.compare(options, judged)
+        return statements.compare(options, chosen)
     done = []
     for comparison in comparisons(options):
         print(comparison.details(options.warnings, options.examples), flush=True)

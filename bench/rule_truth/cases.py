@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -254,7 +254,8 @@ READERS = (
 )
 
 
-def cases(reader: Reader, release: str, count: int, seed: int, defaults: Settings) -> list[Case]:
-    """Return configurations of a reader, the same for the same seed."""
+def cases(reader: Reader, release: str, count: int, seed: int, defaults: Settings) -> Iterator[Case]:
+    """Yield configurations of a reader, the same for the same seed."""
     choose = random.Random(f"{seed} {reader.name} {release}")
-    return [reader.make(choose, release, number, defaults) for number in range(count)]
+    for number in range(count):
+        yield reader.make(choose, release, number, defaults)

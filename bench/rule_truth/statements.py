@@ -13,14 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import report
-from cases import READERS, Case, cases
+from cases import READERS, Case, Reader
 
 from cgmigrate.megatron.capture import capture_of_resolved
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.types import Rejected, ResolvedConfiguration
 
-Verdicts = Callable[..., list[dict[str, Any]]]
+Chosen = Callable[[Reader, str, argparse.Namespace], list[tuple[Case, dict[str, Any]]]]
 
 
 def captured(effective: dict[str, Any], release: str) -> str:
@@ -55,29 +54,25 @@ def agrees(text: str, verdict: dict[str, Any], release: str) -> bool:
     return stripped in (expected, parts.sub("", expected)) or parts.sub("", stripped) == parts.sub("", expected)
 
 
-def compare(options: argparse.Namespace, judged: Verdicts) -> int:
+def compare(options: argparse.Namespace, chosen: Chosen) -> int:
     """Print how many statements are equal to the release, and those that are not."""
     differs: dict[tuple[str, str], list[str]] = defaultdict(list)
-    equal = total = 0
     pairs = [(reader, release) for reader in READERS for release in reader.releases if release in options.judges]
     pairs = [one for one in pairs if one[0].judge != "bridge" or options.bridge]
+    options.count = -(-options.statements // len(pairs))
+    total = 0
     for reader, release in pairs:
-        defaults = judged(options.judges[release], "defaults", [], "")[0]
-        made = cases(reader, release, -(-options.statements // len(pairs)) * 2, options.seed, defaults)
-        path = str(options.bridge.resolve()) if reader.judge == "bridge" else ""
-        verdicts = judged(options.judges[release], reader.judge, [case.question for case in made], path)
-        rows = [report.Judged(case, verdict, [], []) for case, verdict in zip(made, verdicts, strict=True)]
-        rows = [row for row in rows if row.because_of_graphs or not row.refused][: -(-options.statements // len(pairs))]
-        for row in rows:
-            with tempfile.TemporaryDirectory() as folder:
-                texts = stated(Path(folder), row.case, release)
+        for case, verdict in chosen(reader, release, options):
             total += 1
-            if texts and all(agrees(text, row.verdict, release) for text in texts):
-                equal += 1
+            with tempfile.TemporaryDirectory() as folder:
+                texts = stated(Path(folder), case, release)
+            if texts and all(agrees(text, verdict, release) for text in texts):
                 continue
-            real = f"refused: {row.refused[:90]}" if row.refused else captured(row.verdict["effective"], release)
-            differs["; ".join(texts) or "nothing", real].append(f"{reader.name} {release} {row.case.name}")
+            real = (
+                f"refused: {verdict['refused'][:90]}" if verdict["refused"] else captured(verdict["effective"], release)
+            )
+            differs["; ".join(texts) or "nothing", real].append(f"{reader.name} {release}\n{case.text}")
     for (text, real), names in sorted(differs.items(), key=lambda item: -len(item[1])):
         print(f"{len(names)}: explain: {text}\n    release: {real}\n    {names[0]}")
-    print(f"{equal} of {total} statements equal what the release captures or refuses")
-    return equal != total
+    print(f"{total - sum(map(len, differs.values()))} of {total} statements equal what the release captures or refuses")
+    return bool(differs)
