@@ -5,11 +5,12 @@
 
 A case has `settings`, `control` (the same without those of graphs) and `env`. Of each the judge says why the release
 refuses it, or nothing; and of an accepted case what the validation leaves in effect. Requirements of Transformer
-Engine's version count as met: no file shows it.
+Engine's version and of installed packages count as met: these files do not show them.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import dataclasses
 import importlib.abc
@@ -73,7 +74,12 @@ def _arguments_judge() -> Judge:
     from megatron.core.transformer import transformer_config
     from megatron.training import arguments
 
+    sys.modules["torch_memory_saver"] = types.SimpleNamespace(torch_memory_saver=None)
     arguments.is_te_min_version = transformer_config.is_te_min_version = lambda *_, **__: True
+
+    # Thousands of options take longer to add than a command line to parse.
+    parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
+    arguments.add_megatron_arguments = lambda _: parser
 
     def judge(line: list[str]) -> Any:
         sys.argv = ["pretrain_gpt.py", *line]
