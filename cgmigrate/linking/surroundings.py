@@ -52,7 +52,7 @@ class SiteSurroundings:
         keys = setting.keys.get(self.ecosystem.id, ())
         if self.site.flags:
             value = self._of_flag(setting)
-            return Missing.UNKNOWN if value is Missing.ABSENT and self._is_passed_on() else value
+            return Missing.UNKNOWN if value is Missing.ABSENT and self._may_get_more() else value
         if keys:
             return _switched([self._at(path.split(".")) for path in keys], setting.any_key)
         value = self._beside((name,))
@@ -72,16 +72,22 @@ class SiteSurroundings:
         if not site.flags:
             callee = site.origin.callee if site.constructs and site.origin and not site.overrides else ""
             return _matches(callee, where.get("callee", ()))
-        if site.programs is None and site.origin is None:
-            is_whole = ".".join(site.path) in where.get("path-is", ())
-        else:
-            programs = site.programs or site.scripts
-            is_whole = any(_matches(program, where.get("program", ())) for program in programs)
+        programs = site.programs or site.scripts
+        is_whole = self._has_path_of_all() or any(_matches(program, where.get("program", ())) for program in programs)
         return (
             is_whole
-            and any(self._beside((flag,)) is not Missing.ABSENT for flag in where.get("beside", ()))
+            and self._describes_a_model()
             and all(self._beside((flag,)) is Missing.ABSENT for flag in where.get("unless", ()))
         )
+
+    def _has_path_of_all(self) -> bool:
+        """Return whether the flags are at a path of a configuration that has all flags of a program."""
+        is_data = self.site.programs is None and self.site.origin is None
+        return is_data and ".".join(self.site.path) in self.ecosystem.defaults.get("path-is", ())
+
+    def _describes_a_model(self) -> bool:
+        """Return whether there are flags that each command line of a program has, and hardly a part of one."""
+        return any(self._beside((flag,)) is not Missing.ABSENT for flag in self.ecosystem.defaults.get("beside", ()))
 
     def key(self, name: str, /) -> str:
         """Return how the configuration of the site spells a setting: as a site does, or from its top."""
@@ -120,10 +126,11 @@ class SiteSurroundings:
             return not _truth(negated) if isinstance(_truth(negated), bool) else negated
         return _truth(value) if setting.is_flag else value
 
-    def _is_passed_on(self) -> bool:
-        """Return whether no program of Python gets the flags: a script may give more flags to what it starts."""
-        programs = self.site.programs or ()
-        return bool(programs) and not any(map(_IS_PYTHON, programs))
+    def _may_get_more(self) -> bool:
+        """Return whether other flags may be added: by a script that gets them, or to a list that shows no program."""
+        if programs := self.site.programs or self.site.scripts:
+            return not any(map(_IS_PYTHON, programs))
+        return not (self._has_path_of_all() or self._describes_a_model())
 
     def _is_of_same_class(self, setting: Setting) -> bool:
         owners = {known.owner for name in self.site.own if (known := self.document.catalogue.get(name))}

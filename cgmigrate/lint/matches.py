@@ -26,6 +26,11 @@ class Match:
     refused: tuple[str, ...] = ()
     """The settings at fault, where the case is about a refusal."""
 
+    @property
+    def severity(self) -> Severity:
+        """That of the case, if it has its own."""
+        return self.case.severity or self.rule.severity
+
 
 def place_of(fields: Sequence[str], case: SiteCase) -> Use | None:
     """Return the first of some settings that the site itself writes, or an older one, where a diagnostic points."""
@@ -69,7 +74,7 @@ def without_expected(remarks: Sequence[Match], case: SiteCase) -> list[Match]:
     """Return the remarks of a site without the errors that its function expects: a test writes what is refused."""
     if not case.site.expects_error:
         return list(remarks)
-    return [remark for remark in remarks if remark.rule.severity is not Severity.ERROR]
+    return [remark for remark in remarks if remark.severity is not Severity.ERROR]
 
 
 def _complete(case: SiteCase, settings: Settings) -> bool:

@@ -61,6 +61,8 @@ class Case:
     fix: Fix | None = None
     decide: str = ""
     help: str = ""
+    severity: Severity | None = None
+    """Overrides that of the rule, where the case is not refused at start but fails later or only on some devices."""
     _of_site: Condition = field(init=False, repr=False, compare=False)
     _known: dict[int, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -320,4 +322,5 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
         fix=Fix.of(case["fix"]) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
         help=case.get("help", rule.get("help", "")).strip(),
+        severity=Severity(case["severity"]) if case is not rule and "severity" in case else None,
     )

@@ -138,9 +138,7 @@ class SiteReport:
 
     def _diagnostic(self, match: Match) -> Diagnostic:
         text = message(match.case.message, self.case, self.context)
-        return Diagnostic(
-            match.rule.id, match.rule.severity, match.written.span, text, notes=self._quotation(match.case)
-        )
+        return Diagnostic(match.rule.id, match.severity, match.written.span, text, notes=self._quotation(match.case))
 
     def _quotation(self, case: Case) -> tuple[str, ...]:
         """Return a note with the refusal that a case is about, unless its message quotes it."""

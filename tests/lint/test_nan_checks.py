@@ -107,5 +107,5 @@ def test_the_rule_begins_with_the_release_that_captures_the_iteration_by_a_scope
     assert reported(release, "local", "cuda_graph_scope", ["full_iteration"], True) is expected
 
 
-def test_the_rule_is_in_preview() -> None:
-    assert RULES["CG401"].preview
+def test_what_a_release_refuses_at_start_is_reported_by_default() -> None:
+    assert not RULES["CG401"].preview

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cgmigrate.documents.shell import ShellDocument
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
@@ -96,3 +97,20 @@ def test_the_harness_turns_off_the_tracker_that_the_rule_reports(
     is_off = (model or rng) and not (recipe.model.use_te_rng_tracker or recipe.rng.te_rng_tracker)
     text = RECIPE.replace("{tracker}", str(model).lower(), 1).replace("{tracker}", str(rng).lower(), 1)
     assert_judged("CG430", "CG430" in codes(text.format(impl=impl), Release(0, 19)), is_off)
+
+
+@pytest.mark.parametrize("impl", ["none", "local", "full_iteration"])
+@pytest.mark.parametrize("version", ["0.17.1", "0.18.2"])
+def test_megatron_lm_gives_other_layers_a_tracker_that_graphs_capture(version: str, impl: str) -> None:
+    path = FETCHED / f"megatron-core-{version}/megatron/training/initialize.py"
+    if not path.is_file():
+        pytest.skip(f"megatron-core {version} is not fetched")
+    keywords = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.keyword))
+    (passed,) = (one.value for one in keywords if one.arg == "use_cudagraphable_rng" and "args" in ast.dump(one.value))
+    is_given = eval(compile(ast.Expression(passed), path.name, "eval"), {"args": SimpleNamespace(cuda_graph_impl=impl)})
+    assert is_given is (impl != "none")
+
+    flags = f"--num-layers 4 --transformer-impl local --cuda-graph-impl {impl} --train-iters 9"
+    release = Release(*map(int, version.split(".")[:2]))
+    plan = examine(ShellDocument(f"torchrun pretrain_gpt.py {flags}\n"), Context(release, release, RULES, OWNERS))
+    assert "CG408" not in {diagnostic.rule for diagnostic in plan.diagnostics}

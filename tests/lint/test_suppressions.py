@@ -422,6 +422,6 @@ def test_in_python_too_after_add_ignore_only_idle_comments_are_found(project: Pa
 
 def test_a_rule_in_preview_does_not_keep_a_bare_comment_from_being_reported(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", "# cgmigrate: ignore-file\nm:\n  hidden_size: 8\n")
-    write(project / "b.yaml", "# cgmigrate: ignore-file[CG401]\nm:\n  hidden_size: 8\n")
+    write(project / "b.yaml", "# cgmigrate: ignore-file[CG411]\nm:\n  hidden_size: 8\n")
     assert reported(cgmigrate("check", ".")) == [(1, "CG012")]
     assert reported(cgmigrate("check", "--preview", ".")) == [(1, "CG012"), (1, "CG012")]
