@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import rows
 import yaml
+
+from sweeping import rows
 
 Settings = dict[str, Any]
 GRAPHS = ("cuda_graph_impl", "cuda_graph_modules", "cuda_graph_scope", "inference_cuda_graph_scope")
@@ -198,13 +199,14 @@ def _container(choose: random.Random, release: str) -> dict[str, Settings]:
 
 
 def _container_case(name: str, text: str, container: dict[str, Settings]) -> Case:
-    return Case(name, text, container, container | {"model": _without_graphs(container["model"])})
+    control = container | {"model": _without_graphs(container["model"])}
+    return Case(name, text, container, control, {"NVTE_CPU_OFFLOAD_V1": "1"})
 
 
 def _recipe(choose: random.Random, release: str, number: int, defaults: Settings) -> Case:
     container = _container(choose, release)
     if choose.random() < 0.5:
-        return _container_case(f"recipe{number}.py", _constructor(container), container)
+        return _container_case(f"recipe{number}.py", constructor(container), container)
     container = _all_written(container, release, defaults)
     return _container_case(f"recipe{number}.py", _assignments(container), container)
 
@@ -220,7 +222,7 @@ def _all_written(container: dict[str, Settings], release: str, defaults: Setting
     return written | {"model": _written(container["model"], release, defaults)}
 
 
-def _constructor(container: dict[str, Settings]) -> str:
+def constructor(container: dict[str, Settings]) -> str:
     sections = list(container) + [name for name in ALWAYS if name not in container]
     imports = sorted({CLASSES[name] for name in sections} | {("megatron.bridge.training.config", "ConfigContainer")})
     lines = [f"from {module} import {name}" for module, name in imports]

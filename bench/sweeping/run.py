@@ -1,13 +1,4 @@
-"""How much of what releases refuse because of graphs is reported, and how much of what is reported is refused.
-
-    python bench/rule_truth --judge 0.19=PYTHON [--judge 0.17=PYTHON ...] [--bridge FOLDER] [--count 600]
-    python bench/rule_truth --statements 200 --judge ...
-
-PYTHON is the interpreter of an environment with torch and that release of megatron-core, FOLDER a Megatron-Bridge for
-the newest of them. Random configurations around the settings of graphs are put to the release itself and, as files, to
-`cgmigrate check` of the environment that runs this. A configuration counts as refused where the release accepts the
-same without graphs, or its text is about graphs; it counts as reported if a diagnostic is an error.
-"""
+"""One sweep: configurations, the verdicts of releases, and what cgmigrate reports."""
 
 from __future__ import annotations
 
@@ -22,9 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import report
-import statements
-from cases import READERS, Case, Reader, cases
+from sweeping import report, statements
+from sweeping.cases import READERS, Case, Reader, cases
 
 JUDGE = Path(__file__).with_name("judge.py")
 
@@ -136,8 +126,8 @@ def comparisons(options: argparse.Namespace) -> Iterator[report.Comparison]:
                 yield compared(reader, release, options)
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def _arguments(description: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--judge", action="append", metavar="RELEASE=PYTHON", default=[])
     parser.add_argument("--bridge", type=Path, metavar="FOLDER", help="the folder that has megatron/bridge")
     parser.add_argument("--count", type=int, default=600, help="configurations of each reader and release")
@@ -157,9 +147,9 @@ def _arguments() -> argparse.Namespace:
     return options
 
 
-def main() -> int:
+def main(description: str) -> int:
     """Print the comparisons; 1 if something is missed or reported wrongly."""
-    options = _arguments()
+    options = _arguments(description)
     if options.statements:
         return statements.compare(options, chosen)
     done = []
@@ -168,7 +158,3 @@ def main() -> int:
         done.append(comparison)
     print(report.table(done, options.warnings))
     return any(one.missed(options.warnings) or one.false(options.warnings) for one in done)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

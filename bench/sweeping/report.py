@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cases import Case
+from sweeping.cases import Case
 
-LATER = frozenset({"CG408", "CG410", "CG411", "CG413", "CG420", "CG421", "CG423", "CG425", "CG426"})
-"""Rules whose errors are about a failure after the start, which no validation refuses."""
+LATER = frozenset({"CG301", "CG408", "CG410", "CG411", "CG413", "CG420", "CG421", "CG423", "CG425", "CG426"})
+"""Rules whose errors are about another capture, or a failure after the start, and about no refusal."""
 ABOUT_GRAPHS = re.compile(r"cuda.?graph|full.iteration|full scope|\bGraph\b", re.IGNORECASE)
 
 

@@ -13,11 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cases import READERS, Case, Reader
-
 from cgmigrate.megatron.capture import capture_of_resolved
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.types import Rejected, ResolvedConfiguration
+from sweeping.cases import READERS, Case, Reader
 
 Chosen = Callable[[Reader, str, argparse.Namespace], list[tuple[Case, dict[str, Any]]]]
 
