@@ -1,4 +1,4 @@
-"""Errors about Megatron-Bridge's configurations, against its own validation: neighbours of each refusal are validated."""
+"""Errors about Megatron-Bridge's configurations, against its own validation of them and of accepted neighbours."""
 
 from __future__ import annotations
 
