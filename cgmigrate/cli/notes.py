@@ -50,10 +50,10 @@ def _by_owner(files: Iterable[FileResult], with_prose: bool) -> dict[str, list[s
     for checked in files:
         if not checked.skipped:
             continue
-        from cgmigrate.documents.sites import FOLLOWS_USES, PROSE
+        from cgmigrate.documents.sites import BOTH_NAMES, FOLLOWS_USES, PROSE
 
         for line, key, owner in checked.skipped:
-            if owner != FOLLOWS_USES and (with_prose or owner != PROSE):
+            if owner not in (FOLLOWS_USES, BOTH_NAMES) and (with_prose or owner != PROSE):
                 by_owner.setdefault(owner, []).append(f"{checked.path}:{line}: `{key}`")
     return by_owner
 

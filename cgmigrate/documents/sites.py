@@ -41,6 +41,10 @@ HISTORY = "documentation of former names (changelogs, folders of a version, tabl
 UNKNOWN_OWNER = "an owner that is not known"
 
 
+BOTH_NAMES = "code for several releases, which asks for the new name, too"
+"""Owner of a name that is never reported: there is nothing to do."""
+
+
 FOLLOWS_USES = "an import, which follows what the file uses"
 FOLLOWS_OBJECT = "it says what other code sets, and has to change together with it"
 """The risk of a fix of code that reads an object; a proof for all code that has the object settles it."""
@@ -162,6 +166,8 @@ class Site:
     unordered: int = 0
     alias_paths: tuple[tuple[str, ...], ...] = ()
     neighbours: Mapping[str, object] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    """The `_target_`s of the mapping and of those around it, outermost first."""
     blocked_by: str = ""
     origin: Origin | None = None
     overrides: bool = False

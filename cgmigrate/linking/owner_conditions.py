@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from cgmigrate.documents.sites import Site
+from cgmigrate.megatron.releases import KNOWN
+from cgmigrate.megatron.settings import IMPLEMENTATIONS, INFERENCE_SCOPES, LAYER_MODULES, names_in
 
 Condition = Mapping[str, Any]
 """Test → expected value; all have to pass."""
@@ -111,6 +113,29 @@ def _imports(modules: Any, around: Surroundings) -> bool:
     return any(name == module or name.startswith(module + ".") for name in imported for module in modules)
 
 
+def _has_unknown_flag(patterns: Any, around: Surroundings) -> bool:
+    """Return whether a flag that no release has is beside the settings."""
+    of_interest = {word for word in around.words_beside if _matches_any(word, tuple(patterns))}
+    return bool(of_interest) and not of_interest <= _known_names()
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    """Return all flags and fields of all releases, as settings are written."""
+    from cgmigrate.megatron import tables
+
+    every = tables.load()
+    fields = (name for owner in every.classes for release in KNOWN for name in every.fields(owner, release))
+    return frozenset((*fields, *map(_word, every.flags_of)))
+
+
+def _has_unknown_value(names: Any, around: Surroundings) -> bool:
+    """Return whether one of some settings has a value that no release knows."""
+    known = {*LAYER_MODULES, *IMPLEMENTATIONS, *INFERENCE_SCOPES, "full", "full_iteration_inference"}
+    values = [value for name, value in around.site.own.items() if name in names]
+    return any(not known.issuperset(names_in(value)) for value in values if isinstance(value, (str, list)))
+
+
 def _starts(patterns: Any, around: Surroundings) -> bool:
     programs = around.site.programs or ()
     return any(_matches_any(program, tuple(patterns)) for program in programs)
@@ -122,6 +147,9 @@ _TESTS: Mapping[str, Callable[[Any, Surroundings], bool]] = {
     "program": _starts,
     "beside": _is_beside,
     "target": _has_target,
+    "target-around": lambda prefixes, around: any(one.startswith(tuple(prefixes)) for one in around.site.targets),
+    "unknown-flags": _has_unknown_flag,
+    "unknown-values-of": _has_unknown_value,
     "callee": _has_callee,
     "object": _has_object,
     "imports": _imports,

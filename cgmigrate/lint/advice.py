@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from cgmigrate.documents.sites import Document, Site, Use
-from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.releases import IMPL_SINCE, SCOPE_LIST_SINCE, SPLIT_IN, Release
 from cgmigrate.megatron.settings import (
     ENABLE,
     IMPL,
@@ -27,15 +27,18 @@ _FULL, _FULL_INFERENCE = "full_iteration", "full_iteration_inference"
 _OLD_VALUES = frozenset(("full", _FULL, _FULL_INFERENCE))
 
 
-def advice_for(document: Document, site: Site, written: Use, settings: Settings) -> str:
-    """Return what to write instead of a setting; ``settings`` are those in effect at its site."""
+def advice_for(document: Document, site: Site, written: Use, settings: Settings, target: Release) -> str:
+    """Return what to write instead of a setting, if the target has it; ``settings`` are those in effect at its site."""
 
     def spelled(name: str, value: object) -> str:
         return f"`{document.spelled(site.index, name, value)}`"
 
     setting = document.catalogue[written.setting]
     if setting.captures and setting.is_flag:
-        return _boolean(site, written, document.catalogue, settings, spelled)
+        return _boolean(site, written, settings, target, spelled) if target >= IMPL_SINCE else ""
+    if target < SPLIT_IN:
+        is_whole = written.setting == SCOPE and names_in(written.value) == ["full"] and target >= SCOPE_LIST_SINCE
+        return f"write {spelled(SCOPE, [])}, which captures whole layers" if is_whole else ""
     if written.setting == SCOPE or (written.setting == MODULES and _OLD_VALUES & set(names_in(written.value))):
         if site.programs is not None and names_in(written.value) == ["full"]:
             return "delete it: whole layers are captured where no module is named"
@@ -44,9 +47,9 @@ def advice_for(document: Document, site: Site, written: Use, settings: Settings)
 
 
 def _boolean(
-    site: Site, written: Use, catalogue: Catalogue, settings: Settings, spelled: Callable[[str, object], str]
+    site: Site, written: Use, settings: Settings, target: Release, spelled: Callable[[str, object], str]
 ) -> str:
-    backend = dict(catalogue[written.setting].values)[True]
+    backend = "local" if written.setting == ENABLE else "transformer_engine"
     match written.value:
         case False if site.overrides:
             return f"write {spelled(IMPL, 'none')} to turn graphs off, or delete it where they are off"
@@ -59,7 +62,7 @@ def _boolean(
             return f"write `{site.written_as(IMPL)}` with an interpolation that yields none or {backend}"
         case Undecided():
             return f"write `{site.written_as(IMPL)}` with an expression that yields none or {backend}"
-    full = written.setting == ENABLE and _FULL in names_in(settings.get(SCOPE))
+    full = target >= SPLIT_IN and written.setting == ENABLE and _FULL in names_in(settings.get(SCOPE))
     return f"write {spelled(IMPL, _FULL if full else backend)}"
 
 

@@ -19,8 +19,13 @@ def is_known(case: SiteCase, site: Site) -> bool:
 def outcome(verdict: Capture | Rejected, release: Release) -> str:
     """Return what one release does with the settings of a site."""
     if isinstance(verdict, Rejected):
-        return f"{verb(verdict)} {release}"
+        return f"{verb(verdict)} {release}{because(verdict)}"
     return f"captures {verdict.describe_briefly()} in {release}"
+
+
+def because(verdict: Rejected) -> str:
+    """Return the reason of a refusal that a rule describes, with the rule; empty for one that a diagnostic quotes."""
+    return f": {verdict.reason} ({verdict.code})" if verdict.code.isupper() else ""
 
 
 def verb(verdict: Rejected) -> str:

@@ -9,7 +9,7 @@ So what is true or false is so for every value that the unknown settings may hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -136,6 +136,25 @@ def condition_of_site(when: Mapping[str, Any]) -> Condition:
         alternatives = [condition_of_site(one) for one in when[ANY_OF]]
         conditions.append(lambda state: _any(alternative(state) for alternative in alternatives))
     return _conjunction(conditions)
+
+
+def left_out(when: Mapping[str, Any], state: State) -> Iterator[str]:
+    """Yield the settings around a site that a condition takes for what they are by default, and that may be elsewhere.
+
+    The condition holds because they are not written, and the configuration does not show all of its settings.
+    """
+    for name, expected in when.items():
+        if name == ANY_OF:
+            yield from next((left_out(one, state) for one in expected if condition_of(one)(state)), ())
+        elif _is_around(name, expected) and not _with_default(expected) and _may_be_elsewhere(name, state):
+            yield name
+
+
+def _may_be_elsewhere(name: str, state: State) -> bool:
+    """Return whether a setting is not written, and another configuration may have it."""
+    if state.value(name) is not Missing.ABSENT:
+        return False
+    return state.surroundings is None or state.surroundings.default(name) is Missing.UNKNOWN
 
 
 def _is_around(name: str, expected: Any) -> bool:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.sites import Document, Site, Use
-from cgmigrate.lint.captures import both, is_known, outcome, verb
+from cgmigrate.lint.captures import because, both, is_known, outcome, verb
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.plan import PlannedFile
-from cgmigrate.megatron.capture import capture_of
-from cgmigrate.megatron.releases import LAST_OLD, SCOPE_LIST_SINCE, Release
+from cgmigrate.lint.verdicts import verdict_on
+from cgmigrate.megatron.releases import LAST_OLD, SCOPE_LIST_SINCE
 from cgmigrate.megatron.settings import (
     ENABLE,
     EXTERNAL,
@@ -108,9 +108,9 @@ class Details:
         captures = bool(self.document.catalogue.captures & case.before.keys())
         known = captures and is_known(case, self.document.sites[case.site.index])
         return Explanation(
-            _upgrade(case, self.context.target) if known and not case.site.overrides else "",
+            _upgrade(case, self.context) if known and not case.site.overrides else "",
             tuple(labels.values()),
-            _proof(case, self.context.target) if known and diagnostic.fix else "",
+            _proof(case, self.context) if known and diagnostic.fix else "",
             edits,
         )
 
@@ -161,10 +161,13 @@ def _role(written: Use, case: SiteCase) -> str:
     )
 
 
-def _upgrade(case: SiteCase, target: Release) -> str:
+def _upgrade(case: SiteCase, context: Context) -> str:
     """Return what the text as it is captures before and after the upgrade; empty where that is the same."""
-    was = capture_of(case.before, case.source, case.reader)
-    will = capture_of(case.before, target, case.reader)
+    target = context.target
+    was = verdict_on(case, case.before, case.source, context)
+    will = verdict_on(case, case.before, target, context)
+    if isinstance(was, Rejected) and because(was) and was == will:
+        return ""
     if was == will or (isinstance(was, Rejected) and isinstance(will, Rejected)):
         return f"{verb(was)} {case.source}" if isinstance(was, Rejected) and case.source == target else ""
     if isinstance(was, Rejected) or isinstance(will, Rejected):
@@ -173,11 +176,13 @@ def _upgrade(case: SiteCase, target: Release) -> str:
     return f"captures {first} in {case.source}; {second} in {target}"
 
 
-def _proof(case: SiteCase, target: Release) -> str:
+def _proof(case: SiteCase, context: Context) -> str:
     """Return what is captured before and after the fix, as the check of its soundness computes it."""
     if case.after is None:
         return ""
-    was, will = capture_of(case.before, case.source, case.reader), capture_of(case.after, target, case.reader)
+    target = context.target
+    was = verdict_on(case, case.before, case.source, context)
+    will = verdict_on(case, case.after, target, context)
     if isinstance(was, Rejected) or isinstance(will, Rejected):
         return ""
     if was != will:

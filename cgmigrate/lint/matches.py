@@ -12,6 +12,7 @@ from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
 from cgmigrate.lint.release_refusals import refusal_of
 from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
 from cgmigrate.lint.severity import Severity
+from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings, Undecided
 from cgmigrate.megatron.types import Rejected
 
@@ -25,11 +26,14 @@ class Match:
     written: Use
     refused: tuple[str, ...] = ()
     """The settings at fault, where the case is about a refusal."""
+    of_source: bool = False
+    """Whether it is the source release that refuses them, and the target does not."""
 
     @property
     def severity(self) -> Severity:
-        """That of the case, if it has its own."""
-        return self.case.severity or self.rule.severity
+        """How severe the diagnostic is: what only the source refuses stops no job under the target."""
+        own = self.case.severity
+        return Severity.WARNING if self.of_source and own is Severity.ERROR else own
 
 
 def place_of(fields: Sequence[str], case: SiteCase) -> Use | None:
@@ -85,17 +89,19 @@ def _complete(case: SiteCase, settings: Settings) -> bool:
     return not case.site.overrides or bool({IMPL, ENABLE, EXTERNAL} & set(settings))
 
 
-def _refusal_at_run_time(case: SiteCase, context: Context) -> Rejected | None:
+def _refusal_at_run_time(case: SiteCase, context: Context) -> tuple[Rejected, Release] | None:
     refusal = refusal_of(case, context)
     if refusal is None:
         return None
     # Megatron-Bridge validates a configuration before the model is built, and not again.
-    return None if refusal[0].code == "bridge-local" and case.site.of_built_model else refusal[0]
+    return None if refusal[0].code == "bridge-local" and case.site.of_built_model else refusal
 
 
-def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, context: Context) -> Iterator[Match]:
-    code = refusal.code if refusal else ""
-    state = case.state(settings, context.target, code)
+def _remarks(
+    case: SiteCase, settings: Settings, refused_by: tuple[Rejected, Release] | None, context: Context
+) -> Iterator[Match]:
+    refusal, refuser = refused_by or (None, context.target)
+    state = case.state(settings, context.target, refusal.code if refusal else "")
     refusal_explained = False
     for rule in context.possible_rules(state):
         if rule.migrates or (match := matching_case(rule, state)) is None:
@@ -106,7 +112,7 @@ def _remarks(case: SiteCase, settings: Settings, refusal: Rejected | None, conte
         refusal_explained = refusal_explained or match.about_refusal
         written = place_of((*refused, *rule.fields), case)
         if written is not None:
-            yield Match(rule, match, written, refused)
+            yield Match(rule, match, written, refused, match.about_refusal and refuser != context.target)
 
 
 def without_repetition(matches: Sequence[Match], remarks: Sequence[Match]) -> tuple[list[Match], list[Match]]:

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from cgmigrate.documents.sites import Document, Problem, Site, Use, site_ids
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.capture_advice import advice_on
-from cgmigrate.lint.captures import before_and_after, is_known
+from cgmigrate.lint.captures import because, before_and_after, is_known, verb
 from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
 from cgmigrate.lint.edit_sets import Group, Place
 from cgmigrate.lint.fix_text import quoted
 from cgmigrate.lint.layers import layers_of
 from cgmigrate.lint.plan import Plan
-from cgmigrate.megatron.capture import capture_of
+from cgmigrate.lint.verdicts import verdict_on
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings, Undecided
-from cgmigrate.megatron.types import Capture
+from cgmigrate.megatron.types import Capture, Rejected
 from cgmigrate.text.spans import Span
 
 TOP_LEVEL = "the top level"
@@ -309,7 +309,10 @@ class _Objects:
         if not is_known(case, file.document.sites[place[1]]):
             return (), ()
         after, target = self._after(place, case), file.context.target
-        return layers_of(capture_of(after, target, case.reader), case, target), advice_on(case, after, target)
+        verdict = verdict_on(case, after, target, file.context)
+        if isinstance(verdict, Rejected):
+            return (), ()
+        return layers_of(verdict, case, target), advice_on(case, after, target)
 
     def _after(self, place: Place, case: SiteCase) -> Settings:
         """Return the settings of a site once fixes are written."""
@@ -322,10 +325,13 @@ class _Objects:
             return NOT_KNOWN
         is_fixed = any(place in one.edit_set.members for one in self.plan.candidates)
         after, target = self._after(place, case), file.context.target
-        was = capture_of(case.before, case.source, case.reader)
-        will = capture_of(after, target, case.reader)
+        was = verdict_on(case, case.before, case.source, file.context)
+        will = verdict_on(case, after, target, file.context)
         if was == will and isinstance(was, Capture):
             return f"captures {was.describe_briefly(modules=True)}, in {case.source} before and in {target} after"
+        if isinstance(was, Rejected) and was == will and because(was):
+            releases = str(target) if case.source == target else f"{case.source} and by {target}"
+            return f"{verb(was)} {releases}{because(was)}"
         how = "after" if is_fixed else "unchanged"
         before, later = before_and_after(was, case.source, will, target)
         return f"{before} before; {later} {how}"

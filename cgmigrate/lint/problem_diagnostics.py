@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from cgmigrate.documents.sites import Document, Problem, ProblemKind
 from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix
 from cgmigrate.lint.kinds import rule_for
 from cgmigrate.lint.rules import Rule
-from cgmigrate.megatron.releases import SPLIT_IN
+from cgmigrate.megatron.releases import IMPL_SINCE, SPLIT_IN
+from cgmigrate.megatron.settings import SCOPE
 
 _OF_READERS = frozenset((ProblemKind.READ, ProblemKind.NAME_IN_TEXT, ProblemKind.DEFINITION, ProblemKind.ENUM_CLASS))
 """Kinds of problems whose fixes write names that megatron-core has since 0.18."""
+_WORD = re.compile(r"(?:--)?\w[\w-]*")
+"""A word of a text that may be a setting or a flag."""
 
 
 def problems_of(document: Document, context: Context) -> list[tuple[Problem, Rule]]:
     """Return the problems of a document with their rules, for the rules that apply to the target.
 
-    A setting that the one release of a project does not deprecate is no problem there.
+    A setting that the target does not deprecate is no problem there.
     """
-    current = document.catalogue.deprecated - context.deprecated(document.catalogue)
+    current = document.catalogue.deprecated - document.catalogue.deprecated_at(context.target)
     return [
         (_with_target(problem, context), rule)
         for problem in document.problems
         if (rule := rule_for(problem.kind, context.rules)) is not None
         and rule.concerns(context.target)
-        and not (problem.settings and problem.settings <= current)
+        and not ((settings := _settings_of(problem, document)) and settings <= current)
     ]
+
+
+def _settings_of(problem: Problem, document: Document) -> frozenset[str]:
+    """Return the settings that a problem is about: those that the code names, or those that its text has."""
+    if problem.settings:
+        return problem.settings
+    by_key = document.catalogue.by_key
+    words = _WORD.findall(document.text[problem.span.start : problem.span.end])
+    return frozenset(by_key[word] for word in words if word in by_key) & document.catalogue.deprecated
 
 
 def _with_target(problem: Problem, context: Context) -> Problem:
     """Return a problem without its fix if the target lacks the names that the fix writes."""
     if context.target >= SPLIT_IN or problem.kind not in _OF_READERS:
         return problem
-    return replace(problem, replacement="", if_proved="", advice="")
+    of_implementation = problem.settings and SCOPE not in problem.settings and context.target >= IMPL_SINCE
+    return replace(problem, replacement="", if_proved="", advice=problem.advice if of_implementation else "")
 
 
 def risk_of(problem: Problem, document: Document, context: Context) -> str:

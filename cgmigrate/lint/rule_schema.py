@@ -44,8 +44,10 @@ class RuleText:
                 raise self._error(place, f"{where}: {reason}")
         for place, case in self._cases():
             for key in ("message", "decide", "help"):
-                for name in _PLACEHOLDER.findall(case.get(key, "")):
-                    self._check_placeholder(name, case, (*place, key))
+                text = case.get(key, "")
+                for one in text.values() if isinstance(text, Mapping) else (text,):
+                    for name in _PLACEHOLDER.findall(one):
+                        self._check_placeholder(name, case, (*place, key))
 
     def _check_placeholder(self, name: str, case: Mapping[str, Any], place: _Place) -> None:
         if name not in self.catalogue and name not in _FILLED_IN:

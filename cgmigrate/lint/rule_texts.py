@@ -20,14 +20,37 @@ def message(template: str, case: SiteCase, context: Context) -> str:
     """Return a text of a rule with its placeholders filled in for a site."""
     if "{" not in template:
         return template
-    filled = _ASSIGNED.sub(lambda match: f"`{_spelled(case, *match.groups())}`", template)
-    filled = _NAME.sub(lambda match: _key(case, match[1]) if match[1] in case.document.catalogue else match[0], filled)
+    target = context.target
+    filled = _ASSIGNED.sub(lambda match: f"`{_spelled(case, *_of_target(case, target, *match.groups()))}`", template)
+    filled = _NAME.sub(lambda match: _named(case, target, match), filled)
     filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
     if "{reason}" in filled or "{refuser}" in filled:
         refusal = refusal_of(case, context)
         assert refusal is not None, "only rules about a refusal quote one"
         filled = filled.replace("{reason}", refusal[0].reason.rstrip(".")).replace("{refuser}", str(refusal[1]))
     return filled
+
+
+def _named(case: SiteCase, target: Release, match: re.Match[str]) -> str:
+    """Return the spelling of the setting that a placeholder names; the placeholder of anything else."""
+    name = match[1]
+    return _key(case, _of_target(case, target, name, "")[0]) if name in case.document.catalogue else match[0]
+
+
+def _of_target(case: SiteCase, target: Release, name: str, value: str) -> tuple[str, str]:
+    """Return a setting and its value by the name that the target has for it: an old one where the new one is newer."""
+    catalogue = case.document.catalogue
+    if (setting := catalogue.get(name)) is None or setting.since <= target or name in case.before:
+        return name, value
+    for old in catalogue.all_older_names(name):
+        if catalogue[old].since > target or catalogue[old].replaced_by[:1] != (name,):
+            continue
+        values = {str(new): str(former).lower() for former, new in catalogue[old].values}
+        if not values or not value:
+            return old, value
+        if value in values:
+            return old, values[value]
+    return name, value
 
 
 def _key(case: SiteCase, name: str) -> str:

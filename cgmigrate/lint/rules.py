@@ -58,11 +58,12 @@ class Case:
     when: Mapping[str, Any]
     condition: Condition
     message: str
+    severity: Severity
+    stage: str = ""
+    """When the target stops the job: ``config`` or ``capture``, as in ``Rejected``; empty if it does not."""
     fix: Fix | None = None
     decide: str = ""
     help: str = ""
-    severity: Severity | None = None
-    """Overrides that of the rule, where the case is not refused at start but fails later or only on some devices."""
     _of_site: Condition = field(init=False, repr=False, compare=False)
     _known: dict[int, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -297,13 +298,13 @@ def _rule(data: Mapping[str, Any], path: Path, about: About | None) -> Rule:
         summary=data["summary"],
         severity=Severity(data.get("severity", Severity.WARNING)),
         fields=tuple(data["fields"]),
-        cases=tuple(_case(case, data) for case in cases),
+        cases=tuple(_case(one, data) for case in cases for one in _by_target(case, data)),
         about=about,
         since=_release(data, "since", "deprecated-in") or OLDEST,
         until=_release(data, "until"),
         available_in=_release(data, "replacement-available-in") or OLDEST,
         path=str(path),
-        help=data.get("help", "").strip(),
+        help="" if isinstance(data.get("help"), Mapping) else data.get("help", "").strip(),
         reports=data.get("reports", ""),
         preview=data.get("preview", False),
     )
@@ -314,13 +315,37 @@ def _release(data: Mapping[str, Any], *keys: str) -> Release | None:
     return next((release_of(data[key]) for key in keys if key in data), None)
 
 
+_TEXTS = ("message", "decide", "help")
+"""The keys of a case that may have a text for each target."""
+
+
+def _by_target(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a case for each target that has texts of its own, the newest first; a case without such texts as it is."""
+    case = {**({"help": rule["help"]} if "help" in rule else {}), **case}
+    texts = {key: case[key] for key in _TEXTS if isinstance(case.get(key), Mapping)}
+    since = {release for text in texts.values() for release in text}
+    for first in sorted(since, key=release_of, reverse=True):
+        least = max(first, case["when"].get("target-since", first), key=release_of)
+        of_target = {key: _text_for(text, first) for key, text in texts.items()}
+        yield {**case, **of_target, "when": {**case["when"], "target-since": least}}
+    if not since:
+        yield case
+
+
+def _text_for(texts: Mapping[str, str], target: str) -> str:
+    """Return the text for a target: that of the newest release that is not newer; empty if there is none."""
+    older = [one for one in texts if release_of(one) <= release_of(target)]
+    return texts[max(older, key=release_of)] if older else ""
+
+
 def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
     return Case(
         when=case["when"],
         condition=condition_of(case["when"], case.get("unless")),
         message=case.get("message", rule["summary"]).strip(),
+        severity=Severity(case.get("severity", rule.get("severity", Severity.WARNING))),
+        stage=case.get("stage", rule.get("stage", "")),
         fix=Fix.of(case["fix"]) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
-        help=case.get("help", rule.get("help", "")).strip(),
-        severity=Severity(case["severity"]) if case is not rule and "severity" in case else None,
+        help=case.get("help", "").strip(),
     )

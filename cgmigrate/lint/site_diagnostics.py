@@ -9,6 +9,7 @@ from itertools import chain
 from cgmigrate.documents.changes import Change, changes
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
+from cgmigrate.lint.conditions import left_out
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Fix, SiteCase
 from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
@@ -137,8 +138,23 @@ class SiteReport:
         return (*(self.case.notes if applicability else ()), *notes_of(self.case, applicability, self.context))
 
     def _diagnostic(self, match: Match) -> Diagnostic:
-        text = message(match.case.message, self.case, self.context)
+        text = message(f"{match.case.message}{self._unless_elsewhere(match)}", self.case, self.context)
         return Diagnostic(match.rule.id, match.severity, match.written.span, text, notes=self._quotation(match.case))
+
+    def _unless_elsewhere(self, match: Match) -> str:
+        """Return on which settings a diagnostic depends that another file may set; empty if there is none."""
+        state = self.case.state(self.case.before, self.context.target)
+        catalogue = self.case.document.catalogue
+        names = [
+            name
+            for name in dict.fromkeys(left_out(match.case.when, state))
+            # A flag that turns it off is named by the message.
+            if not (no_flag := catalogue[name].no_flag) or no_flag not in match.case.message
+        ]
+        if match.rule.kind is not RuleKind.COMPANION or not names:
+            return ""
+        verb = "is" if len(names) == 1 else "are"
+        return f", if {' and '.join(f'`{{{name}}}`' for name in names)} {verb} not set elsewhere"
 
     def _quotation(self, case: Case) -> tuple[str, ...]:
         """Return a note with the refusal that a case is about, unless its message quotes it."""
@@ -169,7 +185,7 @@ class SiteReport:
             planned = changes(document.sites[site.index].own, self.outcome.unwritable, document.catalogue)
             if text := fix_text(document, site, match.written, planned, {}):
                 return f"by hand, {text}"
-        return advice_for(document, site, match.written, self.case.before)
+        return advice_for(document, site, match.written, self.case.before, self.context.target)
 
 
 def _changes(case: SiteCase, outcome: Outcome) -> list[Change]:
@@ -203,7 +219,7 @@ def _unreported(
             text = fix_text(case.document, case.site, written, changed, outcome.quotes)
             yield replace(diagnostic, fix=outcome.fix, fix_text=text)
             continue
-        advice = advice_for(case.document, case.site, written, case.before)
+        advice = advice_for(case.document, case.site, written, case.before, context.target)
         yield replace(diagnostic, blocked_by=blocked_by, help=advice)
 
 

@@ -26,7 +26,7 @@ def unknown_owner_diagnostics(site: Site, document: Document, context: Context) 
         )
         for written in site.written
         if _concerns(written.setting, site, document.catalogue, context)
-        for advice in (advice_for(document, site, written, site.own),)
+        for advice in (advice_for(document, site, written, site.own, context.target),)
     ]
 
 
@@ -42,7 +42,7 @@ def _concerns(name: str, site: Site, catalogue: Catalogue, context: Context) -> 
 def _message(site: Site, key: str, *, is_common: bool) -> str:
     """Return what is ambiguous; ``is_common`` says whether other systems have a setting of this name."""
     if site.origin is None and is_common:
-        return f"the owner of `{key}` is ambiguous: DeepSpeed, TensorRT-LLM and others have a setting of this name, too"
+        return f"the owner of `{key}` is ambiguous: other systems have a setting of this name, too"
     if site.origin is None:
         return f"the owner of `{key}` is ambiguous: `{'.'.join(site.path)}` has settings of another class"
     name = site.origin.callee or site.origin.object

@@ -30,7 +30,7 @@ def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnost
     rule = enabled_rule_for(CheckKind.UNKNOWN_VALUE, context.rules)
     if copied := _copied_from(undecided):
         return [_copy_diagnostic(rule, copied, undecided)]
-    return [*(_diagnostic(rule, written, case) for written in undecided), *_merged_diagnostics(rule, case)]
+    return [*(_diagnostic(rule, written, case, context) for written in undecided), *_merged_diagnostics(rule, case)]
 
 
 def _merged_diagnostics(rule: Rule, case: SiteCase) -> Iterator[Diagnostic]:
@@ -47,10 +47,10 @@ def _merged_diagnostics(rule: Rule, case: SiteCase) -> Iterator[Diagnostic]:
             yield Diagnostic(rule.id, rule.severity, span, message, help=help, reports=rule.reports)
 
 
-def _diagnostic(rule: Rule, written: Use, case: SiteCase) -> Diagnostic:
+def _diagnostic(rule: Rule, written: Use, case: SiteCase, context: Context) -> Diagnostic:
     assert isinstance(written.value, Undecided)
     message = f"`{written.key}` has {written.value.reason}, so what is captured is not known"
-    advice = advice_for(case.document, case.site, written, case.before)
+    advice = advice_for(case.document, case.site, written, case.before, context.target)
     return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 
 

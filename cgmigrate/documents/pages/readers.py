@@ -10,7 +10,7 @@ from functools import cached_property
 from cgmigrate.documents.pages.blocks import CodeBlock
 from cgmigrate.documents.pages.snippets import Snippet
 from cgmigrate.documents.pages.words import is_contrast
-from cgmigrate.documents.sites import FOLLOWS_USES, PROSE, UNREADABLE, Document, ProblemKind, Site
+from cgmigrate.documents.sites import BOTH_NAMES, FOLLOWS_USES, PROSE, UNREADABLE, Document, ProblemKind, Site
 from cgmigrate.documents.syntax import Syntax, with_parts
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE, names_in
@@ -74,7 +74,7 @@ class ReadBlock:
     def _quotes_code(self) -> bool:
         if any(problem.kind in _CODE for problem in self.document.problems):
             return True
-        others = (owner for _, owner in self.document.skipped if owner not in (PROSE, FOLLOWS_USES))
+        others = (owner for _, owner in self.document.skipped if owner not in (PROSE, FOLLOWS_USES, BOTH_NAMES))
         return self.language == "python" and any(others)
 
     @cached_property

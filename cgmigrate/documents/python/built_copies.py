@@ -221,6 +221,7 @@ def report_copy(copy: BuiltCopy, report: UseReport) -> None:
     written = f"{copy.place.object}.{MODULES} = {copy.source}.{MODULES}" if copy.copies_scope else deleted
     argument_of = copy.function if copy.copies_scope else ""
     replacement = Replacement(written, edits=copy.edits, fix=fix, is_built=True, argument_of=argument_of)
-    report.add(first.node, Message(ProblemKind.READ, text, replacement))
+    about = SCOPE if copy.copies_scope else ""
+    report.add(first.node, Message(ProblemKind.READ, text, replacement), about=about)
     for item in others:
         report.skip(item.node, item.field, FOLLOWS_USES)

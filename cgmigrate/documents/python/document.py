@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.assignments import Assignments
+from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.built_copies import BuiltCopy, copy_at
 from cgmigrate.documents.python.built_models import BuiltModels
 from cgmigrate.documents.python.calls import places_in
@@ -50,7 +51,7 @@ from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
-from cgmigrate.megatron.settings import Settings, Undecided
+from cgmigrate.megatron.settings import ENABLE, Settings, Undecided
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply
 from cgmigrate.text.failures import TOO_DEEP, too_deep
@@ -123,7 +124,8 @@ class PythonDocument(TextDocument):
             self._source = Source(text, self.catalogue, reading.tree)
             self._qualified_names = QualifiedNames(self._source)
         except (SyntaxError, ValueError) as error:
-            self.problems.append(_syntax_error(text, error))
+            if _may_be_megatrons(text, path, self.catalogue):
+                self.problems.append(_syntax_error(text, error))
             return
         except TOO_DEEP as error:
             self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), too_deep(error)))
@@ -182,9 +184,17 @@ class PythonDocument(TextDocument):
             place.blocked_by = place.blocked_by or self._own_option(place)
             self._name_class_behind(place)
         self._built_copies = self._copies_in(places)
-        self._places = sorted(_without([copy.place for copy in self._built_copies], places), key=position_of)
+        removed = [copy.place for copy in self._built_copies]
+        removed += [place for place in places if self._sets_both(place)]
+        self._places = sorted(_without(removed, places), key=position_of)
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
+
+    def _sets_both(self, place: Place) -> bool:
+        """Return whether settings are written only where the release has them, and the new ones are written, too."""
+        if place.form is not Form.ASSIGNMENTS or not place.blocked_by:
+            return False
+        return all(asks_for_both(item.node, self._source) for item in place.items)
 
     def _name_class_behind(self, place: Place) -> None:
         """Set which class of Megatron gets the settings of a call or dict, if code of the checkout passes them on."""
@@ -552,6 +562,18 @@ def _by_path(sites: Iterable[tuple[tuple[str, ...], Settings]]) -> dict[tuple[st
         if own:
             settings.setdefault(path, []).append(dict(own))
     return settings
+
+
+def _may_be_megatrons(text: str, path: str, catalogue: Catalogue) -> bool:
+    """Return whether a text that is not valid Python may be about Megatron's settings.
+
+    Other systems have a setting `enable_cuda_graph`, and the stubs of a package have any names.
+    """
+    if any(re.search(rf"\b{package}\b", text) for package in MEGATRON):
+        return True
+    spelled = rf"\b(?:{catalogue.alternatives()}|{catalogue.alternatives(flags=True).replace(re.escape('--'), '')})\b"
+    names = {word.replace("-", "_") for word in re.findall(spelled, text)} - {ENABLE}
+    return bool(names) and not path.endswith(".pyi")
 
 
 def _syntax_error(text: str, error: Exception) -> Problem:

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
-from cgmigrate.documents.sites import Problem, ProblemKind, Use
+from cgmigrate.documents.sites import BOTH_NAMES, Problem, ProblemKind, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.text.edits import Edit
@@ -76,10 +77,16 @@ class UseReport:
         """Record a name that gets no diagnostic."""
         self.skipped.append((Use(name, name, None, self._span(node)), owner))
 
-    def add(self, node: ast.AST, message: Message, *, anywhere: bool = False) -> None:
-        """Record a problem; in a file without Megatron the use is skipped, unless ``anywhere``."""
+    def add(self, node: ast.AST, message: Message, *, about: str = "", anywhere: bool = False) -> None:
+        """Record a problem; in a file without Megatron the use is skipped, unless ``anywhere``.
+
+        ``about`` is the setting that it is about, empty for those that the node names.
+        """
         if not self.owners.megatron and not anywhere:
             self.skip(node, SCOPE, self.owners.of_unrelated_name())
+            return
+        if message.kind in (ProblemKind.READ, ProblemKind.NAME_IN_TEXT) and asks_for_both(node, self.source):
+            self.skip(node, SCOPE, BOTH_NAMES)
             return
         span, replacement, advice = self._span(node), message.replacement, message.advice
         guard = release_check_around(node, self.source) or deprecation_test_around(node, self.source)
@@ -87,7 +94,7 @@ class UseReport:
             advice = advice or f"for megatron-core 0.18 and later write `{replacement.text}`"
             replacement = None
         index = self.first_index + len(self.problems)
-        named = frozenset(_settings_named(node, self.source.catalogue))
+        named = frozenset([about] if about else _settings_named(node, self.source.catalogue))
         problem = Problem(message.kind, span, message.text, index, advice=advice, blocked_by=guard, settings=named)
         if replacement and replacement.if_proved:
             problem = replace(problem, if_proved=replacement.text, fix=replacement.fix)

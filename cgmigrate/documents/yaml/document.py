@@ -20,7 +20,7 @@ from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
 from cgmigrate.documents.yaml.equivalence import Comparison
-from cgmigrate.documents.yaml.keys import Place, is_flag, neighbours_of, prefixes_of, settings_in
+from cgmigrate.documents.yaml.keys import Place, is_flag, neighbours_of, prefixes_of, settings_in, targets_of
 from cgmigrate.documents.yaml.line_edits import Writer
 from cgmigrate.documents.yaml.lines import Lines
 from cgmigrate.documents.yaml.merges import merge_error, merges_in
@@ -84,6 +84,7 @@ class YamlDocument(TextDocument):
             self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), _TOO_MANY))
             return
         neighbours = neighbours_of(closing, prefixes, merged, self.catalogue)
+        targets = targets_of(closing) if "_target_" in self.text else {}
         paths = AliasPaths(closing)
         indices: dict[tuple[int, str], int] = {}
         for mapping in sorted((node for node in closing if id(node) in prefixes), key=lambda node: node.outer):
@@ -94,7 +95,8 @@ class YamlDocument(TextDocument):
                 indices[id(mapping), prefix] = index
                 self._places.append(place)
                 site = self._site(index, place, pairs.get(prefix, []), paths, blocked_by)
-                self.sites.append(replace(site, neighbours=neighbours[id(mapping), prefix]))
+                beside, classes = neighbours[id(mapping), prefix], targets.get(id(mapping), ())
+                self.sites.append(replace(site, neighbours=beside, targets=classes))
         for index, place in enumerate(self._places):
             nodes = merged.get(id(place.mapping), ())
             sources = [indices[key] for node in nodes if (key := (id(node), place.prefix)) in indices]

@@ -93,6 +93,20 @@ def neighbours_of(
     return values
 
 
+def targets_of(closing: Sequence[Node]) -> dict[int, tuple[str, ...]]:
+    """Return the `_target_`s of each mapping (by id) and of those around it, outermost first."""
+    targets: dict[int, tuple[str, ...]] = {}
+    # In the opposite order, what is around comes first.
+    for node in reversed(closing):
+        own = targets.get(id(node), ())
+        if node.kind == "map":
+            pairs = [(key.target, value.target) for key, value in node.pairs()]
+            own += tuple(value.value for key, value in pairs if (key.value, value.kind) == ("_target_", "scalar"))
+        targets[id(node)] = own
+        targets.update((id(child), own) for child in node.items)
+    return targets
+
+
 def plain_pairs(mapping: Node, catalogue: Catalogue) -> dict[str, dict[str, object]]:
     """Return for each prefix the pairs of a mapping that are not settings of the capture model."""
     own: dict[str, dict[str, object]] = {}

@@ -1,0 +1,71 @@
+"""Code for old and new releases: it asks for the old name of a setting where there is one, and for the new one.
+
+With either release it does what it is meant to do, so there is nothing to write differently.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.source import Source
+
+_ASKS = ("getattr", "hasattr", "setattr")
+
+
+def asks_for_both(node: ast.AST, source: Source) -> bool:
+    """Return whether a use of an old name is one that is tolerant of its absence, beside one of the new name."""
+    asked = _name_and_object(node, source.parent(node))
+    if asked is None or _fails_without_value(node, source):
+        return False
+    name, owner = asked
+    setting = source.catalogue.get(name)
+    around = source.function_of(node) or source.tree
+    if setting is None or not setting.replaced_by:
+        return False
+    others = list(_asked(around, ast.dump(owner)))
+    is_checked = any(how == "hasattr" and other in (name, *setting.replaced_by) for how, other in others)
+    return (is_checked or _has_default(source.parent(node))) and any(
+        other == setting.replaced_by[0] for _, other in others
+    )
+
+
+def _name_and_object(node: ast.AST, above: ast.AST | None) -> tuple[str, ast.expr] | None:
+    """Return the name that code asks for, and the object: ``x.name`` or ``getattr(x, "name", …)``."""
+    match node, above:
+        case ast.Assign(targets=[ast.Attribute(value=owner, attr=name)]), _:
+            return name, owner
+        case ast.Attribute(value=owner, attr=name), _:
+            return name, owner
+        case ast.Constant(value=str() as name), ast.Call(func=ast.Name(id=how), args=[owner, second, *_]):
+            return (name, owner) if how in _ASKS and second is node else None
+    return None
+
+
+def _asked(around: ast.AST, owner: str) -> Iterator[tuple[str, str]]:
+    """Yield each name that code asks an object for, and how: a function such as ``hasattr``, empty for an attribute."""
+    for part in walk(around):
+        match part:
+            case ast.Attribute(value=value, attr=name) if ast.dump(value) == owner:
+                yield "", name
+            case ast.Call(func=ast.Name(id=how), args=[value, ast.Constant(value=str() as name), *_]):
+                if how in _ASKS and ast.dump(value) == owner:
+                    yield how, name
+
+
+def _has_default(call: ast.AST | None) -> bool:
+    return isinstance(call, ast.Call) and len(call.args) > 2 and getattr(call.func, "id", "") == "getattr"
+
+
+def _fails_without_value(node: ast.AST, source: Source) -> bool:
+    """Return whether the code around fails if the value is None, as that of an old scope is: `in`, a subscript."""
+    result = source.parent(node) if isinstance(node, ast.Constant) else node
+    if result is None:
+        return False
+    match source.parent(result):
+        case ast.Compare(ops=ops):
+            return any(isinstance(op, (ast.In, ast.NotIn)) for op in ops)
+        case ast.Subscript() | ast.Attribute() | ast.For() | ast.comprehension() | ast.Starred():
+            return True
+    return False
