@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from sweeping import rows
+from sweeping import nemo_rl, rows
 
 Settings = dict[str, Any]
 GRAPHS = ("cuda_graph_impl", "cuda_graph_modules", "cuda_graph_scope", "inference_cuda_graph_scope")
@@ -247,12 +247,21 @@ def _assignments(container: dict[str, Settings]) -> str:
     return "\n".join([*lines, "    return cfg"]) + "\n"
 
 
+# --- NeMo-RL ----------------------------------------------------------------------------------------
+
+
+def _policy(choose: random.Random, _: str, number: int, __: Settings) -> Case:
+    settings, control = nemo_rl.policy(choose)
+    return Case(f"policy{number}.yaml", yaml.safe_dump(settings, sort_keys=False), settings, control)
+
+
 READERS = (
     Reader("TransformerConfig calls", "config", ("0.17", "0.18", "0.19"), _call),
     Reader("Megatron-LM command lines", "arguments", ("0.17", "0.18", "0.19"), _line),
     Reader("Megatron-Bridge recipes", "bridge", ("0.19",), _recipe),
     Reader("YAML, TransformerConfig", "config", ("0.17", "0.18", "0.19"), _section),
     Reader("YAML, Megatron-Bridge", "bridge", ("0.19",), _bridge_yaml),
+    Reader("NeMo-RL", "nemo-rl", ("0.19",), _policy),
 )
 
 

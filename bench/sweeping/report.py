@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cgmigrate.lint.rules import RuleKind, load
 from sweeping.cases import Case
 
-LATER = frozenset({"CG301", "CG408", "CG410", "CG411", "CG413", "CG420", "CG421", "CG423", "CG425", "CG426"})
-"""Rules whose errors are about another capture, or a failure after the start, and about no refusal."""
+RULES = load()
 ABOUT_GRAPHS = re.compile(r"cuda.?graph|full.iteration|full scope|\bGraph\b", re.IGNORECASE)
 
 
@@ -42,7 +42,22 @@ class Judged:
 
     def claims(self, warnings: bool, preview: bool = False) -> list[dict[str, str]]:
         """The diagnostics that claim a refusal at the start."""
-        return [one for one in self.reported(warnings, preview) if one["rule"] not in LATER]
+        return [one for one in self.reported(warnings, preview) if claims_refusal(one)]
+
+
+def claims_refusal(finding: dict[str, str]) -> bool:
+    """Whether a diagnostic is about a refusal at the start, and not about a later failure or another capture."""
+    rule = RULES[finding["rule"]]
+    if rule.kind is RuleKind.NO_EFFECT:
+        return "refuse" in finding["message"]
+    cases = [case for case in rule.cases if _fits(case.message, finding["message"])]
+    return any(case.stage != "capture" for case in cases or rule.cases)
+
+
+def _fits(template: str, message: str) -> bool:
+    """Whether a message is one of a case; what stands in braces differs from place to place."""
+    parts = re.split(r"\{\w+\}", template)
+    return re.fullmatch(".*".join(map(re.escape, parts)), message, re.DOTALL) is not None
 
 
 def _share(part: int, whole: int) -> str:

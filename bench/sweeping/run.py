@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sweeping import report, statements
+from sweeping import nemo_rl, report, statements
 from sweeping.cases import READERS, Case, Reader, cases
 
 JUDGE = Path(__file__).with_name("judge.py")
@@ -94,6 +94,8 @@ def chosen(reader: Reader, release: str, options: argparse.Namespace) -> list[tu
     python = options.judges[release]
     path = str(options.bridge.resolve()) if reader.judge == "bridge" else ""
     pool = cases(reader, release, 8 * options.count, options.seed, defaults_of(python))
+    if reader.judge == "nemo-rl":
+        return balanced(pool, nemo_rl.asking(), options.count)
     with answering(python, reader.judge, path) as judge:
         return balanced(pool, judge, options.count)
 
@@ -112,16 +114,23 @@ def compared(reader: Reader, release: str, options: argparse.Namespace) -> repor
     return report.Comparison(reader.name, release, judgements)
 
 
+def lacks(reader: Reader, release: str, options: argparse.Namespace) -> str:
+    """What the judge of a reader lacks, empty if it can run."""
+    if release not in options.judges:
+        return f"no --judge {release}=PYTHON"
+    if reader.judge == "bridge" and not options.bridge:
+        return "no --bridge FOLDER"
+    return nemo_rl.missing() if reader.judge == "nemo-rl" else ""
+
+
 def comparisons(options: argparse.Namespace) -> Iterator[report.Comparison]:
     """Compare each reader with each release that there is a judge for."""
     for reader in READERS:
         if options.reader and options.reader.lower() not in reader.name.lower():
             continue
         for release in reader.releases:
-            if release not in options.judges:
-                print(f"left out: {reader.name} of {release}, since no --judge {release}=PYTHON is given")
-            elif reader.judge == "bridge" and not options.bridge:
-                print(f"left out: {reader.name}, since no --bridge FOLDER is given")
+            if why := lacks(reader, release, options):
+                print(f"left out: {reader.name}, {release}: {why}")
             else:
                 yield compared(reader, release, options)
 
@@ -151,7 +160,7 @@ def main(description: str) -> int:
     """Print the comparisons; 1 if something is missed or reported wrongly."""
     options = _arguments(description)
     if options.statements:
-        return statements.compare(options, chosen)
+        return statements.compare(options, lacks, chosen)
     done = []
     for comparison in comparisons(options):
         print(comparison.details(options.warnings, options.examples), flush=True)
