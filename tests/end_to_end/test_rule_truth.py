@@ -1,4 +1,4 @@
-"""Random configurations, judged by the installed megatron-core: bench/rule_truth.py with few of them, the same each time."""
+"""Random configurations, judged by the installed megatron-core: a small run of bench/rule_truth.py, always the same."""
 
 from __future__ import annotations
 
