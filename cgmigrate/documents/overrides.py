@@ -79,6 +79,17 @@ def value_beside(texts: Iterable[str], prefix: str, section: Sequence[str], keys
     if not matches:
         return Missing.UNKNOWN
     text = matches[-1][1].strip()
+    if "$" in text:
+        return Undecided(text, COMPUTED)
+    if text.startswith("[") and text.endswith("]"):
+        return [_plain(item.strip()) for item in text[1:-1].split(",") if item.strip()]
+    return _plain(text)
+
+
+def _plain(text: str) -> object:
+    """Return what Hydra makes of a word: a truth, null, a whole number, or else the word."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    return Undecided(text, COMPUTED) if "$" in text else text.strip("'\"")
+    if text.lower() == "null":
+        return None
+    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else text.strip("'\"")

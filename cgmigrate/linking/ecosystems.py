@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cgmigrate.linking.translations import Translation
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import load_yaml, rules_folder
@@ -51,6 +52,10 @@ class Ecosystem:
     """The package that reads the settings by their names, empty if that is megatron-core itself."""
     unread_up_to: Release | None = None
     """The newest release of the package that does not read the new names, None if every release reads them."""
+    not_rewritten: str = ""
+    """Why its settings are never rewritten where they are, empty if they are."""
+    translation: Translation | None = None
+    """How the package makes the settings of its configuration, None if they are read by their names."""
     defaults: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Where a configuration shows all of its settings; empty if nowhere."""
 
@@ -125,6 +130,8 @@ def _read(path: Path) -> Ecosystem:
         id=path.stem,
         package=data.get("package", ""),
         unread_up_to=_release(data.get("unread-up-to")),
+        not_rewritten=data.get("not-rewritten", ""),
+        translation=Translation.of(data["translation"]) if "translation" in data else None,
         defaults=data.get("defaults", {}),
     )
 

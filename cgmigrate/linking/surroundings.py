@@ -8,13 +8,17 @@ model, the data parallelism and the checks of the loss in mappings of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
+from cgmigrate.linking.translations import Translation
+from cgmigrate.megatron.layer_patterns import layer_pattern
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.setting import SettingKind
 from cgmigrate.megatron.settings import Missing, Settings, Undecided
 
 if TYPE_CHECKING:
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 
 _IS_PYTHON = re.compile(r".*\.py$|python[0-9.]*$|torchrun$|deepspeed$|accelerate$").match
 """Whether a program is of Python, or starts a module of Python."""
+
+
+def _newest(_package: str, _release: Release) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,8 @@ class SiteSurroundings:
     site: Site
     ecosystem: Ecosystem
     settings: Settings
+    is_up_to: Callable[[str, Release], bool] = _newest
+    """Whether the project is known to have no release of a package that is newer than one."""
     _known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     """The values that were read: several rules test the same settings."""
 
@@ -49,6 +59,8 @@ class SiteSurroundings:
             return Missing.UNKNOWN
         if setting.variables:
             return _together([self._variable(name) for name in setting.variables])
+        if translation := self._translation(setting):
+            return translation.value(name, setting.owner, self._at_path, self._is_up_to)
         keys = setting.keys.get(self.ecosystem.id, ())
         if self.site.flags:
             value = self._of_flag(setting)
@@ -62,7 +74,10 @@ class SiteSurroundings:
     def default(self, name: str, /) -> object:
         """Return the default of a setting that is not written, if nothing else can set it, else ``Missing.UNKNOWN``."""
         setting = self.document.catalogue.get(name)
-        return setting.default if setting is not None and self._shows_all() else Missing.UNKNOWN
+        if setting is None:
+            return Missing.UNKNOWN
+        # A package that makes a configuration of its own sets nothing else.
+        return setting.default if self._translation(setting) or self._shows_all() else Missing.UNKNOWN
 
     def _shows_all(self) -> bool:
         """Return whether the configuration of the site shows all settings: what it does not write has its default."""
@@ -99,8 +114,49 @@ class SiteSurroundings:
             return next(written, setting.variables[0])
         if self.site.flags and setting.flag:
             return setting.flag
+        if translation := self._translation(setting):
+            path = translation.key(name, setting.owner, self._at_path, self._is_up_to)
+            return self._shortened(path) if path else self.site.written_as(name)
         keys = setting.keys.get(self.ecosystem.id, ())
         return keys[0] if keys else self.site.written_as(name)
+
+    def unread(self) -> frozenset[str]:
+        """Return the settings of the site that the package which reads them ignores, in the project's release of it."""
+        return frozenset(filter(self._is_unread, self.settings)) if self.ecosystem.translation else frozenset()
+
+    def ignored(self) -> tuple[str, ...]:
+        """Return the settings, of the site and beside it, that the package ignores; old names are read by none."""
+        if self.ecosystem.translation is None:
+            return ()
+        unread = (name for name, one in self.document.catalogue.settings.items() if not one.deprecated)
+        return tuple(name for name in unread if self._is_unread(name) and self._is_beside(name))
+
+    def _is_unread(self, name: str) -> bool:
+        setting = self.document.catalogue.get(name)
+        translation = self._translation(setting) if setting is not None else None
+        path = ".".join((*self.ecosystem.section, name))
+        return translation is not None and not translation.reads(name, path, self._is_up_to)
+
+    def _is_beside(self, name: str) -> bool:
+        return name in self.settings or not isinstance(self._beside((name,)), Missing)
+
+    def _translation(self, setting: Setting) -> Translation | None:
+        """Return the translation that decides about a setting, None if there is none."""
+        translation = self.ecosystem.translation
+        if translation is None or self.site.flags or not translation.concerns(setting.name, setting.owner):
+            return None
+        return translation
+
+    def _is_up_to(self, release: Release) -> bool:
+        return self.is_up_to(self.ecosystem.package, release)
+
+    def _shortened(self, path: str) -> str:
+        """Return a path as it is written beside the site, if it is."""
+        *section, name = path.split(".")
+        return self.site.written_as(name) if tuple(section) == self.ecosystem.section else path
+
+    def _at_path(self, path: str) -> object:
+        return self._at(path.split("."))
 
     def _variable(self, name: str) -> object:
         """Return the value of a variable of the environment."""
@@ -124,7 +180,7 @@ class SiteSurroundings:
         if value is Missing.ABSENT and setting.no_flag:
             negated = self._beside((setting.no_flag,))
             return not _truth(negated) if isinstance(_truth(negated), bool) else negated
-        return _truth(value) if setting.is_flag else value
+        return _truth(value) if setting.is_flag else _pattern(value) if setting.kind is SettingKind.PATTERN else value
 
     def _may_get_more(self) -> bool:
         """Return whether other flags may be added: by a script that gets them, or to a list that shows no program."""
@@ -146,6 +202,14 @@ def _truth(value: object) -> object:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     return True if value is None else value
+
+
+def _pattern(value: object) -> object:
+    """Return the pattern of layers that a command line gives as text."""
+    if not isinstance(value, str):
+        return value
+    pattern = layer_pattern(value)
+    return Undecided(value, "no list expression of numbers") if pattern is None else pattern
 
 
 def _switched(values: Sequence[object], any_key: bool) -> object:

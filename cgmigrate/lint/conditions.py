@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from cgmigrate.lint.expressions import evaluate, expression
+from cgmigrate.megatron.layer_patterns import has_layer
+from cgmigrate.megatron.packages import names as package_names
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import FIELDS, Missing, Settings, Undecided, names_in
@@ -33,6 +35,12 @@ class Surroundings(Protocol):
 
     def key(self, name: str, /) -> str:
         """Return how the object's configuration spells a setting."""
+
+    def unread(self) -> frozenset[str]:
+        """Return the settings of the site that the installed release of the program that reads them ignores."""
+
+    def ignored(self) -> tuple[str, ...]:
+        """Return the settings, of the site and beside it, that the installed release of their reader ignores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,8 @@ class State:
     """The file of ``rules/ecosystems`` that describes their owner, without its suffix."""
     programs: tuple[str, ...] = ()
     """The programs that get the settings, as far as the file shows them."""
+    folder: str | None = field(default=None, compare=False)
+    """The folder of the file, whose project pins packages; None if there is no file."""
     number: int | None = field(init=False, compare=False)
     """Is the same for states that differ in their surroundings only, as many of a project do; None if not known."""
 
@@ -107,6 +117,14 @@ ANY_OF = "any-of"
 """The entry of ``when`` that is a list of alternatives."""
 
 
+PACKAGE = "package"
+"""The entry of ``when`` that tests the versions of packages that the project pins."""
+
+
+OF_PACKAGE = ("below", "at-least")
+"""The tests of a version."""
+
+
 DEFAULT = "default"
 """The entry beside the tests of a setting with which one that is not written has its default."""
 
@@ -117,12 +135,40 @@ def condition_of(when: Mapping[str, Any], unless: Mapping[str, Any] | None = Non
     Raises RuleError for a test that does not exist.
     """
     # What surrounds a site takes time to read: the settings of the site itself are tested first.
-    conditions = [_part(name, when[name]) for name in sorted(when, key=lambda name: _is_around(name, when[name]))]
+    names = sorted(when, key=lambda name: _is_around(name, when[name]))
+    conditions = [_part(name, when[name]) for name in names if name != PACKAGE]
     if unless is not None:
         conditions.append(_negation(condition_of(unless)))
-    if len(conditions) == 1:
-        return conditions[0]
-    return _conjunction(conditions)
+    condition = conditions[0] if len(conditions) == 1 else _conjunction(conditions)
+    return _where_pinned(condition, when[PACKAGE]) if PACKAGE in when else condition
+
+
+def _where_pinned(condition: Condition, packages: Mapping[str, Mapping[str, str]]) -> Condition:
+    """Return a condition with tests of packages, for which pins are read only where the rest of it holds."""
+    tests = [_of_package(name, *test) for name, expected in packages.items() for test in expected.items()]
+    pinned = _conjunction(tests)
+    return lambda state: pinned(state) if (truth := condition(state)) is True else truth
+
+
+def _of_package(name: str, test: str, version: str) -> Condition:
+    """Return the condition that a project installs a package in a version below another one, or not below it."""
+    if name not in package_names():
+        raise RuleError(
+            f"{name!r} is not a package whose pins are read; there are {', '.join(sorted(package_names()))}"
+        )
+
+    def condition(state: State) -> Truth:
+        if state.folder is None:
+            return None
+        # Few runs test a version, and reading pins takes imports.
+        from pathlib import Path
+
+        from cgmigrate.project.pins.package_pins import side_of
+
+        below = side_of(Path(state.folder), name, version)
+        return below if test == "below" else _not(below)
+
+    return condition
 
 
 def condition_of_site(when: Mapping[str, Any]) -> Condition:
@@ -161,7 +207,7 @@ def _is_around(name: str, expected: Any) -> bool:
     """Return whether an entry of ``when`` depends on more than the settings of a site."""
     if _with_default(expected):
         return True
-    return name not in TESTS_OF_STATE and name not in FIELDS and name != ANY_OF
+    return name in _TESTS_AROUND or (name not in TESTS_OF_STATE and name not in FIELDS and name != ANY_OF)
 
 
 def _with_default(expected: Any) -> bool:
@@ -277,16 +323,24 @@ def _program(expected: Any) -> Condition:
     return lambda state: not names.isdisjoint(state.programs)
 
 
+def _ignores(expected: bool) -> Condition:
+    return lambda state: bool(state.surroundings is not None and state.surroundings.ignored()) is expected
+
+
 TESTS_OF_STATE: Mapping[str, Callable[[Any], Condition]] = {
     "reader": _is_one_of(lambda state: state.reader),
     "ecosystem": _is_one_of(lambda state: state.ecosystem),
     "program": _program,
     "rejected": _is_one_of(lambda state: state.rejected),
+    "ignores": _ignores,
     "source-since": _release_test(lambda state, release: state.source >= release),
     "source-before": _release_test(lambda state, release: state.source < release),
     "target-since": _release_test(lambda state, release: state.target >= release),
     "target-before": _release_test(lambda state, release: state.target < release),
 }
+
+_TESTS_AROUND = frozenset(["ignores"])
+"""Those that depend on more than the settings of a site."""
 
 
 # --- tests of one setting -------------------------------------------------------------------------
@@ -380,6 +434,11 @@ def _below(limit: float) -> Callable[[object], bool]:
     return lambda value: (number := _number(value)) is not None and number < limit
 
 
+def _no_layer(number: int) -> Callable[[object], bool]:
+    # TransformerConfig evaluates no text: only the command line does, and its texts are evaluated where they are read.
+    return lambda value: not isinstance(value, str) and not has_layer(value, number)
+
+
 def _lacks(names: Any) -> Callable[[object], bool]:
     excluded = frozenset(_as_list(names))
     return lambda value: excluded.isdisjoint(names_in(value))
@@ -395,6 +454,7 @@ _TESTS_OF_SETTING: Mapping[str, Callable[[Any], Test]] = {
     "only": lambda name: _of_value(False, lambda value: names_in(value) == [name]),
     "empty": lambda expected: _of_value(not expected, lambda value: (not names_in(value)) is expected),
     "separated-by": lambda separator: _of_value(False, _separated_by(separator)),
+    "no-layer": lambda number: _of_value(False, _no_layer(number)),
     "at-least": lambda least: _of_value(False, _at_least(least)),
     "below": lambda limit: _of_value(False, _below(limit)),
 }

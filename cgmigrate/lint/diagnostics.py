@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -42,7 +43,13 @@ class Context:
     catalogue: Catalogue = field(default_factory=load)
     assumed_source: bool = True
     """Whether the source release is only the default: no option, configuration or pin names one."""
-    _possible: dict[int, tuple[Rule, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    path: str = field(default="", compare=False)
+    """The path of the file; empty for a text without one, and for what many files share."""
+    _possible: dict[int, tuple[Rule, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def at(self, path: str) -> Context:
+        """Return the context of one of the files that share this one."""
+        return replace(self, path=path)
 
     def deprecated(self, catalogue: Catalogue) -> frozenset[str]:
         """Return the deprecated settings, without those that are current where the release stays the same.
@@ -186,6 +193,8 @@ class SiteCase:
     """The identifier of its owner's ecosystem."""
     overrides_parent: bool = False
     """Whether the owner's settings override those of another file."""
+    path: str = ""
+    """The path of its file, empty for a text without one."""
     is_part: bool = False
     """Whether its file is no entry point: what it captures by itself does not matter, only what merges it."""
     matches: tuple[tuple[Rule, Case], ...] = ()
@@ -216,8 +225,27 @@ class SiteCase:
             self.before,
             self.ecosystem,
             self.site.programs or self.site.scripts,
+            os.path.dirname(self.path) if self.path else None,
         )
         return State(settings, reader, self.source, target, *about)
+
+    def as_read(self) -> SiteCase:
+        """Return the site without the settings that the installed release of their reader ignores.
+
+        Old names count, since they are rewritten.
+        """
+        ignored = (self._unread() & self.before.keys()) - self.document.catalogue.deprecated
+        if not ignored:
+            return self
+        final = None if self.final is None else _without(self.final, ignored)
+        return replace(self, before=_without(self.before, ignored), final=final)
+
+    def state_of_companions(self, settings: Settings, target: Release, rejected: str = "") -> State:
+        """Return the state without all settings that the installed release of their reader ignores."""
+        return self.state(_without(settings, self._unread()), target, rejected)
+
+    def _unread(self) -> frozenset[str]:
+        return self.surroundings.unread() if self.surroundings is not None else frozenset()
 
     def block(self, text: str, rule: str = "", help: str = "") -> SiteCase:
         """Return the site with a reason why it cannot be rewritten; the first reason stays."""
@@ -248,6 +276,10 @@ class SiteCase:
     def proved(self) -> SiteCase:
         """Return the site without the reasons that such a proof settles."""
         return replace(self, risks=tuple(reason for reason in self.risks if not reason.of_object))
+
+
+def _without(settings: Settings, names: Collection[str]) -> Settings:
+    return {name: value for name, value in settings.items() if name not in names} if names else settings
 
 
 def _reader_name(reader: Reader) -> str:

@@ -66,6 +66,7 @@ def examine(
     path: str, document: Document, context: Context, followed: FollowedValues = NOTHING_FOLLOWED
 ) -> ExaminedFile:
     """Return a file with the owners and cases of its sites."""
+    context = context.at(path)
     known = followed.in_sites(document.sites, document.catalogue)
     sites, owners = owned_sites(known, document.top_level, context.ecosystems)
     sites, by_branch = merge_branches(document, sites, owners, context)

@@ -65,13 +65,14 @@ def remarks_of(case: SiteCase, applicability: Applicability | None, context: Con
     """
     if case.is_part:
         return []
+    case = case.as_read()
     settings = case.before
     if applicability is Applicability.SAFE and case.final is not None and not case.keeps_captures:
         settings = case.final
-    if not _complete(case, settings):
-        return []
-    refusal = _refusal_at_run_time(case, context) if settings is case.before else None
-    return list(_remarks(case, settings, refusal, context))
+    complete = _complete(case, settings)
+    refusal = _refusal_at_run_time(case, context) if complete and settings is case.before else None
+    remarks = _remarks(case, settings, refusal, context)
+    return [remark for remark in remarks if complete or case.document.catalogue.captures.isdisjoint(remark.rule.fields)]
 
 
 def without_expected(remarks: Sequence[Match], case: SiteCase) -> list[Match]:
@@ -82,7 +83,10 @@ def without_expected(remarks: Sequence[Match], case: SiteCase) -> list[Match]:
 
 
 def _complete(case: SiteCase, settings: Settings) -> bool:
-    """Whether the settings are known well enough to say that one of them is missing or does not fit."""
+    """Whether the settings are known well enough to say that one of them is missing or does not fit.
+
+    A rule about a setting on which captures do not depend reports it in any case: it does not need the others.
+    """
     if any(isinstance(value, Undecided) for value in settings.values()):
         return False
     # If a site overrides an object, its implementation may be set at another place.
@@ -101,10 +105,13 @@ def _remarks(
     case: SiteCase, settings: Settings, refused_by: tuple[Rejected, Release] | None, context: Context
 ) -> Iterator[Match]:
     refusal, refuser = refused_by or (None, context.target)
-    state = case.state(settings, context.target, refusal.code if refusal else "")
+    code = refusal.code if refusal else ""
+    state = case.state(settings, context.target, code)
+    of_companions = case.state_of_companions(settings, context.target, code)
     refusal_explained = False
-    for rule in context.possible_rules(state):
-        if rule.migrates or (match := matching_case(rule, state)) is None:
+    for rule in context.possible_rules(state) if of_companions == state else context.rules.values():
+        decides = of_companions if rule.kind is RuleKind.COMPANION else state
+        if rule.migrates or (match := matching_case(rule, decides)) is None:
             continue
         if match.about_refusal and refusal_explained:
             continue

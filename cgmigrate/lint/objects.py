@@ -16,6 +16,7 @@ from cgmigrate.lint.captures import because, before_and_after, is_known, verb
 from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
 from cgmigrate.lint.edit_sets import Group, Place
 from cgmigrate.lint.fix_text import quoted
+from cgmigrate.lint.graphs_of_settings import graphs_of_settings
 from cgmigrate.lint.layers import layers_of
 from cgmigrate.lint.plan import Plan
 from cgmigrate.lint.verdicts import verdict_on
@@ -300,9 +301,18 @@ class _Objects:
         groups: dict[str, list[Line]] = {}
         for place in (self.group.place(one) for one in component if one not in sources):
             if (case := self.plan.cases.get(place)) is not None:
-                groups.setdefault(self._before_and_after(place, case), []).append(self._lines(place)[0])
+                for text in self._captures_at(place, case):
+                    groups.setdefault(text, []).append(self._lines(place)[0])
         for text, lines in groups.items():
             yield CapturesOf(text, tuple(sorted(lines, key=lambda line: (line.path, line.number))))
+
+    def _captures_at(self, place: Place, case: SiteCase) -> Iterator[str]:
+        """Yield what a site captures, each graph that another setting turns on in a line of its own."""
+        file = self.group.files[place[0]]
+        others = list(graphs_of_settings(case, self._after(place, case), file.context.target))
+        if not others or case.before.keys() & file.document.catalogue.captures:
+            yield self._before_and_after(place, case)
+        yield from others
 
     def _layers_and_advice(self, place: Place, case: SiteCase) -> tuple[tuple[str, ...], tuple[str, ...]]:
         file = self.group.files[place[0]]

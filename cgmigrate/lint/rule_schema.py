@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from cgmigrate.lint.conditions import ANY_OF, TESTS_OF_STATE
+from cgmigrate.lint.conditions import ANY_OF, PACKAGE, TESTS_OF_STATE
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.rule_data import RuleError
@@ -19,7 +19,7 @@ from cgmigrate.megatron.rule_data import RuleError
 _PLACEHOLDER = re.compile(r"{(\w+)}")
 
 
-_FILLED_IN = ("source", "target", "reason", "refuser")
+_FILLED_IN = ("source", "target", "reason", "refuser", "ignored")
 
 
 _Place: TypeAlias = "tuple[str | int, ...]"
@@ -57,7 +57,7 @@ class RuleText:
             raise self._error(place, f"`{{{name}}}` quotes a refusal, so `when` must ask for `rejected`")
 
     def _nearest(self, name: str) -> str:
-        known = [*self.catalogue.settings, *TESTS_OF_STATE, ANY_OF]
+        known = [*self.catalogue.settings, *TESTS_OF_STATE, ANY_OF, PACKAGE]
         near = difflib.get_close_matches(name, known, n=1)
         return f"; did you mean {near[0]}?" if near else ""
 
@@ -84,7 +84,7 @@ def _names_of_condition(place: _Place, when: Mapping[str, Any]) -> Iterator[tupl
         if name == ANY_OF:
             for number, part in enumerate(expected):
                 yield from _names_of_condition((*place, name, number), part)
-        elif name not in TESTS_OF_STATE:
+        elif name not in TESTS_OF_STATE and name != PACKAGE:
             yield (*place, name), name
 
 

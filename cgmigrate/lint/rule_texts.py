@@ -24,6 +24,10 @@ def message(template: str, case: SiteCase, context: Context) -> str:
     filled = _ASSIGNED.sub(lambda match: f"`{_spelled(case, *_of_target(case, target, *match.groups()))}`", template)
     filled = _NAME.sub(lambda match: _named(case, target, match), filled)
     filled = filled.replace("{source}", str(case.source)).replace("{target}", str(context.target))
+    if "{ignored}" in filled and case.surroundings is not None:
+        filled = filled.replace(
+            "{ignored}", ", ".join(f"`{case.site.written_as(n)}`" for n in case.surroundings.ignored())
+        )
     if "{reason}" in filled or "{refuser}" in filled:
         refusal = refusal_of(case, context)
         assert refusal is not None, "only rules about a refusal quote one"

@@ -9,7 +9,7 @@ from itertools import chain
 from cgmigrate.documents.changes import Change, changes
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
-from cgmigrate.lint.conditions import left_out
+from cgmigrate.lint.conditions import PACKAGE, left_out
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Fix, SiteCase
 from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
@@ -139,7 +139,8 @@ class SiteReport:
 
     def _diagnostic(self, match: Match) -> Diagnostic:
         text = message(f"{match.case.message}{self._unless_elsewhere(match)}", self.case, self.context)
-        return Diagnostic(match.rule.id, match.severity, match.written.span, text, notes=self._quotation(match.case))
+        notes = (*self._quotation(match.case), *self._pins(match.case))
+        return Diagnostic(match.rule.id, match.severity, match.written.span, text, notes=notes)
 
     def _unless_elsewhere(self, match: Match) -> str:
         """Return on which settings a diagnostic depends that another file may set; empty if there is none."""
@@ -155,6 +156,19 @@ class SiteReport:
             return ""
         verb = "is" if len(names) == 1 else "are"
         return f", if {' and '.join(f'`{{{name}}}`' for name in names)} {verb} not set elsewhere"
+
+    def _pins(self, case: Case) -> tuple[str, ...]:
+        """Return a note for each package whose pinned version is too old."""
+        tested = case.when.get(PACKAGE, {}).items()
+        limits = [(name, tests["below"]) for name, tests in tested if "below" in tests]
+        if not limits or not self.case.path:
+            return ()
+        from pathlib import Path
+
+        from cgmigrate.project.pins.package_pins import pin_below
+
+        folder = Path(self.case.path).parent
+        return tuple(f"the project pins {pin_below(folder, name, limit)}" for name, limit in limits)
 
     def _quotation(self, case: Case) -> tuple[str, ...]:
         """Return a note with the refusal that a case is about, unless its message quotes it."""

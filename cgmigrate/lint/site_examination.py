@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from cgmigrate.documents.changes import differ
 from cgmigrate.documents.sites import Document, Site
@@ -40,10 +41,10 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     assert owner.ecosystem is not None
     reader = owner.ecosystem.reader or Reader.CONFIG
     overrides = owner.ecosystem.overrides_parent and not site.inherits
-    around = SiteSurroundings(document, site, owner.ecosystem, before)
+    around = SiteSurroundings(document, site, owner.ecosystem, before, partial(_is_up_to, document.path))
     source = source_for(before, context)
-    case = SiteCase(site, document, reader, before, source, around, owner.ecosystem.id, overrides_parent=overrides)
-    for reason in filter(None, (owner.conflict, site.blocked_by, site.read_back)):
+    case = SiteCase(site, document, reader, before, source, around, owner.ecosystem.id, overrides, context.path)
+    for reason in filter(None, (owner.conflict, site.blocked_by, site.read_back, owner.ecosystem.not_rewritten)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))
     if reason := undecided_setting(before):
@@ -53,9 +54,18 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     if not before.keys() <= document.catalogue.captures:
         was = capture_of(before, case.source, reader)
         refusal = refused_before(was, case, context) if isinstance(was, Rejected) else None
-        if refusal and (partial := _without_captures(case, refusal, context)):
-            return partial
+        if refusal and (kept := _without_captures(case, refusal, context)):
+            return kept
     return _migrated(case, context)
+
+
+def _is_up_to(path: str, package: str, release: Release) -> bool:
+    """Return whether the project around a file pins a package to a release, or to an older one."""
+    from pathlib import Path
+
+    from cgmigrate.project.pins.package_pins import pinned_up_to
+
+    return bool(path) and bool(pinned_up_to(Path(path).parent, package, release))
 
 
 def _without_captures(case: SiteCase, reason: Reason, context: Context) -> SiteCase | None:

@@ -26,7 +26,7 @@ def verdict_on(case: SiteCase, settings: Settings, release: Release, context: Co
 
 def _refusal_by_rule(case: SiteCase, settings: Settings, release: Release, context: Context) -> Rejected | None:
     """Return the refusal that a rule about other settings describes: the one that comes first in a job."""
-    state = case.state(_with_implementation(settings, release), release)
+    state = case.state_of_companions(_with_implementation(settings, release), release)
     refusals = [
         Rejected(rule.id, message(match.message, case, context), rule.fields, match.stage)
         for rule in context.possible_rules(state)

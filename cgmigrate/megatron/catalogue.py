@@ -217,6 +217,7 @@ def _read(path: Path, *, subject: bool, own: bool) -> Setting:
 
 
 def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
+    graph = data.get("graph", {})
     return Setting(
         name=path.stem,
         kind=SettingKind(data["kind"]),
@@ -238,6 +239,8 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         line_for=_names(data.get("line-for", ())),
         values=tuple((pair["old"], pair["new"]) for pair in data.get("values", ())),
         captures=data.get("captures", False),
+        graph_of=graph.get("of", ""),
+        graph_fails_in=tuple(release for text in graph.get("fails-in", ()) if (release := _release(text))),
         sources=tuple(data["sources"]),
         subject=subject,
         path=str(path),

@@ -21,6 +21,7 @@ _Mistake = tuple[tuple[_Key, ...], str]
 _VALUES = {
     SettingKind.FLAG: "true, false or null",
     SettingKind.NUMBER: "a number or null",
+    SettingKind.PATTERN: "a number, a list of numbers or null",
     SettingKind.LIST: "an item of the list, or a list",
 }
 
@@ -93,6 +94,9 @@ def _fits(kind: SettingKind, value: object) -> bool:
             return value is None or isinstance(value, bool)
         case SettingKind.NUMBER:
             return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+        case SettingKind.PATTERN:
+            items = value if isinstance(value, list) else [value]
+            return all(_fits(SettingKind.NUMBER, item) for item in items)
         case _:
             return True
 

@@ -22,6 +22,8 @@ class SettingKind(str, Enum):
     LIST = "list"
     """Names, in a list or in one text."""
     NUMBER = "number"
+    PATTERN = "pattern"
+    """A number, or a list with a number for each layer; a list expression on a command line."""
     TEXT = "text"
 
     def __str__(self) -> str:
@@ -61,6 +63,10 @@ class Setting:
     line_for: tuple[str, ...] = ()
     values: tuple[tuple[object, object], ...] = ()
     captures: bool = False
+    graph_of: str = ""
+    """What is captured in a graph of its own where the flag is on, whatever the capture model says."""
+    graph_fails_in: tuple[Release, ...] = ()
+    """The releases in which that capture fails."""
     sources: tuple[str, ...] = ()
     subject: bool = True
     """Whether its name selects files, and makes a mapping, call or command line a site."""

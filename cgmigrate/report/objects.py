@@ -51,8 +51,8 @@ def _outcome(one: ExplainedObject) -> str:
         text = f"fix {one.edit_set.id} ({_state(one.edit_set)})"
         others = sorted({readable(path) for path in one.edit_set.files} - {readable(one.first.path)})
         text += f" together with {_list(others)}" if others else ""
-    if len(one.captures) == 1:
-        text += f"; {one.captures[0].text}"
+    if len({captures.entry_points for captures in one.captures}) == 1:
+        text += "".join(f"; {captures.text}" for captures in one.captures)
     return text
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cgmigrate.megatron.layer_patterns import has_layer, layer_pattern
 from cgmigrate.megatron.settings import names_in
 from cgmigrate.verify.arms import Packing, Proxy
 
@@ -213,9 +214,9 @@ def _experts(values: Mapping[str, Any], fields: dict[str, Any], expert: int, not
         fields["moe_token_dispatcher_type"] = "alltoall"
         notes.append("the flex dispatcher needs DeepEP or HybridEP: the proxy dispatches with alltoall")
     frequency = values.get("moe_layer_freq")
-    if isinstance(frequency, str) and "[0]" in frequency:
-        frequency = [0]
-    if (isinstance(frequency, list) and any(item == 0 for item in frequency)) or values.get("first_k_dense_replace"):
+    if isinstance(frequency, str):
+        frequency = layer_pattern(frequency)
+    if (isinstance(frequency, list) and has_layer(frequency, 0)) or values.get("first_k_dense_replace"):
         # One dense layer, then experts, is the least that shows both kinds.
         fields["moe_layer_freq"] = [0] + [1] * (LAYERS - 1)
 

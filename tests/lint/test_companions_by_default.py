@@ -38,6 +38,7 @@ CHOICES = (
         EXPERTS,
         f"{EXPERTS} --moe-layer-freq 1",
         f"{EXPERTS} --moe-layer-freq ([0]*2+[1]*2)",
+        f"{EXPERTS} --moe-layer-freq ([1]*4)",
         f"{EXPERTS} --moe-token-dispatcher-type alltoall",
         f"{EXPERTS} --moe-token-dispatcher-type alltoall --moe-expert-capacity-factor 1.0",
         f"{EXPERTS} --moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity",
@@ -124,6 +125,25 @@ def test_command_lines_have_defaults(capsys: pytest.CaptureFixture[str]) -> None
     lines = neighbours(graphs("--cuda-graph-modules"), generated(100, 400))
 
     shown(compared_lines(lines, "", Release(0, 19)), capsys)
+
+
+def layers(flag: str) -> list[list[str]]:
+    """Command lines that capture the MLP of models whose layers an expression describes."""
+    patterns = ("1", "2", "([1]*4)", "[1,1,1,1]", "([0]*1+[1]*3)", "([1]*3+[0]*1)*1", "2*[1]+[1]*2", "[0]*0+[1]*4")
+    model = f"{EXPERTS} --num-layers 4 --te-rng-tracker"
+    graphs = [f"--cuda-graph-impl {name} {flag} attn mlp" for name in ("local", "transformer_engine")]
+    return [f"{graph} {model} --moe-layer-freq {pattern}".split() for graph in graphs for pattern in patterns]
+
+
+def test_list_expressions_are_judged_as_megatron_evaluates_them(capsys: pytest.CaptureFixture[str]) -> None:
+    if find_spec("megatron") is None or find_spec("megatron.training") is None:
+        pytest.skip("the judge is the installed megatron-core")
+    shown(compared_lines(layers("--cuda-graph-modules"), "", Release(0, 19)), capsys)
+
+
+@nightly_only
+def test_list_expressions_of_0_17(capsys: pytest.CaptureFixture[str]) -> None:
+    shown(compared_lines(layers("--cuda-graph-scope"), fetched("0.17.1"), Release(0, 17)), capsys)
 
 
 @nightly_only

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from cgmigrate.lint.conditions import State, Truth, condition_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE, Missing, Undecided, names_in
+from cgmigrate.project.pins import package_pins
+from tests.support.files import write
 from tests.support.nightly import examples
 
 OLD, NEW = Release(0, 17), Release(0, 18)
@@ -55,6 +58,9 @@ class Around:
 
     def default(self, name: str) -> object:
         return DEFAULT
+
+    def ignored(self) -> tuple[str, ...]:
+        return ()
 
 
 def state(values: Mapping[str, object], **others: Any) -> State:
@@ -302,3 +308,58 @@ def test_a_setting_is_compared_with_what_others_give(
 def test_an_expression_has_names_and_numbers_only(text: str) -> None:
     with pytest.raises(RuleError):
         condition_of({"tokens": {"below": text}})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "met"),
+    [
+        (1, True),
+        (2, False),
+        ([1, 1], True),
+        ([0, 1], False),
+        ([], True),
+        # TransformerConfig evaluates no text.
+        ("([1]*4)", False),
+        (Missing.ABSENT, False),
+        (Undecided("([1]*$N)", "computed"), None),
+    ],
+)
+def test_a_pattern_of_layers_has_a_number_or_not(pattern: object, met: bool | None) -> None:
+    condition = condition_of({"moe_layer_freq": {"no-layer": 0}})
+    assert condition(State({}, "config", NEW, NEW, surroundings=Around({"moe_layer_freq": pattern}))) is met
+
+
+PINNED = {"package": {"transformer-engine": {"below": "2.12"}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "below", "at_least"),
+    [("==2.11.0", True, False), ("==2.12.0", False, True), (">=2.11", None, None), ("", None, None)],
+)
+def test_a_condition_asks_for_the_version_that_the_project_pins(
+    project: Path, text: str, below: bool | None, at_least: bool | None
+) -> None:
+    write("requirements.txt", f"transformer-engine{text}\n")
+    pinned = state({}, folder=str(project))
+    assert condition_of(PINNED)(pinned) is below
+    assert condition_of({"package": {"transformer-engine": {"at-least": "2.12"}}})(pinned) is at_least
+    assert condition_of({"package": {"transformer-engine": {"below": "2.12", "at-least": "2.5"}}})(pinned) is below
+    assert condition_of(PINNED)(state({})) is None, "a text without a file"
+
+
+@pytest.mark.parametrize("impl", ["none", COMPUTED])
+def test_pins_are_read_only_where_the_rest_of_a_condition_holds(
+    impl: object, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(package_pins, "side_of", lambda _folder, name, _limit: read.append(name))
+    condition = condition_of({**PINNED, "cuda_graph_impl": "local"})
+    assert condition(state({IMPL: impl}, folder=str(project))) is (False if impl == "none" else None)
+    assert not read
+    condition(state({IMPL: "local"}, folder=str(project)))
+    assert read == ["transformer-engine"]
+
+
+def test_a_package_whose_pins_are_not_read_is_an_error() -> None:
+    with pytest.raises(RuleError, match="'flash-attn' is not a package whose pins are read; there are torch, transf"):
+        condition_of({"package": {"flash-attn": {"below": "3.0"}}})

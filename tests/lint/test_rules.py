@@ -69,9 +69,12 @@ def test_an_example_is_what_happens(rule: str, number: int, example: dict) -> No
 def test_a_command_reports_nothing_of_an_example_that_no_rule_rewrites(project: Path, cgmigrate) -> None:
     quiet = [(rule, example) for rule, _, example in EXAMPLES if not example.get("reported", True)]
     assert len(quiet) >= len(RULES)
-    for rule, example in quiet:
-        path = Path({"python": "a.py", "yaml": "a.yaml", "markdown": "a.md"}[example["syntax"]])
+    for number, (rule, example) in enumerate(quiet):
+        path = Path(str(number), {"python": "a.py", "yaml": "a.yaml", "markdown": "a.md"}[example["syntax"]])
+        path.parent.mkdir()
         path.write_bytes(FileExample(example).content(example["before"]))
+        for name, text in example.get("beside", {}).items():
+            (path.parent / name).write_text(text)
         releases = [word for name in ("from", "to") if name in example for word in (f"--{name}", example[name])]
         result = cgmigrate("check", *releases, str(path))
         assert rule not in result.stdout

@@ -168,7 +168,10 @@ def test_a_replacement_is_of_the_kind_of_its_values(tmp_path: Path, new: str, ki
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (("kind: choice", "kind: switch"), ":2: kind: 'switch' is not one of flag, choice, list, number, text"),
+        (
+            ("kind: choice", "kind: switch"),
+            ":2: kind: 'switch' is not one of flag, choice, list, number, pattern, text",
+        ),
         (("sources", "since: 17\nsources"), ":9: since: 17 is not of type 'string'; expected a release"),
         (("sources: [our changelog]\n", ""), ":1: the setting: 'sources' is a required property"),
         (('deprecated-in: "0.18"\n', ""), ":1: the setting: 'deprecated-in' is a dependency of 'replaced-by'"),

@@ -18,6 +18,7 @@ from cgmigrate.documents.python.site_nodes import Form, Place
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.statement_order import Event, FunctionEvents, events_of
 from cgmigrate.documents.python.values import plain_value
+from cgmigrate.megatron.layer_patterns import list_expression
 from cgmigrate.megatron.settings import Missing
 
 _WRAPPERS = ("functools.partial", "nemo_run.Config", "nemo_run.Partial", "fiddle.Config", "fiddle.Partial")
@@ -216,6 +217,8 @@ class _Reader:
         if depth > _MAX_DEPTH:
             return value
         match node:
+            case ast.BinOp() if not keys and (items := list_expression(node)) is not None:
+                value = items
             case _ if not keys:
                 value = plain_value(node, self.names)
             case ast.Call():

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.pins.requirement import Requirement, specified
 
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
 
 def read_constraint(line: int, text: str, constraint: str) -> list[Requirement]:
     """Return the requirement in a Poetry constraint, none for ``*``. Raises ValueError if it is not a constraint."""
+    alternatives = [specified(line, text, specifier) for specifier in specifiers(constraint)]
+    if not alternatives:
+        return []
+    known = [one for one in alternatives if not (one.newer or one.older)] or alternatives
+    admitted = frozenset[Release]().union(*(requirement.admitted or () for requirement in known))
+    return [Requirement(line, text, admitted, newer=known[0].newer, older=known[0].older)]
+
+
+def specifiers(constraint: str) -> list[SpecifierSet]:
+    """Return the alternatives of a Poetry constraint, none for ``*``. Raises ValueError if it is not a constraint."""
     from packaging.specifiers import SpecifierSet
 
-    alternatives: list[Requirement] = []
+    alternatives: list[SpecifierSet] = []
     for alternative in re.split(r"\|\|?", constraint):
         if alternative.strip() == "*":
             return []
@@ -20,10 +34,8 @@ def read_constraint(line: int, text: str, constraint: str) -> list[Requirement]:
         if not re.fullmatch(rf"\s*{clause}(?:[\s,]+{clause})*\s*", alternative):
             raise ValueError(f"{constraint!r} is not a version constraint")
         clauses = (_pep440_clause(operator, version) for operator, version in re.findall(clause, alternative))
-        alternatives.append(specified(line, text, SpecifierSet(",".join(clauses))))
-    known = [one for one in alternatives if not (one.newer or one.older)] or alternatives
-    admitted = frozenset[Release]().union(*(requirement.admitted or () for requirement in known))
-    return [Requirement(line, text, admitted, newer=known[0].newer, older=known[0].older)]
+        alternatives.append(SpecifierSet(",".join(clauses)))
+    return alternatives
 
 
 def _pep440_clause(operator: str, version: str) -> str:

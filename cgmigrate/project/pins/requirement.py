@@ -66,7 +66,7 @@ def _admitted(specifier: SpecifierSet) -> frozenset[Release]:
     from packaging.version import Version
 
     # A bound may be a version other than the usual ones: 0.17.12, 0.18.0rc3, 0.17.1+cu12.
-    bounds = _bounds(specifier)
+    bounds = versions_in(specifier)
 
     def admits(release: Release) -> bool:
         usual = [Version(f"{release}.0rc0"), *(Version(f"{release}.{patch}") for patch in range(10))]
@@ -80,7 +80,7 @@ def _admits_newer(specifier: SpecifierSet) -> bool:
     """Return whether some release after all known ones satisfies ``specifier``."""
     from packaging.version import Version
 
-    newer = [version for version in _bounds(specifier) if (version.major, version.minor) > UPSTREAM]
+    newer = [version for version in versions_in(specifier) if (version.major, version.minor) > UPSTREAM]
     nexts = [Version(f"{version.major}.{version.minor}.{version.micro + 1}") for version in newer]
     return any(specifier.contains(version, prereleases=True) for version in [*newer, *nexts])
 
@@ -90,11 +90,11 @@ def _admits_older(specifier: SpecifierSet) -> bool:
     from packaging.version import Version
 
     usual = (Version(f"0.{minor}.{patch}") for minor in range(OLDEST.minor) for patch in range(10))
-    named = (version for version in _bounds(specifier) if (version.major, version.minor) < OLDEST)
+    named = (version for version in versions_in(specifier) if (version.major, version.minor) < OLDEST)
     return any(specifier.contains(version, prereleases=True) for version in (*usual, *named))
 
 
-def _bounds(specifier: SpecifierSet) -> list[Version]:
+def versions_in(specifier: SpecifierSet) -> list[Version]:
     """Return the versions that a specifier names."""
     from packaging.version import InvalidVersion, Version
 

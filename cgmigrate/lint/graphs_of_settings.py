@@ -1,0 +1,28 @@
+"""What settings outside of the capture model capture, each in a graph of its own, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cgmigrate.lint.diagnostics import SiteCase
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.setting import Setting
+from cgmigrate.megatron.settings import Settings
+
+
+def graphs_of_settings(case: SiteCase, after: Settings, target: Release) -> Iterator[str]:
+    """Yield what each setting that is on captures; ``after`` are the settings in effect once fixes are written."""
+    catalogue = case.document.catalogue
+    for setting in (catalogue[name] for name in sorted(case.before)):
+        if setting.graph_of and case.before[setting.name] is True and after.get(setting.name) is True:
+            was, will = (_outcome(setting, release) for release in (case.source, target))
+            if was == will:
+                yield f"{was}, in {case.source} before and in {target} after"
+            else:
+                yield f"{was} in {case.source} before; {will} in {target} unchanged"
+
+
+def _outcome(setting: Setting, release: Release) -> str:
+    if release < setting.since:
+        return f"does not capture {setting.graph_of}"
+    return f"{'fails when it captures' if release in setting.graph_fails_in else 'captures'} {setting.graph_of}"
