@@ -125,14 +125,24 @@ def _remarks(
 def without_repetition(matches: Sequence[Match], remarks: Sequence[Match]) -> tuple[list[Match], list[Match]]:
     """Return matches and remarks with one diagnostic a setting, for a site that is not rewritten.
 
-    A rule about a specific trap takes precedence over a refusal, and a refusal over the plain deprecation.
+    A rule about a specific trap takes precedence over a refusal that is not more severe, a refusal over any other
+    rule, and all of them over the plain deprecation.
     """
-    specific = {match.written.setting for match in matches if match.rule.kind is not RuleKind.DEPRECATED}
-    remarks = [remark for remark in remarks if not specific & set(remark.refused)]
-    covered = specific.union(*(remark.refused for remark in remarks))
+    traps = [match for match in matches if match.rule.kind is not RuleKind.DEPRECATED]
+    remarks = [remark for remark in remarks if not any(_precedes(trap, remark) for trap in traps)]
+    refused = {name for remark in remarks for name in remark.refused}
+    covered = {trap.written.setting for trap in traps}
     return [
-        match for match in matches if match.rule.kind is not RuleKind.DEPRECATED or match.written.setting not in covered
+        match
+        for match in matches
+        if match.written.setting not in refused
+        and (match.rule.kind is not RuleKind.DEPRECATED or match.written.setting not in covered)
     ], remarks
+
+
+def _precedes(trap: Match, remark: Match) -> bool:
+    """Return whether a specific rule explains a refusal, and is as severe."""
+    return trap.written.setting in remark.refused and trap.rule.severity.reaches(remark.rule.severity)
 
 
 def _changed(site: Site, changes: Sequence[Change]) -> Use:

@@ -1,0 +1,1 @@
+"""The parts of bench/rule_truth.py."""

@@ -1,0 +1,79 @@
+"""What `explain` says of configurations, against what the release captures or refuses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.megatron.capture import capture_of_resolved
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.types import Rejected, ResolvedConfiguration
+from sweeping.cases import READERS, Case, Reader
+
+Lacks = Callable[[Reader, str, argparse.Namespace], str]
+Chosen = Callable[[Reader, str, argparse.Namespace], list[tuple[Case, dict[str, Any]]]]
+
+
+def captured(effective: dict[str, Any], release: str) -> str:
+    """What a validated configuration captures, in the words of `explain`."""
+    modules = tuple(effective["modules"])
+    configuration = ResolvedConfiguration(effective["impl"], "full", modules, effective["inference"])
+    major, minor = release.split(".")
+    found = capture_of_resolved(configuration, Release(int(major), int(minor)))
+    assert not isinstance(found, Rejected), found
+    return found.describe_briefly(modules=True)
+
+
+def stated(folder: Path, case: Case, release: str) -> list[str]:
+    """What `explain` says that the settings of a file do."""
+    (folder / case.name).write_text(case.text, encoding="utf-8")
+    command = [sys.executable, "-m", "cgmigrate", "explain", "--from", release, "--to", release]
+    command += ["--output-format", "json", str(folder / case.name)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if not ran.stdout.startswith("{"):
+        return []
+    return [one["text"] for found in json.loads(ran.stdout)["objects"] for one in found["captures"]]
+
+
+def agrees(text: str, verdict: dict[str, Any], release: str) -> bool:
+    """Whether a statement is what the release does."""
+    if verdict["refused"]:
+        return text.startswith("refused by")
+    expected = captured(verdict["effective"], release)
+    stripped = re.sub(r",? in 0\.\d+ before and in 0\.\d+ after$", "", text).removeprefix("captures ")
+    parts = re.compile(r", modules [a-z_+]+")
+    # `explain` names the modules of `local` where they matter.
+    return stripped in (expected, parts.sub("", expected)) or parts.sub("", stripped) == parts.sub("", expected)
+
+
+def compare(options: argparse.Namespace, lacks: Lacks, chosen: Chosen) -> int:
+    """Print how many statements are equal to the release, and those that are not."""
+    differs: dict[tuple[str, str], list[str]] = defaultdict(list)
+    pairs = [(reader, release) for reader in READERS for release in reader.releases]
+    # What NeMo-RL captures is not asked: it has no validated configuration without a GPU.
+    pairs = [one for one in pairs if one[0].judge != "nemo-rl" and not lacks(*one, options)]
+    options.count = -(-options.statements // len(pairs))
+    total = 0
+    for reader, release in pairs:
+        for case, verdict in chosen(reader, release, options):
+            total += 1
+            with tempfile.TemporaryDirectory() as folder:
+                texts = stated(Path(folder), case, release)
+            if texts and all(agrees(text, verdict, release) for text in texts):
+                continue
+            real = (
+                f"refused: {verdict['refused'][:90]}" if verdict["refused"] else captured(verdict["effective"], release)
+            )
+            differs["; ".join(texts) or "nothing", real].append(f"{reader.name} {release}\n{case.text}")
+    for (text, real), names in sorted(differs.items(), key=lambda item: -len(item[1])):
+        print(f"{len(names)}: explain: {text}\n    release: {real}\n    {names[0]}")
+    print(f"{total - sum(map(len, differs.values()))} of {total} statements equal what the release captures or refuses")
+    return bool(differs)
