@@ -38,7 +38,9 @@ def captured_of_model(capture: Capture, case: SiteCase) -> Capture:
         return capture
     if case.reader is Reader.COMMAND_LINE and _trains_without_graphs(case.surroundings):
         capture = replace(capture, training=None)
-    if _classes(case) is not GPT:
+    # A part of a command line leaves open what the rest of it has.
+    is_whole = all(case.surroundings.default(name) is not Missing.UNKNOWN for name in _PATTERNS)
+    if not is_whole or _classes(case) is not GPT:
         return capture
     return Capture(_of_gpt(capture.training), _of_gpt(capture.inference))
 
@@ -70,8 +72,6 @@ def _classes(case: SiteCase) -> Sequence[LayerClass]:
     if case.surroundings.get("is_hybrid_model") is True or any(isinstance(one, str) for one in patterns):
         return HYBRID
     is_gpt = case.reader is Reader.COMMAND_LINE and all(one is Missing.ABSENT for one in patterns)
-    # A part of a command line leaves open what the rest of it has.
-    is_gpt = is_gpt and all(case.surroundings.default(name) is not Missing.UNKNOWN for name in _PATTERNS)
     programs = (*(case.site.programs or ()), *case.site.scripts)
     is_gpt = is_gpt and not any(fnmatchcase(program, one) for program in programs for one in _HYBRID_PROGRAMS)
     return GPT if is_gpt else (*GPT, *HYBRID)

@@ -20,6 +20,7 @@ from cgmigrate.lint.graphs_of_settings import graphs_of_settings
 from cgmigrate.lint.layers import layers_of
 from cgmigrate.lint.plan import Plan
 from cgmigrate.lint.verdicts import verdict_on
+from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings, Undecided
 from cgmigrate.megatron.types import Capture, Rejected
@@ -322,7 +323,7 @@ class _Objects:
         verdict = verdict_on(case, after, target, file.context)
         if isinstance(verdict, Rejected):
             return (), ()
-        return layers_of(verdict, case, target), advice_on(case, after, target)
+        return layers_of(capture_of(after, target, case.reader), case, target), advice_on(case, after, target)
 
     def _after(self, place: Place, case: SiteCase) -> Settings:
         """Return the settings of a site once fixes are written."""

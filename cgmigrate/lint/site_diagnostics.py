@@ -144,18 +144,15 @@ class SiteReport:
 
     def _unless_elsewhere(self, match: Match) -> str:
         """Return on which settings a diagnostic depends that another file may set; empty if there is none."""
-        state = self.case.state(self.case.before, self.context.target)
-        catalogue = self.case.document.catalogue
-        names = [
-            name
-            for name in dict.fromkeys(left_out(match.case.when, state))
-            # A flag that turns it off is named by the message.
-            if not (no_flag := catalogue[name].no_flag) or no_flag not in match.case.message
-        ]
-        if match.rule.kind is not RuleKind.COMPANION or not names:
+        if match.rule.kind is not RuleKind.COMPANION:
             return ""
+        state = self.case.state(self.case.before, self.context.target)
+        settings = (self.case.document.catalogue[name] for name in dict.fromkeys(left_out(match.case.when, state)))
+        of_target = [one for one in settings if one.since <= self.context.target]
+        # A flag that turns it off is named by the message.
+        names = [one.name for one in of_target if not one.no_flag or one.no_flag not in match.case.message]
         verb = "is" if len(names) == 1 else "are"
-        return f", if {' and '.join(f'`{{{name}}}`' for name in names)} {verb} not set elsewhere"
+        return f", if {' and '.join(f'`{{{name}}}`' for name in names)} {verb} not set elsewhere" if names else ""
 
     def _pins(self, case: Case) -> tuple[str, ...]:
         """Return a note for each package whose pinned version is too old."""

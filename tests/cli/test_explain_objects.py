@@ -266,7 +266,7 @@ EXPERTS = "layers with experts of a hybrid model: the router, and what follows t
         (
             "a.sh",
             "torchrun pretrain_mamba.py --cuda-graph-impl local --cuda-graph-modules moe_router "
-            "--hybrid-layer-pattern MEME\n",
+            "--num-experts 8 --hybrid-layer-pattern MEME\n",
             [EXPERTS],
             [GPT],
         ),
