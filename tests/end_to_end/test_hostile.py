@@ -151,7 +151,7 @@ teacher:
 PRINTED = {
     "text": ("check", "ok.yaml"),
     "JSON": ("check", "--format", "json", "ok.yaml"),
-    "diff": ("fix", "--diff", "ok.yaml"),
+    "diff": ("fix", "--diff", "--unsafe-fixes", "ok.yaml"),
     "version": ("--version",),
     "help": ("--help",),
     "help of a command": ("check", "--help"),
