@@ -151,12 +151,12 @@ teacher:
 PRINTED = {
     "text": ("check", "ok.yaml"),
     "JSON": ("check", "--format", "json", "ok.yaml"),
-    "diff": ("fix", "--diff", "--unsafe-fixes", "ok.yaml"),
+    "diff": ("fix", "--diff", "ok.yaml"),
     "version": ("--version",),
     "help": ("--help",),
     "help of a command": ("check", "--help"),
     "a command that helps": ("help",),
-    "explanation": ("explain", "CG101"),
+    "explanation": ("explain", "CG102"),
     "rules": ("rules",),
 }
 
@@ -164,7 +164,7 @@ PRINTED = {
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 @pytest.mark.parametrize("words", PRINTED.values(), ids=PRINTED.keys())
 def test_a_full_device_is_one_line_and_an_error(project: Path, words: tuple[str, ...]) -> None:
-    Path("ok.yaml").write_text(REWRITABLE)
+    Path("ok.yaml").write_text("model:\n  external_cuda_graph: true\n  hidden_size: 8\n")
     with open("/dev/full", "w") as full:
         result = program(*words, capture_output=False, stdout=full, stderr=-1)
     assert (result.returncode, result.stderr) == (2, "error: the output cannot be written: No space left on device\n")
