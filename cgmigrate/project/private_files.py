@@ -10,9 +10,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-from cgmigrate.project.temporary_files import create, remove_leftovers, write_all
+from cgmigrate.project.temporary_files import create, remove_leftovers, removed_if_interrupted, write_all
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
@@ -45,16 +45,13 @@ def write(path: str, data: bytes) -> None:
     os.makedirs(folder, mode=0o700, exist_ok=True)
     _make_private(folder)
     remove_leftovers(folder)
-    descriptor, temporary = create(folder)
-    try:
-        write_all(descriptor, data)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    finally:
-        os.close(descriptor)
+    with removed_if_interrupted():
+        descriptor, temporary = create(folder)
+        try:
+            write_all(descriptor, data)
+            os.replace(temporary, path)
+        finally:
+            os.close(descriptor)
 
 
 def is_private_folder(path: str) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from cgmigrate.project import private_files
 from cgmigrate.project.cache_folder import records_folder
-from cgmigrate.project.temporary_files import create, lock, write_all
+from cgmigrate.project.temporary_files import create, keep, lock, write_all
 from cgmigrate.project.write import sync_folder
 
 WITHOUT_LOCKS = 600
@@ -57,6 +57,7 @@ class SetRecord:
         folder = records_folder()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self._descriptor, self.path = create(folder)
+        keep(self.path)
         try:
             head = {
                 "host": _host(),
