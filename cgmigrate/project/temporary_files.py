@@ -54,7 +54,7 @@ def keep(path: str) -> None:
 
 @contextmanager
 def removed_if_interrupted() -> Iterator[None]:
-    """Remove the temporary files of what is done inside, also if the process is told to end in the meantime."""
+    """Remove the temporary files of what is done inside, also if a signal ends the process in the meantime."""
     outer, _created.paths = _created.paths, set()
     try:
         with _ended_by_exceptions():

@@ -1,4 +1,4 @@
-"""A process that is told to end while it writes: files are whole, and it leaves no temporary files."""
+"""A process that a signal ends while it writes: files are whole, and it leaves no temporary files."""
 
 from __future__ import annotations
 
