@@ -70,7 +70,8 @@ def test_a_command_reports_nothing_of_an_example_that_no_rule_rewrites(project: 
     quiet = [(rule, example) for rule, _, example in EXAMPLES if not example.get("reported", True)]
     assert len(quiet) >= len(RULES)
     for number, (rule, example) in enumerate(quiet):
-        path = Path(str(number), {"python": "a.py", "yaml": "a.yaml", "markdown": "a.md"}[example["syntax"]])
+        names = {"python": "a.py", "yaml": "a.yaml", "markdown": "a.md", "shell": "a.sh"}
+        path = Path(str(number), names[example["syntax"]])
         path.parent.mkdir()
         path.write_bytes(FileExample(example).content(example["before"]))
         for name, text in example.get("beside", {}).items():

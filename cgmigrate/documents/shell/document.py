@@ -54,6 +54,7 @@ _JOINED_WORDS = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]+-")
 _BLANK = "a backslash in front of a blank makes the blank a part of the next word"
 _DELETES = "deletes a key, which has to have this name in the configuration"
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
+_TOO_DEEP = "commands are nested too deeply for cgmigrate to read the script"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
 _OF_VARIABLE = "`${variable}` has the value, and whoever changes the variable would have to know the new flag"
@@ -81,11 +82,18 @@ class ShellDocument(TextDocument):
         self._again: ShellDocument | None = None
         self._is_arguments = path.lower().endswith(".args")
         self._tree: ShellTree = parse(text)
+        self._fragments: Sequence[Fragment] = ()
+        self._lines: list[CommandLine] = []
+        self._overrides: Sequence[OverrideLine] = ()
+        self._names: list[Appearance] = []
+        if self._tree.is_too_deep:
+            self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), _TOO_DEEP))
+            return
         reader = FragmentReader(self._tree, self.catalogue, shows_values=self.shows_values)
         self._names = self._appearances()
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
-        self._lines: list[CommandLine] = command_lines(self._fragments, reader.plain_variables)
+        self._lines = command_lines(self._fragments, reader.plain_variables)
         for number in () if self._is_arguments else passed_on(self._lines, self._tree):
             self._lines[number].blocked_by = self._lines[number].blocked_by or PASSED_ON
         self._overrides = override_lines(self._fragments, text, self.catalogue)
@@ -315,7 +323,8 @@ class ShellDocument(TextDocument):
     @property
     def uses(self) -> Sequence[Use]:
         """Every appearance of a setting; see ``sites.Document``."""
-        named = (one for one in self.problems if one.kind is not ProblemKind.HARNESS_OPTION)
+        without_name = (ProblemKind.HARNESS_OPTION, ProblemKind.TOO_COMPLEX)
+        named = (one for one in self.problems if one.kind not in without_name)
         others = [Use(*self._named(problem), problem.span, Role.WRITE) for problem in named]
         written = [use for site in self.sites for use in site.written]
         return sorted([*written, *others, *(use for use, _ in self.skipped)], key=lambda use: use.span.start)
