@@ -10,8 +10,8 @@ from cgmigrate.linking.inheritance import effective
 from cgmigrate.linking.interpolations import NOTHING_FOLLOWED, FollowedValues
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
+from cgmigrate.lint.copies import copy_diagnostics
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
-from cgmigrate.lint.passing_code import passing_diagnostics
 from cgmigrate.lint.problem_diagnostics import problems_of
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.rules import Rule
@@ -86,7 +86,7 @@ def examine(
 def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int, Settings]) -> ExaminedFile:
     """Return a file with the cases of its sites; ``merged`` are the settings in effect at each, by index."""
     cases: dict[int, SiteCase] = {}
-    diagnostics = passing_diagnostics(file.document, file.context)
+    diagnostics = copy_diagnostics(file.document, file.context)
     skipped = list(file.document.skipped)
     for site, owner in zip(file.sites, owners, strict=True):
         if owner.ecosystem is None:

@@ -7,21 +7,29 @@ implementation, and the former booleans that were migrated.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
+from cgmigrate.documents.nesting import NestingDocument
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.python.name_resolution import MEGATRON
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.values import plain_value
-from cgmigrate.lint.kinds import PassingKind
-from cgmigrate.lint.passing_findings import Finding, works_with_megatron
+from cgmigrate.lint.diagnostics import Context, Diagnostic
+from cgmigrate.lint.kinds import CheckKind, rule_for
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES
 from cgmigrate.megatron.types import Reader, Rejected
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.python import PythonDocument
+    from cgmigrate.documents.code import Code
+    from cgmigrate.documents.sites import Document
+    from cgmigrate.text.spans import Span
+
+    _InFile: TypeAlias = Callable[[Span], Span]
 
 _COPIES = ("dataclasses.replace", "copy.replace")
 _CONFIGURATION = "TransformerConfig"
@@ -37,18 +45,45 @@ _BOOLEAN = "the copy has both `{name}` and the implementation that it became, an
 Settings = Mapping[str, object]
 
 
-def copy_findings(document: PythonDocument, target: Release) -> Iterator[Finding]:
-    """Yield the copies of megatron-core's configurations whose validation fails."""
+def copy_diagnostics(document: Document, context: Context) -> list[Diagnostic]:
+    """Return the diagnostics about copies in the code of a file, here-documents in Python included."""
+    rule = rule_for(CheckKind.INVALID_COPY, context.rules)
+    if rule is None or not rule.concerns(context.target):
+        return []
+    return [
+        Diagnostic(rule.id, rule.severity, span, message, reports=rule.reports)
+        for span, message in _in_programs(document, context.target, lambda span: span)
+    ]
+
+
+def _in_programs(document: Document, target: Release, in_file: _InFile) -> Iterator[tuple[Span, str]]:
+    """Yield the copies that fail in the Python of a document and of its parts; ``in_file`` maps a span to the file."""
+    if isinstance(document, PythonDocument) and document.source is not None:
+        for call, message in _failing_copies(document, target):
+            yield in_file(document.source.span(call)), message
+    elif isinstance(document, NestingDocument):
+        yield from _in_programs(document.outer, target, in_file)
+        for one in document.readable_parts:
+            yield from _in_programs(one.document, target, partial(_outside, one.part.code, in_file))
+
+
+def _outside(code: Code, in_file: _InFile, span: Span) -> Span:
+    """Return where a span of a part is in the file."""
+    return in_file(code.span(span))
+
+
+def _failing_copies(document: PythonDocument, target: Release) -> Iterator[tuple[ast.Call, str]]:
+    """Yield the copies of megatron-core's configurations whose validation fails, each with the reason."""
     source = document.source
-    assert source is not None
-    if "replace(" not in document.text or not works_with_megatron(document):
+    imports_megatron = any(module.partition(".")[0] in MEGATRON for module in document.top_level)
+    if source is None or "replace(" not in document.text or not imports_megatron:
         return
     for call, scope in _calls(source.tree, source.tree):
         if document.names.resolve(dotted(call.func)) in _COPIES and call.args:
             original = _original(call.args[0], scope, document)
             message = _failure(original, _keywords(call, document), target) if original is not None else ""
             if message:
-                yield Finding(PassingKind.INVALID_COPY, call, message)
+                yield call, message
 
 
 def _calls(node: ast.AST, scope: ast.AST) -> Iterator[tuple[ast.Call, ast.AST]]:

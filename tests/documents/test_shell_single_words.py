@@ -80,13 +80,6 @@ def test_other_scripts_are_rewritten(project: Path, cgmigrate: Run, name: str) -
     assert [" ".join(command) for command in recorded(path.read_text())] == before
 
 
-def test_an_array_of_zsh_needs_no_index(project: Path, cgmigrate: Run) -> None:
-    path = project / "train.zsh.sh"
-    path.write_text(f"#!/bin/zsh\n{ARRAY}{RUN} $ARGS\n")
-    cgmigrate("fix", ".")
-    assert " ".join(NEW) in path.read_text()
-
-
 def test_many_variables_take_time_linear_in_their_number() -> None:
     def seconds(count: int) -> float:
         names = "".join(
