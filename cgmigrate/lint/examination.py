@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.sites import Document, Problem, Site, Use
@@ -52,14 +52,6 @@ class ExaminedFile:
         """Return the file with the owners and settings in effect that other files give its sites, by index."""
         same = all(merged[index] == case.before for index, case in self.cases.items())
         return self if same and list(owners) == list(self.owners) else _with_cases(self, owners, merged)
-
-    def with_owned(self, indices: Collection[int], reader: Reader) -> ExaminedFile:
-        """Return the file with a reader for some of its sites, by index, of which the file does not show the owner."""
-        ecosystem = next((one for one in self.context.ecosystems if one.reader is reader), None)
-        if not indices or ecosystem is None:
-            return self
-        owners = [Owner(ecosystem) if at in indices else owner for at, owner in enumerate(self.owners)]
-        return _with_cases(self, owners, effective(self.sites))
 
 
 def examine(
