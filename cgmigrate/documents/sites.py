@@ -229,6 +229,8 @@ class ProblemKind(str, Enum):
     OTHER_ASSIGNMENT = "other-assignment"
     NAME_IN_DOCUMENTATION = "name-in-documentation"
     """A deprecated name in the text of a page, or in a code block that is not read."""
+    UNREAD_KIND = "unread-kind"
+    """A deprecated setting in a file of a kind that is not read."""
 
     def __str__(self) -> str:
         return self.value

@@ -70,7 +70,7 @@ def test_a_command_reports_nothing_of_an_example_that_no_rule_rewrites(project: 
     quiet = [(rule, example) for rule, _, example in EXAMPLES if not example.get("reported", True)]
     assert len(quiet) >= len(RULES)
     for rule, example in quiet:
-        path = Path({"python": "a.py", "yaml": "a.yaml", "markdown": "a.md"}[example["syntax"]])
+        path = Path({"python": "a.py", "yaml": "a.yaml", "markdown": "a.md", "toml": "a.toml"}[example["syntax"]])
         path.write_bytes(FileExample(example).content(example["before"]))
         releases = [word for name in ("from", "to") if name in example for word in (f"--{name}", example[name])]
         result = cgmigrate("check", *releases, str(path))

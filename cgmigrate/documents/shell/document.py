@@ -71,16 +71,13 @@ _PLACES = {
 class ShellDocument(TextDocument):
     """A shell script; see ``sites.Document``. Without a catalogue, the settings are those that ship."""
 
-    shows_values = True
-    """Whether the values of variables are those that the text assigns."""
-
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
         super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
         self._again: ShellDocument | None = None
         self._is_arguments = path.lower().endswith(".args")
         self._tree: ShellTree = parse(text)
-        reader = FragmentReader(self._tree, self.catalogue, shows_values=self.shows_values)
+        reader = FragmentReader(self._tree, self.catalogue)
         self._names = self._appearances()
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
@@ -303,12 +300,6 @@ class ShellDocument(TextDocument):
     def has_setting(self, span: Span) -> bool:
         """Whether a part of the text has the name of a setting."""
         return any(span.start <= name.span.start < span.end for name in self._names)
-
-    def variables_of(self, index: int) -> frozenset[str]:
-        """Return the variables that have flags of a site."""
-        line = self._line_of(index)
-        fragments = [line.fragment] if isinstance(line, OverrideLine) else line.fragments
-        return frozenset(one.variable for one in fragments if one.variable)
 
     @property
     def uses(self) -> Sequence[Use]:
