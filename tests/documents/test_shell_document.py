@@ -502,7 +502,6 @@ BRACES = {
     [
         ("run.sh", "torchrun pretrain_gpt.py {word}\n"),
         ("run.sh", 'ARGS=(--bf16 {word})\npython pretrain_gpt.py "${{ARGS[@]}}"\n'),
-        ("Makefile", "SHELL := /bin/bash\ntrain:\n\tpython pretrain_gpt.py {word}\n"),
         ("job.yaml", "steps:\n- run: |\n    python pretrain_gpt.py {word}\n- name: {{a: b}}\n"),
     ],
 )
