@@ -24,12 +24,16 @@ def policy(choose: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def asking() -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The judge of NeMo-RL's main branch, with a dense model."""
+    """The judge of NeMo-RL's main branch. It refuses what it refuses for every model: a file does not show which."""
     judge_nemo_rl = import_module("tests.support.nemo_rl_judge").judge_nemo_rl
+    models = import_module("tests.support.nemo_rl_configs").MODELS.values()
+
+    def refusal(settings: dict[str, Any]) -> str:
+        refusals = [judge_nemo_rl(settings, model) or "" for model in models]
+        return refusals[0] if all(refusals) else ""
 
     def ask(question: dict[str, Any]) -> dict[str, Any]:
-        refused = judge_nemo_rl(question["settings"]) or ""
-        control = (judge_nemo_rl(question["control"]) or "") if refused else ""
-        return {"refused": refused, "control": control, "effective": None}
+        refused = refusal(question["settings"])
+        return {"refused": refused, "control": refusal(question["control"]) if refused else "", "effective": None}
 
     return ask

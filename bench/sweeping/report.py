@@ -51,7 +51,9 @@ def claims_refusal(finding: dict[str, str]) -> bool:
     if rule.kind is RuleKind.NO_EFFECT:
         return "refuse" in finding["message"]
     cases = [case for case in rule.cases if _fits(case.message, finding["message"])]
-    return any(case.stage != "capture" for case in cases or rule.cases)
+    if rule.kind is RuleKind.COMPANION:
+        return any(case.stage == "config" for case in cases or rule.cases)
+    return any(case.stage != "capture" for case in cases or rule.cases) or not rule.cases
 
 
 def _fits(template: str, message: str) -> bool:
