@@ -113,9 +113,7 @@ def trees_of(options: argparse.Namespace) -> list[Tree]:
     rows = all_trees()
     if options.only:
         return [tree for tree in rows if tree.name in options.only]
-    if options.packages:
-        return [tree for tree in rows if not tree.commit]
-    return [tree for tree in rows if tree.commit and (options.nightly or tree.short)]
+    return [tree for tree in rows if bool(tree.commit) != options.packages and (options.nightly or tree.short)]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -160,7 +158,7 @@ class Tool:
 
 def _text(file: Any) -> str:
     file.seek(0)
-    return str(file.read().decode("utf-8", "replace"))
+    return str(file.read().decode("utf-8", "surrogateescape"))
 
 
 # --- outcomes ---------------------------------------------------------------------------------------
@@ -338,7 +336,7 @@ def save(tree: Tree, outcome: Outcome) -> None:
         text = f"n{notes.index(line.text)}" if line.outcome == "kept" else line.text
         rows.append(f"\t{number}\t{line.outcome}\t{line.rules}\t{text}".rstrip())
         last = path
-    file_of(tree).write_text("\n".join(rows) + "\n", encoding="utf-8")
+    file_of(tree).write_text("\n".join(rows) + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def load(tree: Tree) -> Outcome | None:
@@ -402,14 +400,17 @@ def scores(counts: Counter[tuple[str, str]]) -> str:
 # --- Megatron-Bridge, executed ----------------------------------------------------------------------
 
 
-def execute(mirrors: Path, tool: Tool, folder: Path) -> int:
-    """Run recipes, helpers and unit tests of Megatron-Bridge before and after `fix`. Return how many steps fail."""
+def execute(mirrors: Path, tool: Tool, folder: Path, made: Path | None) -> int:
+    """Run recipes, helpers and unit tests of Megatron-Bridge before and after `fix`, or a patch that it made before.
+
+    Return how many steps fail.
+    """
     tree = next(one for one in all_trees() if one.name == BRIDGE)
     before, after, megatron = folder / "before", folder / "after", folder / "megatron-lm"
     for one in (before, after):
         tree.lay_out(mirrors, one)
-    patch, _, _ = tool.run(tree, before, "fix", "--diff")
-    subprocess.run(["git", "-C", str(after), "apply", "-"], input=patch.encode(), check=True)
+    patch = made.read_bytes() if made else tool.run(tree, before, "fix", "--diff")[0].encode("utf-8", "surrogateescape")
+    subprocess.run(["git", "-C", str(after), "apply", "-"], input=patch, check=True)
     pin = subprocess.run(
         ["git", f"--git-dir={tree.mirror(mirrors)}", "rev-parse", f"{tree.commit}:3rdparty/Megatron-LM"],
         check=True,
@@ -486,6 +487,7 @@ def main() -> int:
     parser.add_argument("--packages", action="store_true", help="MIRRORS holds unpacked packages")
     parser.add_argument("--only", nargs="+", metavar="TREE", help="these trees")
     parser.add_argument("--execute", action="store_true", help="execute code of Megatron-Bridge before and after")
+    parser.add_argument("--patch", type=Path, metavar="FILE", help="with --execute: what `fix --diff` printed before")
     parser.add_argument("--compare", action="store_true", help="print the lines that differ (default)")
     parser.add_argument("--write", action="store_true", help="commit to the outcomes of this run")
     parser.add_argument("--scores", action="store_true", help="run nothing, judge the committed outcomes")
@@ -500,7 +502,7 @@ def main() -> int:
     print(*(f"{tree.name}: skipped, {missing}" for tree, missing in trees.items() if missing), sep="\n")
     if options.execute:
         with tempfile.TemporaryDirectory() as scratch:
-            return min(1, execute(options.mirrors, Tool(command, Path(scratch, "cache")), Path(scratch)))
+            return min(1, execute(options.mirrors, Tool(command, Path(scratch, "cache")), Path(scratch), options.patch))
     total: Counter[tuple[str, str]] = Counter()
     costs, failed = {}, False
     with ThreadPoolExecutor(options.jobs) as pool:
