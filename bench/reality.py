@@ -448,8 +448,6 @@ def report(tree: Tree, now: Outcome, *, writes: bool) -> tuple[Counter[tuple[str
     """Print what a tree has become. Return its judged lines, and whether a person has to look at it."""
     before = load(tree)
     texts = list(differences(before, now)) if before else ["no committed lines"]
-    if writes:
-        save(tree, now)
     counts, wrong = judged(tree, now)
     outcomes = ", ".join(
         f"{number} {outcome}" for outcome, number in sorted(Counter(o.outcome for o in now.lines.values()).items())
@@ -460,6 +458,9 @@ def report(tree: Tree, now: Outcome, *, writes: bool) -> tuple[Counter[tuple[str
     )
     print(f"{tree.name}: {outcomes or 'silent'} | {costs} | {'the same' if not texts else f'{len(texts)} differ'}")
     print(*(f"  {text}" for text in (*wrong, *texts)), sep="\n", end="\n" if wrong or texts else "", flush=True)
+    if writes:
+        save(tree, now)
+        save_costs(tree, now.costs)
     return counts, bool(wrong or (texts and not writes))
 
 
@@ -467,13 +468,14 @@ def _former(row: Mapping[str, str] | None) -> str:
     return f" ({row['cpu']} s {row['memory']} MB)" if row else ""
 
 
-def save_costs(costs: Mapping[str, Mapping[str, Cost]]) -> None:
-    """Write the costs of trees beside those of the others."""
-    path = DATA / "costs.tsv"
+def save_costs(tree: Tree, costs: Mapping[str, Cost]) -> None:
+    """Write the costs of a tree beside those of the others."""
     rows = (
-        {(row["tree"], row["command"]): (row["cpu"], row["memory"]) for row in rows_of(path)} if path.is_file() else {}
+        {(row["tree"], row["command"]): (row["cpu"], row["memory"]) for row in rows_of(COSTS)}
+        if COSTS.is_file()
+        else {}
     )
-    rows |= {(tree, name): (str(c.cpu), str(c.memory)) for tree, one in costs.items() for name, c in one.items()}
+    rows |= {(tree.name, command): (str(cost.cpu), str(cost.memory)) for command, cost in costs.items()}
     lines = ["tree\tcommand\tcpu\tmemory", *("\t".join((*key, *value)) for key, value in sorted(rows.items()))]
     COSTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -504,15 +506,13 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as scratch:
             return min(1, execute(options.mirrors, Tool(command, Path(scratch, "cache")), Path(scratch), options.patch))
     total: Counter[tuple[str, str]] = Counter()
-    costs, failed = {}, False
+    failed = False
     with ThreadPoolExecutor(options.jobs) as pool:
         for tree, now in zip(
             present, pool.map(lambda one: examine(one, options.mirrors, command), present), strict=True
         ):
             counts, wrong = report(tree, now, writes=options.write)
-            total, costs[tree.name], failed = total + counts, now.costs, failed or wrong
-    if options.write:
-        save_costs(costs)
+            total, failed = total + counts, failed or wrong
     print(f"judged lines: {scores(total)}")
     return 1 if failed else 0
 
