@@ -400,10 +400,10 @@ def scores(counts: Counter[tuple[str, str]]) -> str:
 # --- Megatron-Bridge, executed ----------------------------------------------------------------------
 
 
-def execute(mirrors: Path, tool: Tool, folder: Path, made: Path | None) -> int:
+def execute(mirrors: Path, tool: Tool, folder: Path, made: Path | None, python: str | None) -> int:
     """Run recipes, helpers and unit tests of Megatron-Bridge before and after `fix`, or a patch that it made before.
 
-    Return how many steps fail.
+    ``python`` runs the unit tests. Return how many steps fail.
     """
     tree = next(one for one in all_trees() if one.name == BRIDGE)
     before, after, megatron = folder / "before", folder / "after", folder / "megatron-lm"
@@ -423,13 +423,16 @@ def execute(mirrors: Path, tool: Tool, folder: Path, made: Path | None) -> int:
     else:
         core.lay_out(mirrors, megatron)
     trees = [str(before), str(after)]
-    steps = dict.fromkeys(("bridge_recipes", "bridge_helpers", "left_lines"), trees)
-    steps["bridge_tests"] = [*trees, *(["--megatron", str(megatron)] if not missing else [])]
+    steps = [[sys.executable, name, *trees] for name in ("bridge_recipes", "bridge_helpers", "left_lines")]
+    if python:
+        steps.append([python, "bridge_tests", *trees, *(["--megatron", str(megatron)] if not missing else [])])
+    else:
+        print("unit tests are skipped: no --tests")
     failed = 0
-    for name, arguments in steps.items():
+    for interpreter, name, *arguments in steps:
         print(f"== {name}", flush=True)
         script = str(Path(__file__).with_name(f"{name}.py"))
-        failed += subprocess.run([sys.executable, script, *arguments], check=False).returncode != 0
+        failed += subprocess.run([interpreter, script, *arguments], check=False).returncode != 0
     return failed
 
 
@@ -490,6 +493,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="TREE", help="these trees")
     parser.add_argument("--execute", action="store_true", help="execute code of Megatron-Bridge before and after")
     parser.add_argument("--patch", type=Path, metavar="FILE", help="with --execute: what `fix --diff` printed before")
+    parser.add_argument("--tests", metavar="PYTHON", help="with --execute: what runs unit tests, see bridge_tests.py")
     parser.add_argument("--compare", action="store_true", help="print the lines that differ (default)")
     parser.add_argument("--write", action="store_true", help="commit to the outcomes of this run")
     parser.add_argument("--scores", action="store_true", help="run nothing, judge the committed outcomes")
@@ -504,7 +508,8 @@ def main() -> int:
     print(*(f"{tree.name}: skipped, {missing}" for tree, missing in trees.items() if missing), sep="\n")
     if options.execute:
         with tempfile.TemporaryDirectory() as scratch:
-            return min(1, execute(options.mirrors, Tool(command, Path(scratch, "cache")), Path(scratch), options.patch))
+            tool = Tool(command, Path(scratch, "cache"))
+            return min(1, execute(options.mirrors, tool, Path(scratch), options.patch, options.tests))
     total: Counter[tuple[str, str]] = Counter()
     failed = False
     with ThreadPoolExecutor(options.jobs) as pool:
