@@ -190,7 +190,7 @@ def test_paths_may_be_those_of_pathlib(project: Path) -> None:
 @pytest.mark.usefixtures("project")
 def test_what_cannot_be_read_is_not_clean(project: Path) -> None:
     with pytest.raises(ValueError, match="not a kind of file"):
-        api.check_text(YAML, "a.unknown")
+        api.check_text(YAML, "a.log")
     (one,) = api.check_text("enable_cuda_graph: \udc80\n", "a.yaml")
     assert one.rule == "CG007"
     report = api.check_paths(["missing.yaml"])
