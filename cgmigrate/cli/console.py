@@ -163,7 +163,7 @@ class Output:
         if explain != report.next_command:
             lines.append(f"`{explain}` says more.")
         style = style_of(sys.stderr, self.coloured(err=True))
-        mark = MARK if self.reporting.statistics or self.format in ("concise", "grouped") else ""
+        mark = MARK if self.reporting.statistics or self.format == "concise" else ""
         for line in [*lines, *overview.last_lines(report, shown, style, mark)]:
             click.echo(line, err=True, color=self.colour)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -112,36 +112,46 @@ class Program(Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program. Standard streams that are closed are opened on the null device first."""
         _open_standard_streams()
-        return super().main(*args, **kwargs)
+        try:
+            return super().main(*args, **kwargs)
+        except OSError:
+            # click could not write the message of an error: there is nowhere to say it.
+            _silence(sys.stdout)
+            _silence(sys.stderr)
+            sys.exit(ERROR)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the options. Errors are escaped, since they quote the arguments."""
-        try:
+        """Read the options; --version and --help are carried out at once."""
+        with _errors_in_one_line():
             return super().make_context(*args, **kwargs)
-        except click.ClickException as error:
-            error.message = in_text(error.message)  # type: ignore[misc]  # no other way to change it
-            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command. An unexpected error becomes one line on stderr and exit status 2."""
-        try:
+        with _errors_in_one_line():
             _check_folder()
             return super().invoke(ctx)
-        except click.ClickException as error:
-            error.message = in_text(error.message)  # type: ignore[misc]  # no other way to change it
-            raise
-        except (click.Abort, click.exceptions.Exit):
-            raise
-        except BrokenPipeError:
-            _silence(sys.stdout)
-            sys.exit(BROKEN_PIPE)
-        except KeyboardInterrupt:
-            _print_error("interrupted")
-            sys.exit(INTERRUPTED)
-        except Exception as error:
-            _silence(sys.stdout)
-            _print_error(_in_one_line(error))
-            sys.exit(ERROR)
+
+
+@contextmanager
+def _errors_in_one_line() -> Iterator[None]:
+    """End the process where an error is not click's. Those of click are escaped, since they quote the arguments."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = in_text(error.message)  # type: ignore[misc]  # no other way to change it
+        raise
+    except (click.Abort, click.exceptions.Exit):
+        raise
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        sys.exit(BROKEN_PIPE)
+    except KeyboardInterrupt:
+        _print_error("interrupted")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        _silence(sys.stdout)
+        _print_error(_in_one_line(error))
+        sys.exit(ERROR)
 
 
 def _refuse_empty(ctx: click.Context) -> None:
@@ -172,8 +182,10 @@ def _in_one_line(error: Exception) -> str:
 
 
 def _print_error(text: str) -> None:
-    with suppress(OSError, ValueError):
+    try:
         click.echo(in_line(f"error: {text}"), err=True)
+    except (OSError, ValueError):
+        _silence(sys.stderr)
 
 
 def _silence(stream: Any) -> None:

@@ -70,13 +70,6 @@ class Code:
     def __bool__(self) -> bool:
         return bool(self.text)
 
-    def stripped(self) -> Code:
-        """Return the code without blanks and line breaks around it."""
-        start = len(self.text) - len(self.text.lstrip())
-        return self[start : max(start, len(self.text.rstrip()))]
-
-    # --- the way to and from the file ---------------------------------------------------------------
-
     @cached_property
     def _positions(self) -> dict[int, int]:
         return {start: at for at, start in enumerate(self.starts) if start != _ADDED}

@@ -235,8 +235,8 @@ class ProblemKind(str, Enum):
     OTHER_ASSIGNMENT = "other-assignment"
     NAME_IN_DOCUMENTATION = "name-in-documentation"
     """A deprecated name in the text of a page, or in a code block that is not read."""
-    HARNESS_OPTION = "harness-option"
-    """A value of an option that a program with options of its own refuses."""
+    UNREAD_KIND = "unread-kind"
+    """A deprecated setting in a file of a kind that is not read."""
 
     def __str__(self) -> str:
         return self.value

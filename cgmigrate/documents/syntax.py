@@ -24,48 +24,38 @@ if TYPE_CHECKING:
 class Syntax:
     """One syntax.
 
-    ``suffixes`` are those of its files, in lower case; ``prefix`` begins the names of others (``Dockerfile.ci``), and
-    ``names`` are further names.
+    ``suffixes`` are those of its files, in lower case.
     ``document`` is the module and class that reads a file (``package.module:Class``), which gets the text, the
     path and the catalogue.
     ``parts`` is the module and function that finds the parts of a file in other syntaxes
     (``package.module:function``). It gets the document, and the numbers of the parts to return; without those, it
     returns the parts with names of settings.
-    ``is_documentation`` says that people read its files, and no program does. ``is_partial`` says that only its parts
-    are read: what else names a setting is for a note.
+    ``is_documentation`` says that people read its files, and no program does.
     """
 
     YAML: ClassVar[Syntax]
     PYTHON: ClassVar[Syntax]
     SHELL: ClassVar[Syntax]
-    DOCKERFILE: ClassVar[Syntax]
-    MAKEFILE: ClassVar[Syntax]
-    NOTEBOOK: ClassVar[Syntax]
-    JSON: ClassVar[Syntax]
     MARKDOWN: ClassVar[Syntax]
     MDX: ClassVar[Syntax]
     RESTRUCTUREDTEXT: ClassVar[Syntax]
+    TEXT: ClassVar[Syntax]
 
     name: str
     suffixes: tuple[str, ...]
     document: str
-    prefix: str = ""
-    names: tuple[str, ...] = ()
     is_documentation: bool = False
     parts: str = ""
-    is_partial: bool = False
 
 
 SYNTAXES: list[Syntax] = []
 _BY_SUFFIX: dict[str, Syntax] = {}
-_BY_NAME: dict[str, Syntax] = {}
 
 
 def register(syntax: Syntax) -> Syntax:
     """Add a syntax to the registry, and return it."""
     SYNTAXES.append(syntax)
     _BY_SUFFIX.update(dict.fromkeys(syntax.suffixes, syntax))
-    _BY_NAME.update(dict.fromkeys(syntax.names, syntax))
     return syntax
 
 
@@ -88,37 +78,9 @@ Syntax.PYTHON = register(
 Syntax.SHELL = register(
     Syntax(
         "shell",
-        ("sh", "bash", "sbatch", "slurm", "sub", "args"),
+        ("sh", "bash", "sbatch", "slurm", "sub", "pbs", "args"),
         "cgmigrate.documents.shell:ShellDocument",
         parts="cgmigrate.documents.shell:parts_of",
-    )
-)
-Syntax.DOCKERFILE = register(
-    Syntax("Dockerfile", ("dockerfile",), "cgmigrate.documents.embedded:DockerDocument", prefix="Dockerfile")
-)
-Syntax.MAKEFILE = register(
-    Syntax(
-        "makefile",
-        ("mk",),
-        "cgmigrate.documents.embedded:MakeDocument",
-        names=("Makefile", "makefile", "GNUmakefile"),
-    )
-)
-Syntax.NOTEBOOK = register(
-    Syntax(
-        "notebook",
-        ("ipynb",),
-        "cgmigrate.documents.notebook:NotebookDocument",
-        parts="cgmigrate.documents.notebook:parts_of",
-    )
-)
-Syntax.JSON = register(
-    Syntax(
-        "JSON",
-        ("json", "jsonc"),
-        "cgmigrate.documents.json:JsonDocument",
-        parts="cgmigrate.documents.json:parts_of",
-        is_partial=True,
     )
 )
 Syntax.MARKDOWN = register(
@@ -130,20 +92,19 @@ Syntax.RESTRUCTUREDTEXT = register(
 )
 
 
-def syntax_of(path: str) -> Syntax | None:
-    """Return the syntax of a file by its name, or None for a kind of file that is not known.
+Syntax.TEXT = Syntax("other text", (), "cgmigrate.documents.unread:UnreadDocument")
+"""Text of any other kind, which is only searched."""
 
-    The suffix decides, in any case (``README.MD``); after it, the name and its beginning.
-    """
-    name = path.rpartition("/")[2]
-    stem, _, suffix = name.rpartition(".")
-    known = _BY_SUFFIX.get(suffix.lower()) if stem else _BY_NAME.get(name)
-    return known or next((syntax for syntax in SYNTAXES if syntax.prefix and name.startswith(syntax.prefix)), None)
+
+def syntax_of(path: str) -> Syntax | None:
+    """Return the syntax of a file by its suffix, in any case (``README.MD``); None for a kind that is not read."""
+    stem, _, suffix = path.rpartition("/")[2].rpartition(".")
+    return _BY_SUFFIX.get(suffix.lower()) if stem else None
 
 
 _INTERPRETER = rb"#![ \t]*(?:/\S*/)?(?:env[ \t]+(?:-S[ \t]*)?(?:/\S*/)?)?"
 _SHEBANGS = (
-    (Syntax.SHELL, _INTERPRETER + rb"(?:ba|da|a|k|z)?sh\d*(?=\s|\Z)"),
+    (Syntax.SHELL, _INTERPRETER + rb"(?:ba|da|a)?sh\d*(?=\s|\Z)"),
     (Syntax.PYTHON, _INTERPRETER + rb"python[\d.]*(?=\s|\Z)"),
 )
 SHEBANG_BYTES = 128

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.sites import Document, Problem, Site, Use
@@ -10,8 +10,8 @@ from cgmigrate.linking.inheritance import effective
 from cgmigrate.linking.interpolations import NOTHING_FOLLOWED, FollowedValues
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
+from cgmigrate.lint.copies import copy_diagnostics
 from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
-from cgmigrate.lint.passing_code import passing_diagnostics
 from cgmigrate.lint.problem_diagnostics import problems_of
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.rules import Rule
@@ -53,14 +53,6 @@ class ExaminedFile:
         same = all(merged[index] == case.before for index, case in self.cases.items())
         return self if same and list(owners) == list(self.owners) else _with_cases(self, owners, merged)
 
-    def with_owned(self, indices: Collection[int], reader: Reader) -> ExaminedFile:
-        """Return the file with a reader for some of its sites, by index, of which the file does not show the owner."""
-        ecosystem = next((one for one in self.context.ecosystems if one.reader is reader), None)
-        if not indices or ecosystem is None:
-            return self
-        owners = [Owner(ecosystem) if at in indices else owner for at, owner in enumerate(self.owners)]
-        return _with_cases(self, owners, effective(self.sites))
-
 
 def examine(
     path: str, document: Document, context: Context, followed: FollowedValues = NOTHING_FOLLOWED
@@ -87,7 +79,7 @@ def examine(
 def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int, Settings]) -> ExaminedFile:
     """Return a file with the cases of its sites; ``merged`` are the settings in effect at each, by index."""
     cases: dict[int, SiteCase] = {}
-    diagnostics = passing_diagnostics(file.document, file.context)
+    diagnostics = copy_diagnostics(file.document, file.context)
     skipped = list(file.document.skipped)
     for site, owner in zip(file.sites, owners, strict=True):
         if owner.ecosystem is None:

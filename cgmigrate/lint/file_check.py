@@ -157,8 +157,8 @@ class FileChecker:
         from cgmigrate.lint.suppression_writer import add_suppressions
 
         path, syntax = checked.path, file.source.syntax
-        if syntax.is_documentation:
-            # A comment inside a code block would be part of the example.
+        if syntax.is_documentation or syntax is Syntax.TEXT:
+            # A comment inside a code block would be part of the example; how other text has comments is not known.
             return checked
         if place := self.planner.outside(path):
             self.notes.append(not_written(path, place))

@@ -19,7 +19,7 @@ from cgmigrate.project.options import Options
 
 KEYS = ("encoding", "size", "repeat", "beside")
 """What an example says of its file."""
-_SUFFIXES = {"python": ".py", "yaml": ".yaml", "markdown": ".md"}
+_SUFFIXES = {"python": ".py", "yaml": ".yaml", "markdown": ".md", "shell": ".sh", "toml": ".toml"}
 
 
 @dataclass(frozen=True, slots=True)

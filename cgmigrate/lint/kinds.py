@@ -1,5 +1,4 @@
-"""What is reported without conditions: problems that a document lists, checks of files, sites and comments,
-and of code that passes settings on.
+"""What is reported without conditions: problems that a document lists, checks of files, sites, comments and copies.
 
 A rule names a kind (``reports: invalid-yaml``), and that rule gives the diagnostic its code, severity and help.
 """
@@ -24,40 +23,19 @@ class CheckKind(str, Enum):
     UNKNOWN_VALUE = "unknown-value"
     UNKNOWN_OWNER = "unknown-owner"
     UNUSED_SUPPRESSION = "unused-suppression"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-class PassingKind(str, Enum):
-    """What lint reports of code that passes Megatron's settings on (see ``passing_code``)."""
-
-    REQUIRED_KEY = "required-key"
-    """A key that code treats as optional, and its type declares as required."""
-    NARROW_TYPE = "narrow-type"
-    """A type of a scope's values that lacks some of the target's."""
-    OWN_LIST = "own-list"
-    """A check against a list of the project's own that lacks some of the target's values."""
-    SET_DESPITE_WARNING = "set-despite-warning"
-    """A warning that a setting has no effect, behind the statement that sets it."""
-    OFF_BY_BOOLEAN = "off-by-boolean"
-    """Graphs that only a deprecated boolean turns off."""
-    WITHOUT_TRACKER = "without-tracker"
-    """An implementation that is passed on without the random number tracker."""
     INVALID_COPY = "invalid-copy"
-    """A copy of a configuration whose validation fails."""
 
     def __str__(self) -> str:
         return self.value
 
 
-KINDS = (*ProblemKind, *CheckKind, *PassingKind)
+KINDS = (*ProblemKind, *CheckKind)
 
 UNREADABLE = frozenset((*sites.UNREADABLE, CheckKind.NOT_UTF8, CheckKind.TOO_LARGE))
 """Kinds that concern a file of which nothing else is known."""
 
 
-def rule_for(kind: ProblemKind | CheckKind | PassingKind, rules: Mapping[str, Rule]) -> Rule | None:
+def rule_for(kind: ProblemKind | CheckKind, rules: Mapping[str, Rule]) -> Rule | None:
     """Return the rule that reports a kind, None if it is not among ``rules``."""
     return next((rule for rule in rules.values() if rule.reports == kind), None)
 

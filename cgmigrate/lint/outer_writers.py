@@ -5,14 +5,13 @@ Such a setting has to change together with the code, since a release refuses bot
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import is_documentation
+from cgmigrate.documents.unread import code_in_notebook
 from cgmigrate.linking.name_spellings import spellings
 from cgmigrate.linking.overrides import Overrides
 from cgmigrate.linking.python.modules import is_test
@@ -43,7 +42,6 @@ _NAMED = re.compile(r"""[."']\w*cuda[-_]?graph|[(,]\s*\w*cuda_graph\w*\s*=(?!=)"
 """An attribute, a text or a keyword with the name of a setting, or a part of it."""
 _IN_CELL = re.compile(r"(?<![\w-])\w*cuda[-_]?graph(?!_config)", re.IGNORECASE)
 """Any name in a cell of code, which may write a file, or begin in the line before; flags are no names."""
-_CELLS = frozenset(("code", "markdown", "raw"))
 _OF_OTHERS = frozenset(("enable_cuda_graph",))
 """Names that other programs have, too: in YAML they count only under ``model``."""
 
@@ -123,29 +121,12 @@ def _line_in_notebook(path: str) -> int:
     """
     try:
         text = read_bytes(path).decode("utf-8", "replace")
-        sources = list(_code_in(json.loads(text)))
     except OSError:
         return 0
-    except (ValueError, KeyError, TypeError, RecursionError):
+    if (code := code_in_notebook(text)) is None:
         return _line_with(_NAMED, path)
-    lines = (line for source in sources for line in source.splitlines() if _IN_CELL.search(line))
-    if (line := next(lines, None)) is None:
-        return 0
-    at = max(text.find(json.dumps(line)[1:-1]), text.find(json.dumps(line, ensure_ascii=False)[1:-1]), 0)
-    return text.count("\n", 0, at) + 1
-
-
-def _code_in(notebook: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of the cells of code. Raises ValueError, KeyError and TypeError for what is no notebook."""
-    cells = notebook["cells"]
-    if not cells or notebook.keys() & {"worksheets"} or not {one["cell_type"] for one in cells} <= _CELLS:
-        raise ValueError("these are no cells")
-    for one in cells:
-        if one["cell_type"] == "code":
-            source = one["source"]
-            if not isinstance(source, (str, list)) or "input" in one:
-                raise TypeError("this is no cell")
-            yield "".join(source)
+    found = (match.start() for span in code for match in _IN_CELL.finditer(text, span.start, span.end))
+    return text.count("\n", 0, at) + 1 if (at := next(found, -1)) >= 0 else 0
 
 
 def override_writer(paths: Iterable[str], catalogue: Catalogue) -> str:

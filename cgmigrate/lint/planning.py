@@ -225,7 +225,7 @@ class Planner:
             proved[real].use_setters(opened.document)
         every = [
             replace(
-                one.with_owned(of_file.owned, Reader.BRIDGE),
+                one,
                 relations=replace(
                     one.relations,
                     proved=of_file.groups,
@@ -239,7 +239,6 @@ class Planner:
 
     def _proved(self, file: OpenedFile, examined: ExaminedFile) -> Mapping[str, ProvedSites] | None:
         """Return what is proved for the files of code around a file; None if nothing is for this one."""
-        from cgmigrate.lint.unowned_data import unowned_in_test
         from cgmigrate.project.checkout import checkout_of
 
         if file.source.syntax is not Syntax.PYTHON:
@@ -250,7 +249,6 @@ class Planner:
         has_objects = any(
             one.reader is Reader.BRIDGE and deprecated & one.before.keys() for one in examined.cases.values()
         ) or any(problem.may_be_proved for problem, _ in examined.problems)
-        has_objects = has_objects or bool(unowned_in_test(real, examined))
         if top is None or self.options.stdin or not (has_objects or _unowned(file) is not None):
             return None
         if top not in self._objects:

@@ -2,7 +2,7 @@
 
 Each process is a copy of the run (a fork) and checks every n-th of these files, in their order; the run takes the
 results in the order of all files. A file is checked by the run itself where a process says nothing about it: one that
-failed, and one with notes for the run. So the report is the same with any number of processes.
+failed or was killed, and one with notes for the run. So the report is the same with any number of processes.
 """
 
 from __future__ import annotations
@@ -83,11 +83,9 @@ class Processes:
         number = self.number_of.get(source.path)
         if number is None:
             return None
-        stream = self._results[number]
-        data = stream.read(int.from_bytes(stream.read(_SIZE), "big"))
-        if not data:
+        checked = _read(self._results[number])
+        if checked is None:
             return None
-        checked: FileResult = pickle.loads(data)
         if checked.releases is not None:
             # The run lists the releases of all files, and their notes.
             self.checker.contexts.context(source.path)
@@ -101,6 +99,17 @@ class Processes:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         self._children.clear()
+
+
+def _read(stream: BinaryIO) -> FileResult | None:
+    """Return the next result of a process, None if there is none: the process may have ended at any byte of it."""
+    head = stream.read(_SIZE)
+    size = int.from_bytes(head, "big")
+    data = stream.read(size) if len(head) == _SIZE else b""
+    if not data or len(data) < size:
+        return None
+    checked: FileResult = pickle.loads(data)
+    return checked
 
 
 def _has_threads() -> bool:

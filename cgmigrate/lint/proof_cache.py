@@ -2,6 +2,7 @@
 
 `fix --diff` and `fix` after it, or two jobs of a pipeline, prove the same edits of the same code. The results are in
 the user's cache folder, by all that they depend on: this tool, the releases, the edits, and each file of code.
+A result decides that edits are safe, so it is used only where nobody but this user can have written it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from pathlib import Path
 import cgmigrate
 from cgmigrate.linking.python.rounds import Name
 from cgmigrate.megatron.rule_data import rules_folder
+from cgmigrate.project import private_files
 from cgmigrate.project.cache_folder import cache_folder
-from cgmigrate.project.output_files import write_file
 
 _KEPT = 64
 """How many results are kept: the last ones."""
@@ -46,10 +47,14 @@ def key_of(parts: Iterable[str], files: Iterable[str]) -> str:
 
 
 def load(key: str) -> Outcome | None:
-    """Return the result of a proof, None if it is not known, or if a file has changed that is not part of its key."""
+    """Return the result of a proof, None if it is not known.
+
+    It is not known either if others may have written it, or a file has changed that it read and is no part of its key.
+    """
     try:
-        data = json.loads(_path(key).read_bytes())
-        if any(_digest(path) != digest for path, digest in data["others"].items()):
+        data = json.loads(private_files.read(str(_path(key))))
+        # A file that was renamed is the result of something else.
+        if data["key"] != key or any(_digest(path) != digest for path, digest in data["others"].items()):
             return None
         groups = tuple(frozenset((path, number) for path, number in group) for group in data["groups"])
         forms = {(path, number): form for path, number, form in data["forms"]}
@@ -65,6 +70,7 @@ def store(key: str, outcome: Outcome, others: Iterable[str]) -> None:
     Never raises: without a cache the next run takes longer.
     """
     data = {
+        "key": key,
         "others": {path: _digest(path) for path in sorted(others)},
         "groups": [sorted(group) for group in outcome.groups],
         "forms": [[*name, form] for name, form in sorted(outcome.forms.items())],
@@ -72,8 +78,7 @@ def store(key: str, outcome: Outcome, others: Iterable[str]) -> None:
     }
     with suppress(OSError):
         path = _path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(str(path), json.dumps(data).encode())
+        private_files.write(str(path), json.dumps(data).encode())
         for old in sorted(path.parent.glob("*.json"), key=_time, reverse=True)[_KEPT:]:
             old.unlink(missing_ok=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import itemgetter
@@ -18,11 +18,9 @@ from cgmigrate.documents.python.setters import Setters
 from cgmigrate.documents.sites import CannotEditError, Document, Role, Site
 from cgmigrate.linking.python.modules import Modules, is_test
 from cgmigrate.linking.python.proofs import Proofs
-from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.rounds import Change, Name, Releases
 from cgmigrate.linking.python.setters import setters_of
 from cgmigrate.linking.python.shims import is_shim
-from cgmigrate.linking.python.table_entries import TableEntries
 from cgmigrate.linking.python.words import Words
 from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase
@@ -30,7 +28,6 @@ from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, propos
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.proof_cache import Outcome, key_of, load, store
 from cgmigrate.lint.proof_rewrites import proof_rewrites
-from cgmigrate.lint.unowned_data import NO_ENTRIES, lines_of, table_entries
 from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Choice, Undecided, names_in
 from cgmigrate.megatron.types import Reader
@@ -57,8 +54,6 @@ class ProvedSites:
     """The settings of sites that are written in another form."""
     setters: Setters | None = None
     """The functions of the project that clear the old scope."""
-    owned: frozenset[int] = frozenset()
-    """The sites that are Megatron-Bridge's, as other files show."""
 
     def use_setters(self, document: Document) -> None:
         """Have a document write calls of the functions of the project, if there are some."""
@@ -77,8 +72,6 @@ class _File:
     """The forms in which a fix can be written, if there are several."""
     texts: dict[tuple[tuple[Name, int], ...], str] = field(default_factory=dict)
     """The texts with some fixes applied."""
-    entries: Mapping[int, TableEntries] = field(default_factory=dict)
-    """The sites that are dictionaries of tests whose owner the file does not show."""
 
     def form(self, name: Name, number: int) -> EditSet:
         """Return a fix in one of its forms."""
@@ -147,11 +140,6 @@ def proved_sites(
     listed = lru_cache(maxsize=1)(lambda: tuple(checkout.list_code()))
     words = Words(listed)
     modules = Modules(texts, partial(_tree_of, files), listed, words.files_with)
-
-    references = References(modules)
-    for path, examined in files.items():
-        if entries := table_entries(path, examined, references, words):
-            candidates[path] = _candidates(path, examined.with_owned(entries, Reader.BRIDGE), entries)
     for path, file in candidates.items():
         if (module := modules.read(path)) is not None and is_shim(module):
             file.sets = {name: one for name, one in file.sets.items() if one.because}
@@ -201,7 +189,7 @@ def _described(candidates: Mapping[str, _File], changes: Iterable[Change]) -> It
     """Yield what describes some changes: their places, and what they write."""
     for one in changes:
         file = candidates[one.path]
-        yield one.name, sorted(one.places), bool(one.entries), file.sets[one.name], file.forms.get(one.name)
+        yield one.name, sorted(one.places), file.sets[one.name], file.forms.get(one.name)
 
 
 def _known_or(
@@ -221,7 +209,7 @@ def _known_or(
     return proved
 
 
-def _candidates(path: str, file: ExaminedFile, entries: Mapping[int, TableEntries] = NO_ENTRIES) -> _File:
+def _candidates(path: str, file: ExaminedFile) -> _File:
     """Return the fixes of a file that only other code prevents from being safe."""
     document, group = outer_of(file.document), Group.of([file])
     if not isinstance(document, PythonDocument) or not file.context.source < SPLIT_IN <= file.context.target:
@@ -238,11 +226,10 @@ def _candidates(path: str, file: ExaminedFile, entries: Mapping[int, TableEntrie
         {
             (path, number): one
             for number, one in enumerate(sets)
-            if (_are_sites(one, cases, entries) or alone.issuperset(index for _, index in one.members))
+            if (_are_sites(one, cases) or alone.issuperset(index for _, index in one.members))
             and not any(_is_guarded(document, index) for _, index in one.members)
             and _is_writable(file, one)
         },
-        entries=entries,
     )
 
 
@@ -250,9 +237,9 @@ def _unsafe_set(index: int, settings: Settings) -> EditSet:
     return EditSet({(0, index): settings}, ((0, index),), Applicability.UNSAFE)
 
 
-def _are_sites(one: EditSet, cases: Mapping[Place, SiteCase], entries: Container[int]) -> bool:
+def _are_sites(one: EditSet, cases: Mapping[Place, SiteCase]) -> bool:
     """Return whether a set rewrites configurations of Megatron-Bridge that other code may set or read."""
-    return (bool(one.because) or any(index in entries for _, index in one.members)) and all(
+    return bool(one.because) and all(
         place in cases
         and cases[place].may_be_proved
         and cases[place].reader is Reader.BRIDGE
@@ -391,9 +378,7 @@ def _change(name: Name, file: _File) -> Change:
     document = file.examined.document
     lines = set[int]()
     for _, index in file.sets[name].members:
-        first, last = lines_of(document, _span_of(document, index))
-        lines.update(range(first, last + 1))
-    entries = tuple(file.entries[index] for _, index in file.sets[name].members if index in file.entries)
+        lines.update(_lines_of(document, _span_of(document, index)))
     reads = any(index >= len(document.sites) for _, index in file.sets[name].members)
     forms = len(file.forms.get(name, (None,)))
     values = [value for settings in file.sets[name].rewrites.values() for value in settings.values()]
@@ -402,8 +387,14 @@ def _change(name: Name, file: _File) -> Change:
     origins = [document.sites[index].origin for _, index in file.sets[name].members if index < len(document.sites)]
     of_keywords = not reads and all(one is not None and one.merged for one in origins)
     through = next((one.through for one in origins if one is not None and one.merged and one.through), "")
-    needs_owner, of_keywords = _needs_owner(file) or bool(entries), of_keywords and not through
-    return Change(name, name[0], places, forms, reads, needs_owner, takes_values, of_keywords, through, entries)
+    needs_owner, of_keywords = _needs_owner(file), of_keywords and not through
+    return Change(name, name[0], places, forms, reads, needs_owner, takes_values, of_keywords, through)
+
+
+def _lines_of(document: Document, span: Span) -> range:
+    """Return the lines of a span."""
+    first = document.text.count("\n", 0, span.start) + 1
+    return range(first, first + document.text.count("\n", span.start, span.end) + 1)
 
 
 def _works_with(file: _File) -> str:
@@ -455,12 +446,11 @@ def _by_file(candidates: Mapping[str, _File], proofs: Outcome, setters: Setters 
                 rewrites |= file.form(name, proofs.forms.get(name, 0)).in_file(0)
             elif name in proofs.failed:
                 reasons |= dict.fromkeys(indices, _shown(proofs.failed[name]))
-        owned = frozenset(groups.keys() & file.entries)
-        if (_works_with(file) and not groups) or (file.entries and not owned and file.entries.keys() >= reasons.keys()):
+        if _works_with(file) and not groups:
             # Nothing shows that it works with Megatron.
             continue
         together = next((cluster for cluster in clusters if path in cluster), {path})
-        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters, owned)
+        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters)
     return result
 
 

@@ -25,7 +25,13 @@ from cgmigrate.text.diff import unified_diff
 OURS = "CG"
 """The beginning of the codes of the rules that ship."""
 
-_SYNTAXES = {"yaml": Syntax.YAML, "python": Syntax.PYTHON, "markdown": Syntax.MARKDOWN}
+_SYNTAXES = {
+    "yaml": Syntax.YAML,
+    "python": Syntax.PYTHON,
+    "markdown": Syntax.MARKDOWN,
+    "shell": Syntax.SHELL,
+    "toml": Syntax.TEXT,
+}
 """By the name that an example has for them."""
 
 

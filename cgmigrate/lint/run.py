@@ -64,7 +64,6 @@ class Run:
         inputs = list(self.discovery)
         sources = [item for item in inputs if isinstance(item, Source)]
         self._load_rules(sources)
-        self.notes += self._unread()
         self.to_examine, self.examined = len(inputs), 0
         self.untouched = self._untouched(inputs)
         if not inputs:
@@ -101,14 +100,6 @@ class Run:
         one_by_one = self.options.edits or self.options.details or self.chooser is not None
         planner = Planner(self.paths, self.options, self.contexts, related, one_by_one)
         return FileChecker(planner, self.baseline, self.chooser, self.notes)
-
-    def _unread(self) -> Iterator[str]:
-        """Yield notes on files of other kinds that name deprecated settings which no other system has."""
-        if not self.discovery.unread_names:
-            return
-        from cgmigrate.project.unread_files import notes_on
-
-        yield from notes_on(self.discovery.unread_names, self._names_of_megatron)
 
     def _names_of_megatron(self, path: str) -> Collection[str]:
         """Return the deprecated names for a file that no other system has."""

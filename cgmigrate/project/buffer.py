@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from cgmigrate.documents.syntax import Syntax
 from cgmigrate.project.discovery import Counters, is_examined
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
@@ -50,5 +51,6 @@ class Buffer(Counters):
         seeds = self.seeds(path)
         if not (seeds.in_file(self.data) if large else is_examined(self.data, seeds)):
             return None
-        self.seed_counts[syntax] += 1
+        if syntax is not Syntax.TEXT:
+            self.seed_counts[syntax] += 1
         return TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)

@@ -15,13 +15,11 @@ from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLa
 from cgmigrate.project.listing import ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
 from cgmigrate.project.seeds import SUPPRESSION_MARK, Seeds, SeedsOf, seeds_of
-from cgmigrate.project.unread_files import is_report
+from cgmigrate.project.unread_files import unread_source
 from cgmigrate.project.untouched import GENERATED, RESULT, below_named, is_generated, is_result
 from cgmigrate.text.files import READ
 
 _PIECE = 1024 * 1024
-_MOST_OF_PARTIAL = 1024 * 1024
-"""Larger files of data are not searched for command lines."""
 
 
 @dataclass(slots=True)
@@ -36,8 +34,6 @@ class Counters:
     """Files that are examined or too large."""
     submodules: list[str] = field(default_factory=list, init=False)
     """Git submodules that were skipped."""
-    unread_names: list[str] = field(default_factory=list, init=False)
-    """Files of kinds that are not read, but that may hold settings."""
     quoting_names: list[str] = field(default_factory=list, init=False)
     """Logs, patches and lock files."""
     untouched: list[tuple[str, str]] = field(default_factory=list, init=False)
@@ -69,27 +65,33 @@ class Discovery(Counters):
         self.seed_counts = dict.fromkeys(SYNTAXES, 0)
         entries = self._entries()
         self.names_listed = [entry.path for entry in entries if isinstance(entry, ListedFile)]
-        self.files_listed = len(self.names_listed)
+        self.files_listed = sum(isinstance(entry, ListedFile) and entry.syntax is not Syntax.TEXT for entry in entries)
         for entry in entries:
             item = entry if isinstance(entry, InputError) else self._read(entry)
             if item is not None:
                 yield item
 
     def names(self) -> list[str | InputError]:
-        """Return the paths of the files that would be searched, and input errors, without opening a file."""
-        return [entry if isinstance(entry, InputError) else entry.path for entry in self._entries()]
+        """Return the paths of the files that would be read, and input errors, without opening a file."""
+        entries = self._entries()
+        return [
+            entry if isinstance(entry, InputError) else entry.path
+            for entry in entries
+            if isinstance(entry, InputError) or entry.syntax is not Syntax.TEXT
+        ]
 
     def _entries(self) -> list[ListedFile | InputError]:
         listing = Listing(self.exclude, self.excludes)
         for path in self.paths:
             listing.add_named(path)
         self.submodules = sorted(listing.submodules)
-        self.unread_names = sorted(listing.unread)
         self.quoting_names = sorted(listing.quoting)
         return listing.in_order()
 
     def _read(self, file: ListedFile) -> Input | None:
         path = file.path
+        if file.syntax is Syntax.TEXT:
+            return self._unread(path)
         try:
             descriptor = os.open(path, READ)
             try:
@@ -111,19 +113,24 @@ class Discovery(Counters):
             data += more
         self.files_seen += 1
         seeds = self.seeds(path)
-        if syntax.is_partial and len(data) > _MOST_OF_PARTIAL:
-            return None
         if len(data) > MAX_BYTES:
             if not _rest_has_seed_word(descriptor, data, seeds):
                 return None
             self.seed_counts[syntax] += 1
             return TooLarge(path, status.st_size)
-        if not is_examined(data, seeds) or self._is_own(syntax, data) or self._is_untouched(path, syntax, data):
+        if not is_examined(data, seeds) or self._is_untouched(path, syntax, data):
             return None
         self.seed_counts[syntax] += 1
-        if syntax.is_partial:
-            self.unread_names.append(path)
         return Source(path, syntax, data)
+
+    def _unread(self, path: str) -> Source | None:
+        """Return a file of a kind that is not read, if it may hold settings."""
+        source = unread_source(path, self.seeds(path))
+        if source is None or self._is_untouched(path, source.syntax, source.data):
+            return None
+        self.files_listed += 1
+        self.files_seen += 1
+        return source
 
     def _is_untouched(self, path: str, syntax: Syntax, data: bytes) -> bool:
         """Return whether a file is never touched, and keep its name: it is generated, or a result of a run."""
@@ -132,14 +139,6 @@ class Discovery(Counters):
         kind = GENERATED if is_generated(data) else RESULT if is_of_run else ""
         self.untouched += [(kind, path)] if kind else []
         return bool(kind)
-
-    def _is_own(self, syntax: Syntax, data: bytes) -> bool:
-        """Return whether a file is a baseline or a report of cgmigrate, which is no file of the project."""
-        if not (syntax.is_partial and is_report(data)):
-            return False
-        self.files_listed -= 1
-        self.files_seen -= 1
-        return True
 
 
 def is_examined(data: bytes, seeds: Seeds) -> bool:

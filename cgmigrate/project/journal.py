@@ -20,6 +20,7 @@ from pathlib import Path
 
 from cgmigrate.project.cache_folder import cache_folder
 from cgmigrate.project.edit_sets import FileChange
+from cgmigrate.project.private_files import is_private_folder
 
 RUNS_KEPT = 10
 """Runs of a project that can be undone, one after the other."""
@@ -133,7 +134,9 @@ def _new_journal() -> Path:
 def runs_in(project: Path) -> list[Path]:
     """Return the journals of the runs that have written files, oldest first."""
     folders = (folder for folder in project.glob("*-*") if re.fullmatch(r"\d{20}-\d+", folder.name))
-    return sorted(run for run in folders if (run / ENTRIES).is_file() and (run / ENTRIES).stat().st_size)
+    # What others may have written is not restored.
+    own = (folder for folder in folders if is_private_folder(str(folder)))
+    return sorted(run for run in own if (run / ENTRIES).is_file() and (run / ENTRIES).stat().st_size)
 
 
 def time_of(run: Path) -> str:

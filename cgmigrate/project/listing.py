@@ -46,10 +46,11 @@ SKIPPED = (
 
 def syntax_of_named(path: str, data: bytes | None = None) -> Syntax | InputError:
     """Return the syntax of a file that the user named, or why it is not examined; ``data`` is its text if given."""
-    kinds = ", ".join(other.name for other in SYNTAXES)
-    reason = f"not a kind of file that cgmigrate reads ({kinds})"
     syntax = _syntax(path) if data is None else syntax_of_file(path, data[:SHEBANG_BYTES])
-    return syntax or InputError(path, reason, missing=False)
+    if syntax is None and (only_quotes(path) or not may_hold_settings(path)):
+        kinds = ", ".join(other.name for other in SYNTAXES)
+        return InputError(path, f"not a kind of file that cgmigrate reads ({kinds}) or searches", missing=False)
+    return syntax or Syntax.TEXT
 
 
 def _syntax(path: str) -> Syntax | None:
@@ -86,8 +87,6 @@ class Listing:
         self._input_errors: dict[str, InputError] = {}
         self.submodules: set[str] = set()
         """Git submodules that were skipped."""
-        self.unread: set[str] = set()
-        """Files of kinds that are not read, but that may hold settings."""
         self.quoting: set[str] = set()
         """Logs, patches and lock files."""
 
@@ -181,14 +180,12 @@ class Listing:
             self._add_file(path, status)
 
     def _add_file(self, path: str, status: os.stat_result) -> None:
-        """Add a file of a syntax that is read, if it is not excluded."""
-        syntax = syntax_of(path)
-        is_read = syntax is not None or may_be_script(path)
-        if not (is_read or may_hold_settings(path) or only_quotes(path)) or self._is_excluded(path):
+        """Add a file that is read or searched, if it is not excluded."""
+        if self._is_excluded(path):
             return
-        if not is_read:
-            others = self.quoting if only_quotes(path) else self.unread
-            others.update([path] if stat.S_ISREG(status.st_mode) else [])
+        syntax = syntax_of(path)
+        if syntax is None and only_quotes(path):
+            self.quoting.update([path] if stat.S_ISREG(status.st_mode) else [])
             return
         names = self._files
         if stat.S_ISLNK(status.st_mode):
@@ -199,8 +196,11 @@ class Listing:
                 if syntax is not None:
                     self._add_error(path, why_unreachable(path, error), missing=False)
                 return
-        if stat.S_ISREG(status.st_mode) and (syntax := syntax or _syntax(path)) is not None:
-            names[path] = ListedFile(path, syntax, (status.st_dev, status.st_ino))
+        if not stat.S_ISREG(status.st_mode):
+            return
+        syntax = syntax or _syntax(path)
+        if syntax is not None or may_hold_settings(path):
+            names[path] = ListedFile(path, syntax or Syntax.TEXT, (status.st_dev, status.st_ino))
 
     def _walk(self, root: str) -> None:
         """Add the files below a directory, without `SKIPPED` folders and what ignore files at or below it match."""
@@ -219,7 +219,7 @@ class Listing:
                     name = path + "/"
                     if entry.name not in SKIPPED and not is_ignored(name, ignores) and not self._is_excluded(name):
                         pending.append((path, ignores))
-                elif _may_count(entry.name) and not is_ignored(path, ignores):
+                elif not is_ignored(path, ignores):
                     self._add_entry(path)
 
     def _scan(self, folder: str) -> list[os.DirEntry[str]]:
@@ -231,11 +231,6 @@ class Listing:
         except OSError as error:
             self._add_error(folder, why_unreadable(error), missing=True)
         return []
-
-
-def _may_count(name: str) -> bool:
-    """Return whether a file of some name is read, or named or counted in a note."""
-    return syntax_of(name) is not None or may_be_script(name) or may_hold_settings(name) or only_quotes(name)
 
 
 def _is_of_submodule(git: os.DirEntry[str]) -> bool:

@@ -24,15 +24,11 @@ class Format(NamedTuple):
 ALL_FORMATS = (
     Format("full", for_people=True, details=True),
     Format("concise", for_people=True),
-    Format("grouped", for_people=True),
     Format("json", edits=True),
-    Format("jsonlines", edits=True),
     Format("sarif", edits=True),
     Format("github"),
     Format("gitlab"),
-    Format("junit"),
     Format("rdjson", edits=True),
-    Format("markdown"),
 )
 """The formats. The first is the default."""
 FORMATS = tuple(format.name for format in ALL_FORMATS)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 
-from cgmigrate.project.temporary_files import create, remove_leftovers, write_all
+from cgmigrate.project.temporary_files import create, remove_leftovers, removed_if_interrupted, write_all
 
 _DEVICES = ("/dev/", "/proc/")
 
@@ -48,17 +47,14 @@ def _replace(path: str, data: bytes, status: os.stat_result | None) -> None:
 def _rename_over(target: str, data: bytes, status: os.stat_result | None) -> None:
     folder = os.path.dirname(target)
     remove_leftovers(folder)
-    descriptor, temporary = create(folder)
-    try:
-        write_all(descriptor, data)
-        os.fchmod(descriptor, _mode_of_new_files() if status is None else stat.S_IMODE(status.st_mode))
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    finally:
-        os.close(descriptor)
+    with removed_if_interrupted():
+        descriptor, temporary = create(folder)
+        try:
+            write_all(descriptor, data)
+            os.fchmod(descriptor, _mode_of_new_files() if status is None else stat.S_IMODE(status.st_mode))
+            os.replace(temporary, target)
+        finally:
+            os.close(descriptor)
 
 
 def _mode_of_new_files() -> int:

@@ -7,17 +7,16 @@ Until the third line is complete and on the disk no file of the set is written.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 
+from cgmigrate.project import private_files
 from cgmigrate.project.cache_folder import records_folder
-from cgmigrate.project.temporary_files import create, lock, write_all
+from cgmigrate.project.temporary_files import create, keep, lock, write_all
 from cgmigrate.project.write import sync_folder
 
 WITHOUT_LOCKS = 600
@@ -58,6 +57,7 @@ class SetRecord:
         folder = records_folder()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self._descriptor, self.path = create(folder)
+        keep(self.path)
         try:
             head = {
                 "host": _host(),
@@ -114,18 +114,9 @@ def _host() -> str:
     return socket.gethostname()
 
 
-@contextmanager
-def opened(path: str) -> Iterator[int]:
+def opened(path: str) -> AbstractContextManager[int]:
     """Open a record. Raises OSError, also if somebody else may have written it."""
-    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    try:
-        status = os.fstat(descriptor)
-        # What it says is written to files: it must not come from another user, or out of a git checkout.
-        if status.st_uid != os.geteuid() or status.st_mode & 0o077 or not stat.S_ISREG(status.st_mode):
-            raise PermissionError(errno.EPERM, "not a private file of this user", path)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    return private_files.opened(path, os.O_RDWR)
 
 
 def is_abandoned(descriptor: int) -> bool:

@@ -15,6 +15,7 @@ from cgmigrate.project.edit_sets import EditSet, FileChange
 from cgmigrate.project.journal import Entries, Journal
 from cgmigrate.project.revert import revert
 from cgmigrate.project.set_record import RecordedFile, SetRecord
+from cgmigrate.project.temporary_files import removed_if_interrupted
 from cgmigrate.project.write import Replacement, WriteError, sync_folder
 from cgmigrate.project.write_lock import write_lock
 
@@ -56,7 +57,7 @@ def write_set(edit_set: EditSet, journal: Journal | None = None) -> None:
         ChangedError, ReadOnlyError, WriteError: the only file of the set could not be written.
         SetError: one of several files could not be written; the message names them all.
     """
-    with ExitStack() as cleanup:
+    with removed_if_interrupted(), ExitStack() as cleanup:
         try:
             replacements = _replacements(edit_set.changes)
             for replacement in replacements:

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
-from cgmigrate.project.temporary_files import create, write_all
+from cgmigrate.project.temporary_files import create, removed_if_interrupted, write_all
 
 # The name is resolved already: a link or a FIFO with this name is newer.
 _OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -43,7 +43,7 @@ def write(path: str, before: bytes, after: bytes) -> None:
     replacement = Replacement(path, before, after)
     if before == after:
         return
-    with closing(replacement):
+    with removed_if_interrupted(), closing(replacement):
         replacement.prepare()
         replacement.apply()
     sync_folder(os.path.dirname(replacement.target))

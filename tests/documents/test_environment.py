@@ -1,4 +1,4 @@
-"""Variables of the environment around a setting: in scripts, Dockerfiles, workflows, configurations and Python."""
+"""Variables of the environment around a setting: in scripts, workflows, configurations and Python."""
 
 from __future__ import annotations
 
@@ -48,15 +48,6 @@ SCRIPTS = [
     ("ARGS=(--cuda-graph-impl local)\nexport NAME=a\ntorchrun pretrain_gpt.py ${ARGS[@]}", "a"),
     (f"export NAME=a\nsbatch <<EOF\n#!/bin/bash\n{RUN}\nEOF", "a"),
     (f"sbatch <<EOF\n#!/bin/bash\nexport NAME=a\n{RUN}\nEOF", "a"),
-]
-
-DOCKERFILES = [
-    (f"FROM image\nENV NAME=a\nRUN {RUN}", "a"),
-    (f"FROM image\nENV NAME a\nRUN {RUN}", "a"),
-    (f"FROM image\nENV NAME=a\nCMD [{', '.join(map(repr, RUN.split()))}]".replace("'", '"'), "a"),
-    (f"FROM image AS base\nENV NAME=a\nFROM base\nCMD {RUN}", "a"),
-    (f"FROM image AS base\nENV NAME=a\nFROM image\nCMD {RUN}", Missing.ABSENT),
-    (f"FROM image\nRUN export NAME=a\nRUN {RUN}", Missing.ABSENT),
 ]
 
 YAML = [
@@ -115,7 +106,6 @@ def value(text: str, path: str) -> object:
     ("path", "text", "expected"),
     [
         *(("run.sh", *case) for case in SCRIPTS),
-        *(("Dockerfile", *case) for case in DOCKERFILES),
         *(("job.yaml", text % f"'{RUN}'" if "%s" in text else text, expected) for text, expected in YAML),
         *(
             ("run.py", "import os\nfrom megatron.core.transformer import TransformerConfig\n" + text, one)

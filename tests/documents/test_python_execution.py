@@ -11,20 +11,23 @@ import warnings
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-hypothesis = pytest.importorskip("hypothesis")
-pytest.importorskip("torch", reason="the judge is the installed megatron-core, which needs torch")
-pytest.importorskip("megatron.core", reason="the judge is the installed megatron-core")
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import FIELDS
+from cgmigrate.megatron.types import Capture, Reader, Rejected
+from tests.support.nightly import examples
+from tests.support.python_tools import run
 
-from hypothesis import given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
 
-from cgmigrate.megatron.capture import capture_of  # noqa: E402
-from cgmigrate.megatron.releases import Release  # noqa: E402
-from cgmigrate.megatron.settings import FIELDS  # noqa: E402
-from cgmigrate.megatron.types import Capture, Reader, Rejected  # noqa: E402
-from tests.support.nightly import examples  # noqa: E402
-from tests.support.python_tools import run  # noqa: E402
+@pytest.fixture(autouse=True, scope="module")
+def judge() -> None:
+    """Skip where there is no judge. It is imported here: each worker collects this module, and few run it."""
+    pytest.importorskip("torch", reason="the judge is the installed megatron-core, which needs torch")
+    pytest.importorskip("megatron.core", reason="the judge is the installed megatron-core")
+
 
 HEADER = """\
 from functools import partial
@@ -245,7 +248,7 @@ def test_conditional_values(data: st.DataObject) -> None:
     """The pairs that are written in practice, at least one of the two with a condition."""
     impl = data.draw(st.sampled_from(["cuda_graph_impl", "enable_cuda_graph", "external_cuda_graph"]))
     pairs = [(impl, data.draw(values(impl))), ("cuda_graph_scope", data.draw(values("cuda_graph_scope")))]
-    hypothesis.assume(any(" if " in value for _, value in pairs))
+    assume(any(" if " in value for _, value in pairs))
     if data.draw(st.booleans()):
         call = ", ".join(f"{name}={value}" for name, value in pairs)
         body = [f"return TransformerConfig({call})"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from click.testing import Result
 
 from cgmigrate.documents.shell import ShellDocument
+from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron.settings import Missing, Undecided
 from tests.support.paths import ROOT
 from tests.support.shell_judges import is_valid, recorded, without_settings
@@ -500,7 +502,6 @@ BRACES = {
     [
         ("run.sh", "torchrun pretrain_gpt.py {word}\n"),
         ("run.sh", 'ARGS=(--bf16 {word})\npython pretrain_gpt.py "${{ARGS[@]}}"\n'),
-        ("Makefile", "SHELL := /bin/bash\ntrain:\n\tpython pretrain_gpt.py {word}\n"),
         ("job.yaml", "steps:\n- run: |\n    python pretrain_gpt.py {word}\n- name: {{a: b}}\n"),
     ],
 )
@@ -537,3 +538,40 @@ def test_a_flag_in_an_expansion_says_when_it_counts(
 ) -> None:
     (project / "run.sh").write_text(line.format(word=word))
     assert place in cgmigrate("check", ".").stdout
+
+
+FLAG = "--external-cuda-graph"
+NESTED = {
+    "one command": lambda levels: "$(" * levels + FLAG + ")" * levels,
+    "a command that is started": lambda levels: "python pretrain_gpt.py " + "$(echo " * levels + FLAG + ")" * levels,
+    "flags at each level": lambda levels: f"python pretrain_gpt.py {FLAG} $(" * levels + FLAG + ")" * levels,
+    "assignments": lambda levels: "x=$(" * levels + FLAG + ")" * levels,
+    "quoted": lambda levels: '"$(' * levels + FLAG + ')"' * levels,
+    "an override": lambda levels: "python run.py ++a.enable_cuda_graph=" + "$(" * levels + "true" + ")" * levels,
+    "defaults": lambda levels: "python pretrain_gpt.py " + "${A:-$(" * levels + FLAG + ")}" * levels,
+    "a here-document": lambda levels: "cat <<EOF\n" + "$(" * levels + FLAG + ")" * levels + "\nEOF",
+    "blocks": lambda levels: "if true; then\n" * levels + f"python pretrain_gpt.py {FLAG}\n" + "fi\n" * levels,
+    "groups": lambda levels: "{ " * levels + f"python pretrain_gpt.py {FLAG}" + "; }" * levels,
+}
+
+
+@pytest.mark.parametrize("make", NESTED.values(), ids=NESTED.keys())
+def test_code_that_is_nested_too_deeply_is_reported_in_no_time(make: Callable[[int], str]) -> None:
+    start = time.process_time()
+    deep = ShellDocument(f"{HEAD}{make(2000)}\n")
+    assert time.process_time() - start < 1
+    assert [problem.kind for problem in deep.problems] == [ProblemKind.TOO_COMPLEX]
+    assert (deep.sites, list(deep.uses)) == ([], [])
+
+    flat = ShellDocument(HEAD + f"{make(15)}\n" * 2)
+    assert flat.uses and ProblemKind.TOO_COMPLEX not in [problem.kind for problem in flat.problems]
+
+
+def test_a_script_that_is_nested_too_deeply_fails_and_stays(project: Path, cgmigrate: Run) -> None:
+    script, text = project / "run.sh", f"python pretrain_gpt.py {'$(' * 2000}{FLAG}{')' * 2000}\n"
+    script.write_text(text)
+    (project / "other.sh").write_text(f"python pretrain_gpt.py {FLAG}\n")
+    result = cgmigrate("fix", "--output-format", "concise", ".")
+    assert result.exit_code == 1
+    assert "run.sh:1:1: CG013" in result.stdout and "nested too deeply" in result.stdout
+    assert script.read_text() == text and FLAG not in (project / "other.sh").read_text()

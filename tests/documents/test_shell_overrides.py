@@ -140,11 +140,6 @@ def of_yaml(text: str) -> list[str]:
     return [str(word) for word in words]
 
 
-def of_dockerfile(text: str) -> list[str]:
-    words: list[str] = json.loads(text.partition("CMD ")[2].partition("\n#")[0].replace("\\\n", ""))
-    return words
-
-
 @st.composite
 def argument_lists(draw: st.DrawFn) -> ListFile:
     words = []
@@ -152,10 +147,7 @@ def argument_lists(draw: st.DrawFn) -> ListFile:
         plain = word.replace("'", "").replace('"', "")
         words.append(draw(st.sampled_from([plain, plain.replace(",", ", ")])))
     words = [*draw(st.sampled_from([[], ["python", "t.py"], ["python", "a file.py"]])), *words]
-    form = draw(st.sampled_from(["CMD", "block", "flow"]))
-    if form == "CMD":
-        gap = draw(st.sampled_from([", ", ",", " , \\\n    "]))
-        return ListFile("Dockerfile", f"FROM x\nCMD [{gap.join(map(json.dumps, words))}]\n# end\n", of_dockerfile)
+    form = draw(st.sampled_from(["block", "flow"]))
     items = [
         json.dumps(word) if form == "flow" else draw(st.sampled_from([word, f"'{word}'", f'"{word}"']))
         for word in words

@@ -78,8 +78,6 @@ TOGETHER = {
     "Hydra's name alone": ("run.sh", "python -m x --config-name=a ++{old}=[attn]\n"),
     "a list in YAML": ("job.yaml", "spec:\n  args: [--config, conf/a.yaml, '++{old}=[attn]']\n"),
     "a script in YAML": ("job.yaml", "steps:\n- run: |\n    uv run x.py --config conf/a.yaml ++{old}=[attn]\n"),
-    "Docker": ("Dockerfile", 'FROM i\nCMD ["x.py", "--config", "conf/a.yaml", "++{old}=[attn]"]\n'),
-    "make": ("Makefile", "train:\n\tuv run x.py --config conf/a.yaml ++{old}=[attn]\n"),
     "Python": (
         "start.py",
         "import subprocess\nsubprocess.run(['x.py', '--config', 'conf/a.yaml', '++{old}=[attn]'])\n",

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -170,12 +169,10 @@ def test_every_quote_is_in_the_text_before_or_after(corpus: Path) -> None:
     assert seen > 50
 
 
-@pytest.mark.parametrize("format", ["text", "json", "jsonlines", "sarif", "github", "gitlab", "junit", "markdown"])
+@pytest.mark.parametrize("format", ["text", "json", "sarif", "github", "gitlab"])
 def test_every_format_shows_the_same_text(project: Path, cgmigrate, format: str) -> None:
     (project / "a.yaml").write_text("megatron_cfg:\n  cuda_graph_impl: transformer_engine\n  cuda_graph_scope: null\n")
     shown = cgmigrate("check", "--format", format, "a.yaml").stdout
-    if format == "junit":
-        shown = "".join(ElementTree.fromstring(shown).itertext())
-    elif format in ("json", "sarif", "gitlab"):
+    if format in ("json", "sarif", "gitlab"):
         shown = json.dumps(json.loads(shown))
     assert "write `cuda_graph_modules: null`" in shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,6 @@ from tests.support.files import write
 
 RUN = "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope attn"
 INSTALL = "pip install megatron-core==0.17.0"
-
-
-def notebook(*sources: object) -> str:
-    """Return a notebook of some cells, whose texts are one string or a list of lines."""
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}, indent=1)
 
 
 FILES = {
@@ -39,14 +32,6 @@ FILES = {
     "options before the command": ("run.sh", f"pip3.12 -q --no-cache-dir install megatron-core==0.17.0\n{RUN}\n"),
     "a tag in a URL": ("run.sh", f"pip install git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.17.0\n{RUN}\n"),
     "a package for one run": ("run.sh", f"uv run --with megatron-core===0.17.0 {RUN}\n"),
-    "a cell": ("run.ipynb", notebook(f"# install\n!{INSTALL}", f"!{RUN}")),
-    "a cell of commands": ("run.ipynb", notebook(f"%%bash\n{INSTALL}", f"!{RUN}")),
-    "a continued line in a cell": ("run.ipynb", notebook("!pip install \\\n  megatron-core==0.17.0", f"!{RUN}")),
-    "lines of a cell": (
-        "run.ipynb",
-        notebook(["!pip install -U \\\n", "  megatron-core==0.17.0"], [f"!{RUN}"]),
-    ),
-    "a makefile": ("Makefile", f"train:\n\t{INSTALL}\n\t{RUN}\n"),
 }
 
 

@@ -78,11 +78,6 @@ def arguments_in_a_script(values: Values, variables: Values, program: str = "pre
     return "a.sh", f"{exports}torchrun {program} {shlex.join(words(values))}\n"
 
 
-def arguments_in_a_makefile(values: Values, variables: Values, program: str = "pretrain_gpt.py") -> tuple[str, str]:
-    exports = "".join(f"export {name} = {value}\n" for name, value in variables.items())
-    return "Makefile", f"{exports}train:\n\ttorchrun {program} {shlex.join(words(values))}\n"
-
-
 def arguments_in_yaml(values: Values, variables: Values, program: str = "pretrain_gpt.py") -> tuple[str, str]:
     command = f"torchrun {program} {shlex.join(words(values))}"
     return "a.yaml", yaml.safe_dump({"env": dict(variables), "command": command}, sort_keys=False, width=1000)
@@ -115,7 +110,7 @@ def policy_in_yaml(values: Values, _: Values) -> tuple[str, str]:
 Form = Callable[..., tuple[str, str]]
 FORMS: Mapping[str, list[Form]] = {
     "settings": [settings_in_yaml, settings_in_python, arguments_in_a_script],
-    "arguments": [arguments_in_a_script, arguments_in_yaml, arguments_in_python, arguments_in_a_makefile],
+    "arguments": [arguments_in_a_script, arguments_in_yaml, arguments_in_python],
     "recipe": [recipe_in_yaml, recipe_in_python],
     "policy": [policy_in_yaml],
 }

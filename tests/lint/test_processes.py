@@ -15,7 +15,7 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there does a run start processes")
 
 PROGRAM = """
-import os, sys
+import os, signal, sys
 from cgmigrate.lint import file_check, processes
 processes.LEAST_FILES, own = 1, os.getpid()
 processes.available = lambda: {count}
@@ -27,6 +27,19 @@ def counted(self, source):
         os._exit(9)
     return check(self, source)
 file_check.FileChecker.check = counted
+serve, result_of = processes._serve, processes._checked
+def serving(checker, sources, writing):
+    global pipe
+    pipe = writing
+    serve(checker, sources, writing)
+def cut_off(checker, source):
+    data = result_of(checker, source)
+    if source.path.endswith({killed!r}):
+        result = len(data).to_bytes(8, "big") + data
+        os.write(pipe, result[:{length}])
+        os.kill(os.getpid(), signal.SIGKILL)
+    return data
+processes._serve, processes._checked = serving, cut_off
 from cgmigrate.cli.commands import main
 try:
     main()
@@ -58,11 +71,18 @@ def make(folder: Path) -> None:
     (folder / "Dockerfile").write_text("FROM x\nRUN python pretrain_gpt.py --external-cuda-graph\n")
 
 
-def run(folder: Path, words: tuple[str, ...], count: int, dies: str = "never") -> tuple[int, str, str, int]:
+def run(
+    folder: Path, words: tuple[str, ...], count: int, dies: str = "never", killed: str = "never", length: int = 0
+) -> tuple[int, str, str, int]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "CGMIGRATE_CACHE_DIR": str(folder.parent / "cache")}
-    program = PROGRAM.format(count=count, dies=dies)
+    program = PROGRAM.format(count=count, dies=dies, killed=killed, length=length)
     done = subprocess.run(
-        [sys.executable, "-c", program, *words], cwd=folder, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", program, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     *messages, last = done.stderr.splitlines()
     return done.returncode, done.stdout, "\n".join(messages), int(last.split()[0])
@@ -81,6 +101,18 @@ def test_the_report_is_that_of_one_process(tmp_path: Path, words: tuple[str, ...
     assert own_files < all_files - 10
     *left, _ = run(folder, words, 3, dies="page-2.md")
     assert left == alone
+
+
+@pytest.mark.parametrize("length", [1, 8, 9, 300], ids="cut off after {} bytes".format)
+def test_a_process_that_is_killed_amid_a_result_changes_nothing(tmp_path: Path, length: int) -> None:
+    """The run checks the file of the result, and those behind it, itself: nothing is lost and nothing is green."""
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    make(folder)
+    *alone, _ = run(folder, COMMANDS[1], 1)
+    *left, own_files = run(folder, COMMANDS[1], 3, killed="page-2.md", length=length)
+    assert (left, left[0]) == (alone, 1)
+    assert own_files > run(folder, COMMANDS[1], 3)[-1]
 
 
 def test_files_are_written_by_one_process(tmp_path: Path) -> None:
@@ -102,7 +134,15 @@ def test_a_progress_bar_prevents_no_processes(tmp_path: Path) -> None:
     reading, terminal = os.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM.format(count=3, dies="never"), "check", "."],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-c",
+            PROGRAM.format(count=3, dies="never", killed="never", length=0),
+            "check",
+            ".",
+        ],
         cwd=folder,
         env=environment,
         stdout=subprocess.DEVNULL,

@@ -29,13 +29,89 @@ def test_a_result_is_kept_as_it_is() -> None:
     assert load("another") is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"others": 1}', '{"others": {}, "groups": [[1]]}', "\0"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"key": "key", "others": 1}', '{"key": "key", "others": {}, "groups": [[1]]}', "\0"]
+)
 def test_what_cannot_be_read_is_no_result(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path))
     store("key", OUTCOME, [])
     (tmp_path / "proofs/key.json").write_text(text)
 
     assert load("key") is None
+
+
+def as_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user")
+
+
+def of_another_user(path: Path) -> None:
+    as_root()
+    os.chown(path, 12345, 12345)
+
+
+def behind_a_link(path: Path) -> None:
+    elsewhere = path.with_name(f"elsewhere-{path.name}")
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def moved(path: Path) -> None:
+    """Somebody gave the result of another proof this name."""
+    store("another", Outcome((), {}, {}), [])
+    os.replace(path.with_name("another.json"), path)
+
+
+FORGED: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "a file of another user": ("proofs/key.json", of_another_user),
+    "a folder of another user": ("proofs", of_another_user),
+    "a file that others may read": ("proofs/key.json", lambda path: path.chmod(0o644)),
+    "a file that the group may write": ("proofs/key.json", lambda path: path.chmod(0o620)),
+    "a file that everybody may write": ("proofs/key.json", lambda path: path.chmod(0o602)),
+    "a folder that others may read": ("proofs", lambda path: path.chmod(0o755)),
+    "a folder that the group may write": ("proofs", lambda path: path.chmod(0o770)),
+    "a folder that everybody may write": ("proofs", lambda path: path.chmod(0o1777)),
+    "a link to a file": ("proofs/key.json", behind_a_link),
+    "a link to a folder": ("proofs", behind_a_link),
+    "a result of another proof": ("proofs/key.json", moved),
+}
+
+
+@pytest.mark.parametrize(("name", "forge"), FORGED.values(), ids=FORGED.keys())
+def test_what_others_may_have_written_is_no_result(
+    name: str, forge: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path))
+    store("key", OUTCOME, [])
+    assert load("key") == OUTCOME
+    forge(tmp_path / name)
+    assert load("key") is None
+
+
+def test_a_folder_that_others_could_write_is_made_private_with_the_next_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path))
+    (tmp_path / "proofs").mkdir()
+    (tmp_path / "proofs").chmod(0o777)
+    (tmp_path / "proofs/key.json").write_text("{}")
+    store("key", OUTCOME, [])
+    assert load("key") == OUTCOME
+    assert [path.stat().st_mode & 0o777 for path in (tmp_path / "proofs", tmp_path / "proofs/key.json")] == [
+        0o700,
+        0o600,
+    ]
+
+
+@pytest.mark.parametrize("make", [of_another_user, behind_a_link])
+def test_nothing_is_written_to_a_folder_of_others(
+    make: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path))
+    (tmp_path / "proofs").mkdir()
+    make(tmp_path / "proofs")
+    store("key", OUTCOME, [])
+    assert list(tmp_path.glob("**/*.json")) == []
 
 
 def test_a_file_beside_those_of_the_key_has_to_be_the_same(tmp_path: Path) -> None:
@@ -126,3 +202,21 @@ def test_a_second_run_proves_nothing_and_writes_the_same(
     cgmigrate(*run, str(project))
     assert len(attempts) == 2
     assert json.loads(next(Path(proof_cache.cache_folder(), "proofs").iterdir()).read_bytes())["groups"]
+
+
+def test_a_forged_result_makes_no_fix_safe(
+    tmp_path: Path, cgmigrate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result says that all is proved, in a file that anybody may have written."""
+    monkeypatch.setattr(python_objects, "_WORTH_KEEPING", -1)
+    project = project_of(ROOT / "tests/fixtures/linking/base-recipe", tmp_path)
+    run = ("fix", "--from", "0.17", "--to", str(NEWEST), "--diff", str(project))
+    honest = cgmigrate(*run).output
+    (kept,) = Path(proof_cache.cache_folder(), "proofs").iterdir()
+    data = json.loads(kept.read_bytes())
+    assert data["groups"], "something is proved"
+    kept.write_text(json.dumps({**data, "groups": [], "forms": [], "failed": []}))
+    forged = cgmigrate(*run).output
+    assert forged != honest, "as a file of this user it is used"
+    kept.chmod(0o666)
+    assert cgmigrate(*run).output == honest

@@ -440,6 +440,16 @@ def test_a_set_with_a_damaged_entry_is_not_restored_in_part(files: list[Path]) -
     assert any("its entries in the journal are damaged" in problem for problem in undone.problems)
 
 
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_journal_that_others_may_have_written_is_not_restored(files: list[Path], mode: int) -> None:
+    write_sets([set_of("a.yaml")], Journal())
+    (run,) = runs_in(journals_folder())
+    run.chmod(mode)
+    assert undo().restored == () and files[0].read_bytes() == NEW
+    run.chmod(0o700)
+    assert undo().restored == (str(files[0]),) and files[0].read_bytes() == OLD
+
+
 def test_a_set_whose_entries_were_cut_off_was_not_written(files: list[Path]) -> None:
     """The process was killed while it recorded the last set."""
     write_sets([set_of("a.yaml"), set_of("b.yaml", "c.yaml")], Journal())
@@ -450,7 +460,7 @@ def test_a_set_whose_entries_were_cut_off_was_not_written(files: list[Path]) -> 
         file.write_bytes(OLD)
     for length in (first, first + 10, second, second + 10, len(entries) - 1):
         files[0].write_bytes(NEW)
-        (run / "complete").parent.mkdir(exist_ok=True)
+        run.mkdir(mode=0o700, exist_ok=True)
         (run / "complete").touch()
         (run / "0.before").write_bytes(OLD)
         (run / "entries.jsonl").write_bytes(entries[:length])

@@ -11,11 +11,10 @@ PAIR = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: [attn, full_iterat
 START = {
     "full": "[CG105, CG106] scope-full-iteration-inference, cuda-graph-scope: the scope",
     "concise": "a.yaml:3:3: CG105, CG106 [*] the scope",
-    "grouped": "a.yaml:\n  3:3  CG105, CG106 [*] the scope",
 }
 
 
-@pytest.mark.parametrize("format", ["full", "concise", "grouped"])
+@pytest.mark.parametrize("format", ["full", "concise"])
 @pytest.mark.parametrize("file", [(), ("--output-file", "out.txt")])
 def test_a_pair_is_one_place(project: Path, cgmigrate, format: str, file: tuple[str, ...]) -> None:
     (project / "a.yaml").write_text(PAIR)

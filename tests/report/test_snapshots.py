@@ -66,7 +66,6 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "unreadable": ({"a.yaml": "a: [\nenable_cuda_graph: true\n"}, ("check", "missing.yaml", ".")),
     "many": ({"conf/a.yaml": MANY, "b.yaml": BLOCKED}, ("check", ".")),
     "concise": ({"a.yaml": SAFE, "b.yaml": BLOCKED}, ("check", "--output-format", "concise", ".")),
-    "grouped": ({"a.yaml": SAFE, "c/b.yaml": BLOCKED}, ("check", "--output-format", "grouped", ".")),
     "fix": ({"a.yaml": SAFE, "b.yaml": UNSAFE}, ("fix", ".")),
     "fix-diff": ({"a.yaml": SAFE, "b.yaml": UNSAFE}, ("fix", "--diff", ".")),
     "quiet": ({"a.yaml": SAFE}, ("check", "--quiet", ".")),

@@ -132,14 +132,14 @@ def left_behind(file: Path) -> list[str]:
 
 
 def refuse_new_files_beside(file: Path, monkeypatch: pytest.MonkeyPatch, error: int = errno.EACCES) -> None:
-    mkstemp = tempfile.mkstemp
+    real = os.open
 
-    def refuse(prefix: str, suffix: str, dir: str | None = None) -> tuple[int, str]:
-        if dir == str(file.parent):
-            raise OSError(error, os.strerror(error), dir)
-        return mkstemp(prefix=prefix, suffix=suffix, dir=dir)
+    def refuse(path: str, flags: int, *rest: int, **named: int) -> int:
+        if flags & os.O_CREAT and os.path.dirname(path) == str(file.parent):
+            raise OSError(error, os.strerror(error), path)
+        return real(path, flags, *rest, **named)
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
 
 
 class TestWrite:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from weakref import WeakKeyDictionary
 
@@ -43,29 +43,6 @@ def parents_in(root: ast.AST) -> dict[ast.AST, ast.AST]:
 def class_of(function: ast.AST, root: ast.AST) -> ast.ClassDef | None:
     """Return the class that has a function in its body, None if none has."""
     return next((one for one in walk(root) if isinstance(one, ast.ClassDef) and function in one.body), None)
-
-
-def path_to(node: ast.AST, root: ast.AST) -> tuple[int, ...]:
-    """Return where a node is below another: at each level, its number among the nodes there.
-
-    Raises ValueError if it is not below it.
-    """
-    waiting: list[tuple[ast.AST, tuple[int, ...]]] = [(root, ())]
-    for one, path in waiting:
-        if one is node:
-            return path
-        waiting += [(child, (*path, at)) for at, child in enumerate(ast.iter_child_nodes(one))]
-    raise ValueError("no such node")
-
-
-def node_at(path: Iterable[int], root: ast.AST) -> ast.AST | None:
-    """Return the node at a path below another, None if there is none."""
-    for at in path:
-        below = list(ast.iter_child_nodes(root))
-        if at >= len(below):
-            return None
-        root = below[at]
-    return root
 
 
 def lines_of(node: ast.stmt | ast.expr) -> tuple[int, int]:

@@ -21,17 +21,16 @@ from cgmigrate.documents.overrides import ELSEWHERE, value_beside
 from cgmigrate.documents.shell.environment import command_at, variable_of
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Fragment, FragmentReader
-from cgmigrate.documents.shell.harness import harness_problems
 from cgmigrate.documents.shell.heredocs import Heredoc, heredocs
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, override_lines
 from cgmigrate.documents.shell.overrides import spelled as override_spelled
 from cgmigrate.documents.shell.passed_arguments import PASSED_ON, passed_on
 from cgmigrate.documents.shell.printed_text import is_output_used
+from cgmigrate.documents.shell.single_words import SingleWords
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.started_commands import commands_of
 from cgmigrate.documents.shell.tree import ShellTree, parse
-from cgmigrate.documents.shell.word_counts import WordCounts
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import Catalogue
@@ -54,6 +53,7 @@ _JOINED_WORDS = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]+-")
 _BLANK = "a backslash in front of a blank makes the blank a part of the next word"
 _DELETES = "deletes a key, which has to have this name in the configuration"
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
+_TOO_DEEP = "commands are nested too deeply for cgmigrate to read the script"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
 _OF_VARIABLE = "`${variable}` has the value, and whoever changes the variable would have to know the new flag"
@@ -72,20 +72,24 @@ _PLACES = {
 class ShellDocument(TextDocument):
     """A shell script; see ``sites.Document``. Without a catalogue, the settings are those that ship."""
 
-    shows_values = True
-    """Whether the values of variables are those that the text assigns."""
-
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
         super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
         self._again: ShellDocument | None = None
         self._is_arguments = path.lower().endswith(".args")
         self._tree: ShellTree = parse(text)
-        reader = FragmentReader(self._tree, self.catalogue, shows_values=self.shows_values)
+        self._fragments: Sequence[Fragment] = ()
+        self._lines: list[CommandLine] = []
+        self._overrides: Sequence[OverrideLine] = ()
+        self._names: list[Appearance] = []
+        if self._tree.is_too_deep:
+            self.problems.append(Problem(ProblemKind.TOO_COMPLEX, Span(0, 0), _TOO_DEEP))
+            return
+        reader = FragmentReader(self._tree, self.catalogue)
         self._names = self._appearances()
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
-        self._lines: list[CommandLine] = command_lines(self._fragments, reader.plain_variables)
+        self._lines = command_lines(self._fragments, reader.plain_variables)
         for number in () if self._is_arguments else passed_on(self._lines, self._tree):
             self._lines[number].blocked_by = self._lines[number].blocked_by or PASSED_ON
         self._overrides = override_lines(self._fragments, text, self.catalogue)
@@ -110,7 +114,6 @@ class ShellDocument(TextDocument):
                 self._read_other(appearance)
 
         self._read_defaults()
-        self.problems += harness_problems(self._fragments)
         self.problems += (one for one in brace_problems(self.text, self.catalogue) if not self._is_prose(one.span))
 
     def _read_defaults(self) -> None:
@@ -181,7 +184,7 @@ class ShellDocument(TextDocument):
     def _blocked_by(self, line: CommandLine, written: Sequence[Use]) -> str:
         if self.is_broken and not self._is_arguments:
             return self._unparsed
-        if reason := self._word_counts.reason(line):
+        if reason := next(filter(None, map(self._single_words.reason, line.fragments)), ""):
             return reason
         if self._may_join_words and any(
             _JOINED_WORDS.search(self.text, one.span.start, one.span.end) for one in line.fragments
@@ -199,8 +202,8 @@ class ShellDocument(TextDocument):
         return "\\ " in self.text or "\\\t" in self.text
 
     @cached_property
-    def _word_counts(self) -> WordCounts:
-        return WordCounts(self._tree, self._fragments)
+    def _single_words(self) -> SingleWords:
+        return SingleWords(self._tree, self._fragments)
 
     def _read_other(self, appearance: Appearance) -> None:
         """Note an appearance that is no flag of a site: a problem, or a name that belongs to something else."""
@@ -306,16 +309,10 @@ class ShellDocument(TextDocument):
         """Whether a part of the text has the name of a setting."""
         return any(span.start <= name.span.start < span.end for name in self._names)
 
-    def variables_of(self, index: int) -> frozenset[str]:
-        """Return the variables that have flags of a site."""
-        line = self._line_of(index)
-        fragments = [line.fragment] if isinstance(line, OverrideLine) else line.fragments
-        return frozenset(one.variable for one in fragments if one.variable)
-
     @property
     def uses(self) -> Sequence[Use]:
         """Every appearance of a setting; see ``sites.Document``."""
-        named = (one for one in self.problems if one.kind is not ProblemKind.HARNESS_OPTION)
+        named = (one for one in self.problems if one.kind is not ProblemKind.TOO_COMPLEX)
         others = [Use(*self._named(problem), problem.span, Role.WRITE) for problem in named]
         written = [use for site in self.sites for use in site.written]
         return sorted([*written, *others, *(use for use, _ in self.skipped)], key=lambda use: use.span.start)

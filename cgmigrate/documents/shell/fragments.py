@@ -109,10 +109,10 @@ def is_certain(place: Path, where: Path) -> bool:
 class FragmentReader:
     """Reads the fragments of a script."""
 
-    def __init__(self, tree: ShellTree, catalogue: Catalogue, *, shows_values: bool = True) -> None:
+    def __init__(self, tree: ShellTree, catalogue: Catalogue) -> None:
         self.tree, self.text, self.catalogue = tree, tree.text, catalogue
         self._code = Code(tree)
-        self._known = KnownVariables(self._code if shows_values else None)
+        self._known = KnownVariables(self._code)
 
     @property
     def plain_variables(self) -> Container[str]:

@@ -16,17 +16,15 @@ _OTHER_CODE = re.compile(r"(?<![\w./-])(?:eval|source)(?![\w./-])|(?:^|[;&|])[ \
 
 
 class KnownVariables:
-    """The variables of a script with a known value; none without its code."""
+    """The variables of a script with a known value."""
 
-    def __init__(self, code: Code | None) -> None:
+    def __init__(self, code: Code) -> None:
         self._code = code
         self._values: dict[str, tuple[int, str] | None] = {}
         """Where the assignment of a variable ends, and its value."""
 
     def words(self, word: Word) -> list[str] | None:
         """Return the words that a command gets of one that is a variable, None if that is not known."""
-        if self._code is None:
-            return None
         name, tree = word.variable, self._code.tree
         if name not in self._values:
             self._values[name] = _value(name, self._code) if name.isidentifier() else None

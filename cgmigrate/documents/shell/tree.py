@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Query
 
 _PARENTHESES = re.compile(r"\(\s*\)")
+_DEEPEST = 100
+"""Nodes inside one another that are read. Scripts that people write have 30 at most; each walk to the root takes as
+many steps as there are nodes around a place, and each of these steps as many again."""
 
 
 @dataclass
@@ -51,8 +54,24 @@ class ShellTree:
     @cached_property
     def errors(self) -> Sequence[Node]:
         """Where the text is no shell code, as far as the grammar shows."""
+        if self.is_too_deep:
+            return [self.root]
         # A part of the code that is missing is no node of its own.
         return (self._nodes("ERROR") or [self.root]) if self.root.has_error else ()
+
+    @cached_property
+    def is_too_deep(self) -> bool:
+        """Whether nodes are nested too deeply to be read.
+
+        No node is deeper than the one before it by more than one level. So it is enough to look at some: where these
+        are not too deep, the others are at most twice as deep.
+        """
+        cursor = self.root.walk()
+        for number in range(0, self.root.descendant_count, _DEEPEST):
+            cursor.goto_descendant(number)
+            if cursor.depth > _DEEPEST:
+                return True
+        return False
 
     def _nodes(self, kind: str) -> list[Node]:
         from tree_sitter import QueryCursor

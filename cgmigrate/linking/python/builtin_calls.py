@@ -31,7 +31,6 @@ from cgmigrate.linking.python.values import (
     key_of,
     may_be_part_of,
 )
-from cgmigrate.linking.python.world import SETTINGS
 
 _PURE = frozenset(("len", "str", "int", "float", "bool", "list", "tuple", "set", "dict", "sorted", "range", "min"))
 _PURE |= frozenset(("max", "any", "all", "sum", "abs", "enumerate", "zip", "frozenset", "repr", "divmod", "round"))
@@ -121,14 +120,10 @@ def _hasattr(arguments: Arguments, place: Place) -> object:
 
 
 def _setattr(arguments: Arguments, place: Place) -> object:
-    node, frame, run = place
+    node, frame, _ = place
     values = arguments[0]
     if len(values) != 3 or not isinstance(values[1], str):
         raise cannot_follow("`setattr` with a name that is not known", node, frame)
-    if values[1] in SETTINGS and run.touched.set_by_name is not None:
-        is_megatrons = isinstance(values[0], Object) and values[0].by_megatron and not values[0].may_be_other
-        key = ((frame.module.path, node.lineno), values[1], is_megatrons)
-        run.touched.set_by_name.setdefault(key, set()).update(run.code.functions)
     set_attribute(values[0], values[1], values[2], place)
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from cgmigrate.linking.python.callers import FilesWith
@@ -24,14 +24,10 @@ class ChangePlaces:
     modules: Modules
     references: References
     changes: Sequence[Change]
-    of_data: dict[str, Name] = field(default_factory=dict)
-    """The changes of data of tests, by the path of the code that is written to show them."""
 
     def names_at(self, place: Place) -> Iterator[Name]:
         """Yield the changes at a line."""
         yield from self.at.get(place, ())
-        if (name := self.of_data.get(place[0])) is not None:
-            yield name
 
     @cached_property
     def at(self) -> Mapping[Place, set[Name]]:

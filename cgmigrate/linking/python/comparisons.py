@@ -30,8 +30,6 @@ from cgmigrate.linking.python.world import World
 from cgmigrate.megatron.settings import DEPRECATED
 
 _HANDLERS = Handlers(value_of_call, execute, store)
-NameAtTop = tuple[str, str]
-"""A file and a name at its top."""
 StatePair = tuple[FrozenSettings, FrozenSettings]
 
 
@@ -89,8 +87,6 @@ class Comparer:
     source: World
     target: World
     known: KnownPaths = field(default_factory=KnownPaths)
-    tables: frozenset[NameAtTop] = frozenset()
-    """The names at the top of tests whose values are tables that only become attributes, each with its file."""
     _agreeing: dict[StatePair, bool] = field(default_factory=dict)
 
     def paths(
@@ -262,8 +258,6 @@ class Comparer:
 
     def _is_same(self, unit: Unit, name: str, old: object, new: object) -> bool:
         """Return whether a name that a part binds is the same for other parts."""
-        if unit.scope is None and (unit.module.path, name) in self.tables:
-            return True
         if not is_plain(old) or not is_plain(new):
             # The settings of an object are compared where code uses them.
             return is_plain(old) == is_plain(new) and rest_of(old, self.source) == rest_of(new, self.target)

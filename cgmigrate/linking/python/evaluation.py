@@ -251,9 +251,6 @@ class Touched:
     """Whether something depends on the release, beside the settings that are used."""
     not_followed: set[ast.FunctionDef | ast.Lambda] = field(default_factory=set)
     """Functions whose results are not known since they are not followed."""
-    set_by_name: dict[tuple[tuple[str, int], str, bool], set[ast.AST]] | None = None
-    """The functions that were used when code set a setting by a name that it computed: by its file and line, the
-    setting, and whether the object is Megatron's. None if that is not needed."""
 
     def add(self, other: Touched) -> None:
         """Note that they depend on all on which others depend."""

@@ -19,7 +19,6 @@ from cgmigrate.linking.python.callers import Callers, FilesWith, is_private, tak
 from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.changed_names import is_replaced_by_tests
 from cgmigrate.linking.python.comparisons import Comparer, Comparison, Known, StatePair, StatesOfUnit
-from cgmigrate.linking.python.data_changes import DataChanges
 from cgmigrate.linking.python.data_names import DataNames
 from cgmigrate.linking.python.evaluation import (
     Code,
@@ -199,14 +198,9 @@ class Proofs:
 
     def _add_data(self) -> None:
         """Add the code that shows what tests do with settings that they have as data."""
-        leading = self._data.leading(self._comparer)
-        unowned = [name for name, functions in leading.items() if functions is None]
-        self.failed |= dict.fromkeys(unowned, "no test is known that sets it on an object of Megatron")
-        in_data = self._seen.in_data(self.seeds, {name: one for name, one in leading.items() if one is not None})
+        in_data = self._seen.in_data(self.seeds)
         self.failed |= {name: reason for name, reason in in_data.withheld.items() if name not in self.failed}
         self._units += filter(None, in_data.units.values())
-        self._places.of_data.update({path: name for path, (name, _) in in_data.texts.items()})
-        self._data.texts.update(in_data.texts)
 
     def _groups(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole.
@@ -275,7 +269,7 @@ class Proofs:
         """Try to prove some changes, and note which fail; ``again`` are those that are tried again."""
         forms = {name: self.forms.get(name, 0) for name in sorted(kept)}
         open_forms = {name: max(last - forms[name], 0) for name, last in self._last.items() if name in forms}
-        current = Round(forms, self._data.edited_with(forms), open_forms, again)
+        current = Round(forms, self.edited(forms), open_forms, again)
         self._prove(current)
         if not self._mend(current):
             current.blame()
@@ -352,18 +346,13 @@ class Proofs:
 
     def _differs(self, unit: Unit, forms: Forms) -> bool:
         """Return whether a unit that gets no object differs with some changes made."""
-        known = self._compared(unit, range(1), range(1), Round(forms, self._data.edited_with(forms)))
+        known = self._compared(unit, range(1), range(1), Round(forms, self.edited(forms)))
         return known.error is not None or any(one.difference for one in known.comparisons)
 
     @cached_property
     def _comparer(self) -> Comparer:
         source, target = self.releases.source, self.releases.target
-        comparer = Comparer(self.modules, self.relevance, World(source, Reader.BRIDGE), World(target, Reader.BRIDGE))
-        return replace(comparer, tables=frozenset(self._data.tables(self._places.in_lines)))
-
-    @cached_property
-    def _data(self) -> DataChanges:
-        return DataChanges(self.changes, self.edited)
+        return Comparer(self.modules, self.relevance, World(source, Reader.BRIDGE), World(target, Reader.BRIDGE))
 
     @property
     def relevance(self) -> Relevance:
@@ -758,17 +747,11 @@ class Proofs:
         current.owned |= self._changes_at(one.uses_megatron)
         if is_test(unit.module.path) or unit.shown_at:
             current.passed |= uses
-        if not is_by_release and self._leaves_states(unit, uses, current):
+        if not is_by_release and _leaves_states(unit, uses):
             self._add_states(one, uses, sources, current)
         if uses or len(sources) > 1:
             # What it does is the same only with all that leads to what it gets.
             current.needs.append((uses, tuple(sources)))
-
-    def _leaves_states(self, unit: Unit, uses: Way, current: Round) -> bool:
-        """Return whether code of the project may get the objects of a unit: those of tests only if a test changes."""
-        if unit.shown_at:
-            return self._places.of_data.get(unit.module.path) in current.kept
-        return not is_test(unit.module.path) or any(is_test(path) for path, _ in uses)
 
     def _changes_at(self, places: Iterable[Place]) -> Way:
         """Return the changes at places of code."""
@@ -810,6 +793,11 @@ def _states_of(unit: Unit, numbers: range, of_records: range, current: Round) ->
         is_test(unit.module.path) and may_have_fakes(unit.module),
     )
     return StatesOfUnit(pairs, old, replace(old, states=[one[1] for one in pairs], records=[one[1] for one in records]))
+
+
+def _leaves_states(unit: Unit, uses: Way) -> bool:
+    """Return whether code of the project may get the objects of a unit: those of tests only if a test changes."""
+    return not is_test(unit.module.path) or (not unit.shown_at and any(is_test(path) for path, _ in uses))
 
 
 def _needs_no_argument(unit: Unit) -> bool:

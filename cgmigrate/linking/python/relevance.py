@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
@@ -89,12 +89,6 @@ class Relevance:
     _leading: dict[int, tuple[ast.AST, bool]] = field(default_factory=dict)
     _known: dict[int, tuple[ast.AST, Facts]] = field(default_factory=dict)
     _kept: dict[tuple[int, frozenset[str]], _Sliced] = field(default_factory=dict)
-
-    def with_words(self, words: Collection[str]) -> Relevance:
-        """Return the relevance of code that may set or read settings by some other names, too."""
-        own = replace(self, words=self.words.union(words), computing={})
-        own._leading, own._known, own._kept = {}, {}, {}
-        return own
 
     def is_relevant(self, node: ast.AST) -> bool:
         """Return whether code may set or read a setting, or replace an object that has settings."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from cgmigrate.linking.python.modules import Modules
 from cgmigrate.linking.python.pieces import Unit
-from cgmigrate.linking.python.table_entries import TableEntries
 from cgmigrate.linking.python.values import FrozenSettings
 from cgmigrate.megatron.releases import Release
 
@@ -41,8 +40,6 @@ class Change:
     """Whether it changes entries of a dict that only become keyword arguments: no code uses their names as data."""
     through: str = ""
     """The function of the checkout that passes on what it changes, if that is a call."""
-    entries: tuple[TableEntries, ...] = ()
-    """The dictionaries of tests that it changes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.returned_objects import may_return_object, returns_numbers
 from cgmigrate.linking.python.rounds import Name, Place
-from cgmigrate.linking.python.test_data import ChangedData, DataSearch, Seen, classes_with_data, using
+from cgmigrate.linking.python.test_data import DataSearch, Seen, classes_with_data, using
 from cgmigrate.linking.python.test_reach import ReachSearch
 from cgmigrate.linking.python.test_reads import (
     WATCHING,
@@ -77,8 +77,7 @@ class SeenChanges:
             reach = self._reach.of(unit.scope, unit.module)
             every = reach.changes if reach.is_known else self._every
             own = lines_of(unit.scope) if unit.scope else unit.lines
-            shown = {name for name in [self.places.of_data.get(unit.module.path)] if name is not None}
-            self._tests[key] = frozenset(every | self.places.in_lines(unit.module.path, *own) | shown)
+            self._tests[key] = frozenset(every | self.places.in_lines(unit.module.path, *own))
         return self._tests[key]
 
     def by_part_of_test(self, unit: Unit, error: CannotFollowError) -> frozenset[Name]:
@@ -160,19 +159,11 @@ class SeenChanges:
             for one in calls
         )
 
-    def in_data(self, seeds: Iterable[str], leading: Mapping[Name, frozenset[ast.AST]]) -> Seen:
-        """Return what settings show that tests have as data, in some files.
-
-        ``leading`` are the functions that make the objects which get data that changes, by the changes.
-        """
+    def in_data(self, seeds: Iterable[str]) -> Seen:
+        """Return what settings show that tests have as data, in some files."""
         files = list(filter(is_test, seeds))
         seen = Seen()
-        changed: dict[ast.AST, ChangedData] = {
-            one.node: ChangedData(change.name, leading[change.name])
-            for change in self.places.changes
-            for one in (change.entries if change.name in leading else ())
-        }
-        search = DataSearch(self._references, self._reach, self._named, changed)
+        search = DataSearch(self._references, self._reach, self._named)
         search.add(_tests_in(using(files, self.files_with), self._modules), seen)
         search.add((one for path in files for one in classes_with_data(self._modules.read(path))), seen)
         return seen

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import yaml
 
-from cgmigrate.documents.python.nodes import node_at, path_to, walk
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import is_literal
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of, returns_value
@@ -23,7 +23,7 @@ from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, Unit
 from cgmigrate.linking.python.references import Code, References
 from cgmigrate.linking.python.rounds import Name
-from cgmigrate.linking.python.test_reach import ReachSearch, around, hooks
+from cgmigrate.linking.python.test_reach import ReachSearch, around
 from cgmigrate.linking.python.test_reads import OF_OBJECTS, key_of_data, reads_computed
 from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.megatron.settings import DEPRECATED
@@ -61,47 +61,8 @@ class Seen:
     """What data of tests shows: the changes that are not proved, each with the reason, and code to prove."""
 
     withheld: dict[Name, str] = field(default_factory=dict)
-    units: dict[tuple[AnyFunction, str, Name | None], Unit | None] = field(default_factory=dict)
-    """The code, by the function that it calls, what it sets, and the change of that; None if it cannot be written."""
-    texts: dict[str, tuple[Name, TextWithData]] = field(default_factory=dict)
-    """The texts with data that changes, each with the change, by the path of the module."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextWithData:
-    """Code that calls a function of the module beside it, and sets data of a test on what that returns."""
-
-    stem: str
-    function: FunctionFacts
-    data: Data
-
-    def __str__(self) -> str:
-        """Return the code."""
-        function, arguments = self.function, _required(self.function.node)
-        owner = function.inside or function.node
-        return _TEXT.format(
-            module=self.stem,
-            imported=owner.name,
-            called=f"{owner.name}{function.name}" if function.inside else function.name,
-            parameters=", ".join((*arguments, *self.data.parameters)),
-            arguments=", ".join(arguments.values()),
-            settings=self.data.text,
-        )
-
-    def in_module(self, module: Module) -> TextWithData | None:
-        """Return the code with the data of an edited module; None if the module has none where it was."""
-        node = node_at(path_to(self.data.node, self.data.module.tree), module.tree)
-        if not isinstance(node, type(self.data.node)):
-            return None
-        return replace(self, data=Data(node, module, tuple(_settings_in(node, module))))
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedData:
-    """A change of data, and the functions that make the objects which get it."""
-
-    name: Name
-    functions: frozenset[ast.AST]
+    units: dict[tuple[AnyFunction, str], Unit | None] = field(default_factory=dict)
+    """The code, by the function that it calls and what it sets; None if it cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,64 +75,31 @@ class DataSearch:
     references: References
     reach: ReachSearch
     named: Callable[[str], Iterable[FunctionFacts]]
-    changed: Mapping[ast.AST, ChangedData] = field(default_factory=dict)
-    """The changes of data."""
 
     def add(self, tests: Iterable[tuple[ast.ClassDef | AnyFunction, Module]], seen: Seen) -> None:
         """Add what the data of some tests shows; of a class, its methods and those of its bases are the tests."""
         for test, module in tests:
             pieces = self._pieces(test, module)
             own = None if isinstance(test, ast.ClassDef) else test
-            every = [
-                one
-                for node, its_module in pieces
-                for one in data_in(node, its_module)
-                if node is not own or one.node in self.changed
-            ]
+            every = [one for node, its_module in pieces if node is not own for one in data_in(node, its_module)]
             if every:
                 self._add(pieces, every, seen)
 
     def _add(self, pieces: list[Code], every: list[Data], seen: Seen) -> None:
         functions = self._functions(pieces)
-        changed = {self.changed[data.node].name for data in every if data.node in self.changed}
         if reason := _reason(pieces, every):
-            for name in sorted(changed.union(*functions.values())):
+            for name in sorted(frozenset[Name]().union(*functions.values())):
                 seen.withheld.setdefault(name, reason)
             return
-        if changed and (reason := self._seen_beside(pieces, every)):
-            seen.withheld |= dict.fromkeys(sorted(changed - seen.withheld.keys()), reason)
         for function, changes in functions.items():
             for data in every:
-                change = self._change_with(function, data)
-                key = (function.node, data.text, change)
-                if not data.settings or not (changes or change) or key in seen.units:
+                key = (function.node, data.text)
+                if not data.settings or not changes or key in seen.units:
                     continue
-                unit = seen.units[key] = self._set_on(function, data, change, seen)
+                unit = seen.units[key] = self._set_on(function, data, len(seen.units))
                 if unit is None:
                     reason = f"what a test does with `{function.name.lstrip('.')}` and {data.place} is not followed"
-                    names = changes if change is None else changes | {change}
-                    seen.withheld |= dict.fromkeys(names - seen.withheld.keys(), reason)
-
-    def _seen_beside(self, pieces: Sequence[Code], every: Iterable[Data]) -> str:
-        """Return where code of tests may read what data sets, also automatic fixtures; empty if none does."""
-        _, module = pieces[0]
-        automatic = [(one, its) for its in self.references.conftests(module) for one in hooks(its)]
-        return _reads([*pieces, *automatic], every) or self._reads_table([*pieces, *automatic])
-
-    def _reads_table(self, pieces: Iterable[Code]) -> str:
-        """Return where code of tests uses a table of the project, which may keep objects; empty if it uses none."""
-        for node, module in pieces:
-            for used, its_module in self.references.of(node, module).code:
-                is_table = isinstance(used, ast.expr) and not isinstance(used, ast.Constant)
-                if is_table and not is_test(its_module.path):
-                    place = f"{its_module.path}:{getattr(used, 'lineno', 1)}"
-                    return f"the test at {module.path} may get the object from {place}"
-        return ""
-
-    def _change_with(self, function: FunctionFacts, data: Data) -> Name | None:
-        """Return the change of data that a function leads to, None if there is none."""
-        change = self.changed.get(data.node)
-        return change.name if change is not None and function.node in change.functions else None
+                    seen.withheld |= dict.fromkeys(changes - seen.withheld.keys(), reason)
 
     def _pieces(self, test: ast.ClassDef | AnyFunction, module: Module) -> list[Code]:
         """Return the code of tests that a test uses, also by the names of methods and fixtures of its file."""
@@ -228,7 +156,7 @@ class DataSearch:
             return frozenset()
         return self.reach.of_function(function.node, module).changes
 
-    def _set_on(self, function: FunctionFacts, data: Data, change: Name | None, seen: Seen) -> Unit | None:
+    def _set_on(self, function: FunctionFacts, data: Data, number: int) -> Unit | None:
         """Return code that calls a function and sets data on what it returns, in a module beside it.
 
         Returns None if such code cannot be written.
@@ -237,16 +165,19 @@ class DataSearch:
         stem = name.removesuffix(".py")
         owner = function.inside or function.node
         module = self.references.modules.read(function.path)
-        number = len(seen.units)
         is_at_top = module is not None and module.bindings.get(owner.name) is owner
         if not is_at_top or not stem.isidentifier() or number >= _MOST_UNITS:
             return None
-        text = TextWithData(stem, function, data)
-        # Code of the project may get an object with new names: it is proved with each state.
-        name = f"test_with_data_{number}.py" if change is None else f"with_data_{number}.py"
-        module = self.references.modules.add(os.path.join(folder, name), str(text))
-        if change is not None:
-            seen.texts[module.path] = (change, text)
+        arguments = _required(function.node)
+        text = _TEXT.format(
+            module=stem,
+            imported=owner.name,
+            called=f"{owner.name}{function.name}" if function.inside else function.name,
+            parameters=", ".join((*arguments, *data.parameters)),
+            arguments=", ".join(arguments.values()),
+            settings=data.text,
+        )
+        module = self.references.modules.add(os.path.join(folder, f"test_with_data_{number}.py"), text)
         node = module.tree.body[-1]
         assert isinstance(node, ast.FunctionDef)
         return Unit(f"{function.node.name}#1", module, node, shown_at=data.place)
@@ -259,22 +190,6 @@ def test_with_data({parameters}):
     target = result.model if hasattr(result, "model") else result
 {settings}    return result
 """
-
-
-def _reads(pieces: Iterable[Code], every: Iterable[Data]) -> str:
-    """Return where code of tests names a setting beside data that changes, which it may read; empty if it does not."""
-    known = {id(part) for data in every if data.settings for part in walk(data.node)}
-    for node, module in pieces:
-        for part in walk(node):
-            match part:
-                case ast.Attribute(attr=name) | ast.keyword(arg=str() as name) if name in SETTINGS:
-                    pass
-                case ast.Constant(value=str() as text) if _name_in(text) in SETTINGS and id(part) not in known:
-                    pass
-                case _:
-                    continue
-            return f"the code at {module.path}:{part.lineno} may read what it sets"
-    return ""
 
 
 def _reason(pieces: Iterable[Code], every: Sequence[Data]) -> str:
