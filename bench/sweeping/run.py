@@ -61,15 +61,13 @@ def written(folder: Path, made: Sequence[Case]) -> None:
 def checked(folder: Path, release: str, *options: str) -> dict[str, list[dict[str, str]]]:
     """What `cgmigrate check` reports, by the folder of the case."""
     command = [sys.executable, "-m", "cgmigrate", "check", "--isolated", "--from", release, "--to", release]
-    command += ["--exit-zero", "--output-format", "jsonlines", *options, "."]
+    command += ["--exit-zero", "--output-format", "json", *options, "."]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if ran.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{ran.stderr[-2000:]}")
     found: dict[str, list[dict[str, str]]] = {}
-    for line in ran.stdout.splitlines():
-        finding = json.loads(line)
-        if "rule" in finding:
-            found.setdefault(finding["path"].partition("/")[0], []).append(finding)
+    for finding in json.loads(ran.stdout)["findings"]:
+        found.setdefault(finding["path"].partition("/")[0], []).append(finding)
     return found
 
 

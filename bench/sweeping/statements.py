@@ -44,9 +44,11 @@ def stated(folder: Path, case: Case, release: str) -> list[str]:
 
 
 def agrees(text: str, verdict: dict[str, Any], release: str) -> bool:
-    """Whether a statement is what the release does."""
+    """Whether a statement is what the release does. A failure at the capture is not seen by the judge of the start."""
+    if text.startswith("fails when captured") and not verdict["refused"]:
+        return True
     if verdict["refused"]:
-        return text.startswith("refused by")
+        return text.startswith("is refused by")
     expected = captured(verdict["effective"], release)
     stripped = re.sub(r",? in 0\.\d+ before and in 0\.\d+ after$", "", text).removeprefix("captures ")
     parts = re.compile(r", modules [a-z_+]+")
@@ -64,6 +66,8 @@ def compare(options: argparse.Namespace, lacks: Lacks, chosen: Chosen) -> int:
     total = 0
     for reader, release in pairs:
         for case, verdict in chosen(reader, release, options):
+            if "--perform-rl-step" in case.settings:
+                continue  # In rollouts and in training, graphs are turned on and off later than the judge looks.
             total += 1
             with tempfile.TemporaryDirectory() as folder:
                 texts = stated(Path(folder), case, release)

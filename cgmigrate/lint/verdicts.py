@@ -39,6 +39,6 @@ def _with_implementation(settings: Settings, release: Release) -> Settings:
     """Return settings with the implementation that a boolean names."""
     named = {ENABLE: "local", EXTERNAL: "transformer_engine"}
     impl = next((value for name, value in named.items() if settings.get(name) is True), None)
-    if impl is None or IMPL in settings or release < IMPL_SINCE:
+    if impl is None or settings.get(IMPL, "none") != "none" or release < IMPL_SINCE:
         return settings
     return {**{name: value for name, value in settings.items() if name not in named}, IMPL: impl}

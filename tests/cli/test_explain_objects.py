@@ -297,3 +297,15 @@ def test_each_fact_is_shown_where_it_applies(project: Path, cgmigrate, fact: dic
         write("a.yaml", f"model: {json.dumps(settings)}\n")
         output = cgmigrate("explain", "--from", "0.19", "a.yaml:1").stdout
         assert "Captures:" in output and (fact["text"] in output) is is_shown
+
+
+def test_a_refusal_of_a_boolean_beside_none_is_the_same_before_and_after(project: Path, cgmigrate) -> None:
+    """0.19.2 turns the boolean into `local`, and stops: attention dropout is not supported with graphed attention."""
+    text = "model:\n  cuda_graph_impl: none\n  enable_cuda_graph: true\n  cuda_graph_modules: [full]\n"
+    text += "  recompute_granularity: selective\n  recompute_modules: [core_attn]\n  attention_dropout: 0.1\n"
+    write("a.yaml", text)
+
+    shown = cgmigrate("explain", "--from", "0.19", "--to", "0.19", "a.yaml").stdout
+
+    assert "is refused by 0.19: `core_attn` is recomputed inside a graph" in shown
+    assert "captures" not in shown
