@@ -9,7 +9,7 @@ from itertools import chain
 from cgmigrate.documents.changes import Change, changes
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
-from cgmigrate.lint.conditions import PACKAGE, left_out
+from cgmigrate.lint.conditions import PACKAGE, absent_keys
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Fix, SiteCase
 from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
@@ -147,7 +147,7 @@ class SiteReport:
         if match.rule.kind is not RuleKind.COMPANION:
             return ""
         state = self.case.state(self.case.before, self.context.target)
-        settings = (self.case.document.catalogue[name] for name in dict.fromkeys(left_out(match.case.when, state)))
+        settings = (self.case.document.catalogue[name] for name in dict.fromkeys(absent_keys(match.case.when, state)))
         of_target = [one for one in settings if one.since <= self.context.target]
         # A flag that turns it off is named by the message.
         names = [one.name for one in of_target if not one.no_flag or one.no_flag not in match.case.message]

@@ -77,10 +77,10 @@ def test_what_needs_a_decision_stays_and_is_reported(project: Path, cgmigrate) -
     result = cgmigrate("fix", "--from", "0.16", "a.yaml")
     assert (result.exit_code, path.read_text()) == (1, text)
     assert (
-        "because: megatron-core 0.16 captures the whole iteration in training, the whole block in inference"
+        "because: megatron-core 0.16 captures the full iteration in training, the whole block in inference"
         in result.stdout
     )
-    assert f"{NEWEST} would capture the whole iteration in training, nothing in inference" in result.stdout
+    assert f"{NEWEST} would capture the full iteration in training, nothing in inference" in result.stdout
     assert "1 diagnostic remains" in result.stderr
     unsafe = cgmigrate("fix", "--from", "0.16", "--unsafe-fixes", "a.yaml")
     assert (unsafe.exit_code, path.read_text()) == (0, "megatron_cfg:\n  cuda_graph_impl: full_iteration\n")

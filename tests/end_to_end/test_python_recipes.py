@@ -448,11 +448,11 @@ IMPLEMENTATION = 'cuda_graph_impl = "none"'
     [
         (*NONE, '    cfg.model.cuda_graph_modules = ["attn"]\n', "will capture attn of each layer"),
         (*NONE, '    cfg.model.cuda_graph_modules = ["full"]\n    cfg.model.cuda_graph_scope = "mlp"\n', "refused: "),
-        (*NONE, '    cfg.model.cuda_graph_modules = ["full_iteration"]\n', "the whole iteration"),
+        (*NONE, '    cfg.model.cuda_graph_modules = ["full_iteration"]\n', "the full iteration"),
         (*NONE, "    cfg.cuda_graph_modules = []\n", "other objects"),
         (*NONE, "    cfg.model.inference_cuda_graph_scope = 'block'\n", "refused: "),
         (*NONE, "    cfg.model.cuda_graph_modules = [CudaGraphModule.attn]\n", "NameError"),
-        (NONE[0], IMPLEMENTATION, 'cuda_graph_impl = "full_iteration"', "will capture the whole iteration"),
+        (NONE[0], IMPLEMENTATION, 'cuda_graph_impl = "full_iteration"', "will capture the full iteration"),
         (NONE[0], IMPLEMENTATION, 'cuda_graph_impl = "transformer_engine"', "will capture whole layers"),
         (*PARTS, '["attn", "mamba", "moe_router"]', "will capture attn+moe_router+mamba of each layer"),
         (*PARTS, "[]", "will capture whole layers"),

@@ -1,4 +1,4 @@
-"""One rule file about settings of three sections: whole-iteration graphs need the checks for NaN off."""
+"""One rule file about settings of three sections: full-iteration graphs need the checks for NaN off."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.plans import examine
 RULE = """\
 id: TEAM001
 name: nan-checks-with-full-iteration
-summary: Whole-iteration graphs need the checks for NaN off
+summary: Full-iteration graphs need the checks for NaN off
 fields: [cuda_graph_impl]
 when:
   cuda_graph_impl: full_iteration

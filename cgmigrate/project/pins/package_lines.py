@@ -81,11 +81,11 @@ class _Forms(NamedTuple):
         if match := self.conda.match(line):
             yield match[0], _of_conda(match[1]), False
             return
-        found = False
+        has_requirement = False
         for match in self.required.finditer(line):
-            found = True
+            has_requirement = True
             yield from _of_requirement(match, line)
-        if not found and self.repository and (match := self.repository.search(line)):
+        if not has_requirement and self.repository and (match := self.repository.search(line)):
             release = named_release(f"@{match[1]}" if match[1] else "")
             yield match[0].strip(), (release,) if release else (), False
         if self.image and line.upper().startswith(("FROM ", "ARG ")) and self.image.search(line):
