@@ -95,7 +95,11 @@ class Listing:
         owners: dict[tuple[int, int], ListedFile] = {}
         for names in (self._files, self._links):
             for path in sorted(names):
-                owners.setdefault(names[path].identity, names[path])
+                one = names[path]
+                owner = owners.setdefault(one.identity, one)
+                # A link may have the suffix of a file that is read under this name only.
+                if owner.syntax is Syntax.TEXT is not one.syntax:
+                    owners[one.identity] = one
         return sorted([*owners.values(), *self._input_errors.values()], key=attrgetter("path"))
 
     def add_named(self, path: str) -> None:

@@ -205,7 +205,7 @@ def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
         ('[per-file-ignores]\n"a/" = ["CG110"]\n', "cgmigrate.toml:2: `a/`: no rule's code begins with CG110"),
         ('[per-file-ignores]\n"a/" = "CG1"\n', '`a/`: a list of texts is expected, not "CG1" (write ["CG1"])'),
         ('format = "xml"\n', "`format`: 'xml' is none of full, concise, json"),
-        ('[ecosystems]\n"a/" = "nemo-lr"\n', "`a/`: 'nemo-lr' is none of the ecosystems loongforge, megatron-bridge,"),
+        ('[ecosystems]\n"a/" = "nemo-lr"\n', "`a/`: 'nemo-lr' is none of the ecosystems forks, loongforge, megatron-bridge,"),
         ('extend-rules = ["nowhere"]\n', "`extend-rules`: nowhere is not a folder of rules"),
         ("baseline = true\n", "`baseline`: a text in quotes is expected, not True"),
         ("from = \n", "cgmigrate.toml: not valid TOML: "),
