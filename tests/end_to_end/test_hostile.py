@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 
 from cgmigrate.lint import planning
+from cgmigrate.megatron.packages import core
 from cgmigrate.project.options import FORMATS
 
 Command = Callable[..., Result]
@@ -477,8 +478,8 @@ def test_a_merge_chain_has_the_owner_of_the_mapping_at_its_end(project: Path, cg
 # --- pins ---------------------------------------------------------------------------------------------
 
 
-def read_pins(reader: Callable[[str], object], text: str) -> list[Any]:
-    return list(reader(text))  # type: ignore[call-overload,no-any-return]
+def read_pins(reader: Callable[..., Any], text: str) -> list[Any]:
+    return list(reader(text, core()))
 
 
 def test_each_block_of_a_lock_file_is_parsed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,21 +502,6 @@ def test_an_error_in_a_block_of_a_lock_file_names_the_line_of_the_file() -> None
         read_pins(read_lock_file, block * 3 + '[[package]]\nname = "megatron-core"\nversion = ]\n')
 
 
-def test_the_lines_of_requirements_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate.project.pins import pyproject, setup_cfg, table_entries
-
-    compared: list[int] = []
-    says = setup_cfg._line_has
-    monkeypatch.setattr(setup_cfg, "_line_has", lambda line, text: compared.append(1) or says(line, text))
-    items = [f"megatron-core>=0.{at}" for at in range(12, 52)]
-    setup = "[options]\ninstall_requires =\n" + "".join(f"    {item}\n" for item in items)
-    assert [mention.line for mention in read_pins(setup_cfg.read_setup_cfg, setup)] == list(range(3, 43))
-    assert len(compared) < 3 * len(items)
-    monkeypatch.setattr(table_entries, "line_containing", None)
-    project = "[project]\ndependencies = [\n" + "".join(f"    '{item}',\n" for item in items) + "]\n"
-    assert [mention.line for mention in read_pins(pyproject.read_pyproject, project)] == list(range(3, 43))
-
-
 @pytest.mark.parametrize("error", [MemoryError(), RecursionError("maximum recursion depth exceeded")])
 def test_a_pin_file_that_is_too_deep_is_a_note(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException
@@ -535,7 +521,7 @@ def test_a_pin_file_that_is_too_deep_is_a_note(
 
 
 def test_spaces_in_an_environment_end_a_requirement() -> None:
-    from cgmigrate.project.pins.conda import read_conda_environment
+    from cgmigrate.project.pins.requirement_files import read_conda_environment
 
     text = "dependencies:\n  - megatron-core=0.17  # the graphs\n  - 'megatron-core==0.16'\n  - megatron" + " " * 20_000
     assert [mention.line for mention in read_pins(read_conda_environment, text + "x\n")] == [2, 3]
