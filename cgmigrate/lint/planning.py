@@ -512,9 +512,10 @@ def _pinned_up_to(path: str, package: str, newest: Release) -> str:
 def _installed(text: str) -> Support | None:
     """Return the older release that a command in a text installs, None if none does."""
     from cgmigrate.project.pins.dockerfiles import read_commands
+    from cgmigrate.project.pins.requirement import admitted
 
     for requirement in read_commands(text):
-        releases = requirement.admitted or frozenset()
+        releases = admitted(requirement.ranges or ()).releases
         if releases and max(releases) < SPLIT_IN:
             return Support((max(releases),), f"line {requirement.line}", is_installed=True)
     return None

@@ -205,7 +205,10 @@ def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
         ('[per-file-ignores]\n"a/" = ["CG110"]\n', "cgmigrate.toml:2: `a/`: no rule's code begins with CG110"),
         ('[per-file-ignores]\n"a/" = "CG1"\n', '`a/`: a list of texts is expected, not "CG1" (write ["CG1"])'),
         ('format = "xml"\n', "`format`: 'xml' is none of full, concise, json"),
-        ('[ecosystems]\n"a/" = "nemo-lr"\n', "`a/`: 'nemo-lr' is none of the ecosystems loongforge, megatron-bridge,"),
+        (
+            '[ecosystems]\n"a/" = "nemo-lr"\n',
+            "`a/`: 'nemo-lr' is none of the ecosystems forks, loongforge, ",
+        ),
         ('extend-rules = ["nowhere"]\n', "`extend-rules`: nowhere is not a folder of rules"),
         ("baseline = true\n", "`baseline`: a text in quotes is expected, not True"),
         ("from = \n", "cgmigrate.toml: not valid TOML: "),
@@ -298,7 +301,7 @@ def test_the_reference_names_every_key_and_its_example_is_valid(project: Path, c
     described = re.findall(r"^### `([a-z-]+)`$", text, re.MULTILINE)
     assert described == [key for key in KEYS if key != "format"], "format is an older name of output-format"
     (project / "team-rules").mkdir()
-    write(project / "cgmigrate-baseline.json", '{"version": 1, "findings": {}}\n')
+    write(project / "cgmigrate-baseline.json", '{"version": 2, "diagnostics": {}}\n')
     for block in re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         name = "pyproject.toml" if "[tool.cgmigrate" in block else "cgmigrate.toml"
         path = write(project / name, block)
