@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Collection
 
 from cgmigrate.documents.python.calls import WRAPPERS, unpacked_into
 from cgmigrate.documents.python.definitions import Definitions, module_of
@@ -57,13 +56,6 @@ class FixRisks:
         """Return which condition around a place may test for a release, empty if none does."""
         node = place.items[0].node
         return self._checks.above(node, self._source.ancestors(node))
-
-    def of_flags(self, node: ast.AST, settings: Collection[str]) -> str:
-        """Return why the flags of a command line are not safe to change: code looks for them, or tests for a release.
-
-        Whether other code gets them is not examined.
-        """
-        return search_for_flag(settings, self._source) or self._checks.above(node, self._source.ancestors(node))
 
     def of_read(self, span: Span) -> str:
         """Return why other code may see the object whose setting is read in a span."""
