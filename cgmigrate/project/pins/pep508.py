@@ -28,13 +28,13 @@ def read_requirement(line: int, text: str, package: Package) -> Iterator[Require
         yield from _read_other(line, text, package)
         return
     is_named = canonicalize_name(requirement.name) in package.names
-    found: Iterator[Requirement] = iter(())
+    pins: Iterator[Requirement] = iter(())
     if requirement.url:
-        found = read_url(line, text, requirement.url, package, is_named=is_named)
+        pins = read_url(line, text, requirement.url, package, is_named=is_named)
     elif is_named and (requirement.specifier or requirement.marker):
-        found = iter([Requirement(line, text, (requirement.specifier,) if requirement.specifier else None)])
+        pins = iter([Requirement(line, text, (requirement.specifier,) if requirement.specifier else None)])
     holds = _holds(requirement.marker) if requirement.marker else {True}
-    for one in found:
+    for one in pins:
         yield one._replace(is_always=holds == {True}, is_never="'never'" in text)
 
 
