@@ -19,7 +19,7 @@ from tests.support.plans import examine
 RULE = """\
 id: TEAM001
 name: nan-checks-with-full-iteration
-summary: Full-iteration graphs need the checks for NaN off
+summary: Full-iteration graphs need the NaN checks off
 fields: [cuda_graph_impl]
 when:
   cuda_graph_impl: full_iteration

@@ -48,7 +48,7 @@ def test_the_format_is_an_option_a_key_and_a_report(changed: Path) -> None:
     (project / "a.yaml").write_text(TEXT)
     row = (
         "a.yaml,3,3,CG106,`cuda_graph_scope` is deprecated since megatron-core 0.18; "
-        "the modules to capture are named by `cuda_graph_modules`\n"
+        "write the modules to capture in `cuda_graph_modules`\n"
     )
     done = run(changed, project, "check", "--isolated", "--output-format", "csv", "a.yaml")
     assert (done.stdout, done.returncode) == (row, 1), done.stderr
