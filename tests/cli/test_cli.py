@@ -26,7 +26,7 @@ def test_check_shows_place_rule_reason_line_and_fix(project: Path, cgmigrate) ->
     result = cgmigrate("check", "a.yaml")
     assert result.stdout == (
         "warning[CG101] enable-cuda-graph: `--enable-cuda-graph` is deprecated since megatron-core 0.15; "
-        "`--cuda-graph-impl` names the implementation that captures\n"
+        "`--cuda-graph-impl` sets the implementation\n"
         "  --> a.yaml:3:3\n"
         "   |\n"
         " 2 |   --bf16: true\n"
