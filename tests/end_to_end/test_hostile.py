@@ -343,17 +343,7 @@ def test_yaml_that_is_too_deep_is_a_diagnostic(project: Path, name: str) -> None
     assert "Traceback" not in result.stderr and "internal error" not in result.stderr
 
 
-# --- counts of work: near-linear time ------------------------------------------------------------------
-
-
-PYTHON = (
-    "from megatron.core.transformer import TransformerConfig\n"
-    "from megatron.core.transformer.enums import CudaGraphScope\n"
-)
-CALLS = {
-    "booleans": "TransformerConfig(enable_cuda_graph=True)\n",
-    "enums": "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=[CudaGraphScope.attn])\n",
-}
+# --- chains and pins ----------------------------------------------------------------------------------
 
 
 CHAINS = {

@@ -726,26 +726,6 @@ def pin_of(name: str, data: bytes) -> tuple[Pin | None, tuple[str, ...]]:
         return find_pin(Path(folder))
 
 
-@settings(deadline=None)
-@given(st.integers(0, 30), st.integers(0, 30))
-def test_a_range_admits_what_brute_force_says(low: int, high: int) -> None:
-    pin, notes = pin_of("requirements.txt", f"megatron-core>=0.{low},<0.{high}".encode())
-    admitted = [release for release in KNOWN if low <= release.minor < high]
-    # Nothing published is admitted: the main branch, or what will come after it, counts.
-    if not admitted and high > max(low, UPSTREAM.minor):
-        admitted = [UPSTREAM]
-    # The same before what is known.
-    is_older = low < high <= OLDEST.minor
-    if is_older:
-        admitted = [OLDEST]
-    if admitted:
-        assert pin is not None
-        assert (pin.oldest, pin.newest) == (min(admitted), max(admitted))
-    else:
-        assert pin is None
-    assert len(notes) == (0 if admitted and low <= UPSTREAM.minor and not is_older else 1)
-
-
 CLAUSES = st.builds(
     "{}0.{}{}".format,
     st.sampled_from([">=", "<=", ">", "<", "==", "!=", "~="]),
