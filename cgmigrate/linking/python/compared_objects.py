@@ -102,12 +102,6 @@ def filtered(node: ast.DictComp, items: object, frame: Frame, run: Run) -> Objec
     raise cannot_follow("`dictcomp` is not followed", node, frame)
 
 
-def check_assertion(values: list[object], place: _Place) -> None:
-    """Note what an assertion says of two objects. Raises CannotFollowError for the text of an object with settings."""
-    check_text(key_of(values), place)
-    place[2].path.events += [likeness(values[0], one, place) for one in values[1:2]]
-
-
 def check_text(key: str, place: _Place) -> None:
     """Check that an assertion does not ask the text of an object with settings. Raises CannotFollowError."""
     node, frame, _ = place
