@@ -21,7 +21,6 @@ from cgmigrate.linking.python.lookup import imported_in_function
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.parametrised import arguments_in
 from cgmigrate.linking.python.statements import execute
-from cgmigrate.linking.python.top_records import records_at_top
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
@@ -120,20 +119,11 @@ class Unit:
         names = _names_in(self.scope) if self.scope else _stored_at_top(self.module)
         bound: dict[str, object] = {name: Object(f"name {name}") for name in sorted(names)}
         frame = Frame(Function(empty_function(), self.module, self._names_around(run)), bound, 0)
-        if self.scope is None:
-            bound |= records_at_top(_loaded_in(self) & names, self.module, run)
-        else:
+        if self.scope is not None:
             bound |= values_of_parameters(self.scope, self.module, run)
             for one in _imports_in(self.scope):
                 bound |= imported_in_function(one, frame, run)
         return frame
-
-
-@lru_cache(maxsize=65536)
-def _loaded_in(unit: Unit) -> frozenset[str]:
-    """Return the names that a part uses."""
-    inside = (node for one in unit.nodes for node in walk(one))
-    return frozenset(node.id for node in inside if isinstance(node, ast.Name) and not _is_stored(node))
 
 
 @lru_cache(maxsize=65536)
