@@ -184,10 +184,6 @@ class YamlFiles:
             waiting += new
         return sorted(builders - {path})
 
-    def is_built_on(self, path: str) -> bool:
-        """Return whether another file may be built on one."""
-        return any(one != path for one in self._builders.get(path, ()))
-
     @cached_property
     def _builders(self) -> dict[str, list[str]]:
         """File → the files that may directly build on it."""

@@ -139,10 +139,6 @@ class RelatedFiles:
         self.merged.files.add(real, document)
         return self.merged.members(real)
 
-    def members_at(self, path: str) -> Members:
-        """Return the files with settings that a file of a real path is merged with. Raises CannotLinkError."""
-        return self.merged.members(path)
-
     def inherited_keys(self, path: str, document: Document) -> InheritedKeys:
         """Return the keys that the mappings of a YAML file have from those that it builds on."""
         real = os.path.realpath(path)

@@ -89,13 +89,6 @@ class Comparer:
     known: KnownPaths = field(default_factory=KnownPaths)
     _agreeing: dict[StatePair, bool] = field(default_factory=dict)
 
-    def paths(
-        self, name: str, evaluate: Callable[[Run], object], decided: Mapping[str, int], touched: Touched
-    ) -> Iterator[Path]:
-        """Yield the paths of code before the edits which take some decisions. Raises CannotFollowError."""
-        side = _Side(self.modules, self.source, Unknowns([()]), touched.before)
-        return self._paths_of(name, evaluate, side, decided, touched)
-
     def compare(
         self, unit: Unit, after: Modules, states: StatesOfUnit, needs: Callable[[Path], bool], touched: Touched
     ) -> Iterator[Comparison]:
