@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.arguments import Arguments, Place, gets_code, gives_settings, has_object, note_call
 from cgmigrate.linking.python.computed_names import computes_names
-from cgmigrate.linking.python.decorators import leaves_function
 from cgmigrate.linking.python.evaluation import (
     MOST_CALLS,
     Frame,
@@ -25,7 +23,6 @@ from cgmigrate.linking.python.expressions import evaluate
 from cgmigrate.linking.python.layers import copies_built
 from cgmigrate.linking.python.modules import Module, is_test
 from cgmigrate.linking.python.objects import (
-    attribute,
     forget_attributes,
     may_change,
     may_change_items,
@@ -34,19 +31,12 @@ from cgmigrate.linking.python.objects import (
 )
 from cgmigrate.linking.python.own_objects import own_parameters
 from cgmigrate.linking.python.parametrised import arguments_in, parametrised
-from cgmigrate.linking.python.plain_code import is_plain_code
 from cgmigrate.linking.python.replaced_code import is_patched, patched, texts_in
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial, SharedList, is_plain, key_of
-from cgmigrate.linking.python.world import SETTINGS, TRACKERS
+from cgmigrate.linking.python.world import SETTINGS
 
 _OF_METHODS = ("classmethod", "staticmethod", "property")
 """Decorators that say how a function of a class is called: its body is executed as it is."""
-_OF_STORES = (
-    *(ast.Expr, ast.Constant, ast.Assign, ast.If, ast.Return, ast.Pass, ast.Name, ast.Attribute, ast.expr_context),
-    *(ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.List, ast.Tuple),
-    *(ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
-)
-"""The code of functions that only set attributes."""
 _MOST_PARAMETERS = 3
 """Of a function that names no setting, and is followed since it gets plain values."""
 
@@ -55,8 +45,6 @@ def called_function(callee: Function, arguments: Arguments, place: Place) -> obj
     """Return the result of a function of the checkout. Raises RaisedError and CannotFollowError."""
     if _copies_built(callee, place[2]):
         return Object(_skipped(callee, arguments, place).key)
-    if (stores := _only_set(callee, arguments, place)) and _skip_stores(stores, callee, arguments, place):
-        return None
     return _of_checkout(callee, arguments, place)
 
 
@@ -68,7 +56,7 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
     is_evaluated = has_object(arguments) or gives_settings(arguments)
     if run.relevance.is_relevant(callee.node) and not is_evaluated and not gets_code(arguments, run):
         return _followed_or_any(callee, arguments, place)
-    is_returned = is_evaluated and _returns(callee.node) and not _is_statement(callee, arguments, place)
+    is_returned = is_evaluated and _returns(callee.node)
     if run.relevance.is_relevant(callee.node) or is_returned:
         return call(callee, arguments, run, frame.depth + 1)
     # It may change attributes of classes.
@@ -81,68 +69,6 @@ def _of_checkout(callee: Function, arguments: Arguments, place: Place) -> object
         # It may call this code.
         return call(callee, arguments, run, frame.depth + 1)
     return _skipped(callee, arguments, place)
-
-
-def _is_statement(callee: Function, arguments: Arguments, place: Place) -> bool:
-    """Return whether a call is a statement of which only what it sets matters, and that is no setting."""
-    node, _, run = place
-    return node is run.statement and is_plain_code(callee.node) and not gets_code(arguments, run)
-
-
-def _only_set(callee: Function, arguments: Arguments, place: Place) -> Sequence[Sequence[str]]:
-    """Return the attributes that a function sets that is not followed, if it does nothing else."""
-    run = place[2]
-    if isinstance(callee.node, ast.Lambda) or _returns(callee.node):
-        return ()
-    is_followed = run.relevance.is_relevant(callee.node) or is_patched(arguments, run) or gets_code(arguments, run)
-    return () if is_followed else _stores(callee.node)
-
-
-def _skip_stores(stores: Sequence[Sequence[str]], callee: Function, arguments: Arguments, place: Place) -> bool:
-    """Skip a function that only sets attributes: each may have any value then. Return whether it was skipped.
-
-    What they have may be an object that is known under another key.
-    """
-    named = {one.arg: value for one, value in zip(callee.node.args.args, arguments[0], strict=False)} | arguments[1]
-    owners = [_owner(named.get(first), names, place) for first, *names, _ in stores]
-    if not all(isinstance(one, Object) and not one.may_be_other and not one.properties for one in owners):
-        return False
-    key = _skipped(callee, arguments, place).key
-    for owner, (*_, name) in zip(owners, stores, strict=True):
-        assert isinstance(owner, Object)
-        owner.attributes[name] = Object(f"{owner.key}.{name} after {key}", may_be_other=True)
-    return True
-
-
-def _owner(value: object, names: Sequence[str], place: Place) -> object:
-    """Return what attributes lead to from a value, None if they lead to no object."""
-    for name in names:
-        value = attribute(value, name, place) if isinstance(value, Object) else None
-    return value
-
-
-@lru_cache(maxsize=4096)
-def _stores(node: ast.FunctionDef) -> tuple[tuple[str, ...], ...]:
-    """Return the attributes that a function sets, each with its path from a parameter; none if it does anything else.
-
-    It may decide what it sets.
-    """
-    paths = list[tuple[str, ...]]()
-    names = {one.arg for one in node.args.args}
-    if node.decorator_list or node.args.vararg or node.args.kwarg or node.args.posonlyargs:
-        return ()
-    for part in (part for statement in node.body for part in walk(statement)):
-        match part:
-            case ast.Attribute(ctx=ast.Store()):
-                first, *rest = dotted(part).split(".")
-                if first not in names or rest[-1] in TRACKERS:
-                    return ()
-                paths.append((first, *rest))
-            case _ if not isinstance(part, _OF_STORES):
-                return ()
-            case ast.Name(ctx=ast.Store()):
-                return ()
-    return tuple(dict.fromkeys(paths))
 
 
 def _copies_built(callee: Function, run: Run) -> bool:
@@ -298,10 +224,7 @@ def _is_mark(node: ast.expr, function: Function, run: Run) -> bool:
     if name.startswith("pytest.mark.") or name in _OF_METHODS:
         return True
     is_patch = name.startswith(("patch", "mock.patch", "unittest.mock.patch")) and is_test(function.module.path)
-    if is_patch and run.relevance.words.isdisjoint(texts_in(node)):
-        return True
-    # Other code calls what a table keeps; what it gives to a function with parameters is not known.
-    return not parameters(function.node) and leaves_function(node, function.module, run)
+    return is_patch and run.relevance.words.isdisjoint(texts_in(node))
 
 
 def executed_in(signal: Signal) -> object:
