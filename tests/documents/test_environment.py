@@ -90,8 +90,6 @@ PYTHON = [
         "class Recipe:\n    def run(self):\n        os.environ['NAME'] = 'a'\n        Config(cuda_graph_impl='local')",
         "a",
     ),
-    (f"os.environ['NAME'] = 'a'\nos.system('{RUN}')", "a"),
-    (f"os.environ['NAME'] = 'b'\nos.system('NAME=a {RUN}')", "a"),
 ]
 
 
