@@ -323,7 +323,7 @@ def completed(line: str) -> list[str]:
     [
         ("cgmigrate ch", ["check"]),
         ("cgmigrate check --output-format g", ["github", "gitlab"]),
-        ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 10)]),
+        ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 9)]),
         ("cgmigrate check --to 0.19", ["0.19"]),
         (f"cgmigrate check --to {UPSTREAM}", [str(UPSTREAM)]),
         ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 9)]),

@@ -63,7 +63,7 @@ DEEP_PYTHON = {
 
 
 @pytest.mark.parametrize("name", DEEP_PYTHON)
-@pytest.mark.parametrize("format", ["text", "json"])
+@pytest.mark.parametrize("format", ["full", "json"])
 def test_python_that_is_too_deep_is_one_diagnostic(project: Path, name: str, format: str) -> None:
     Path("deep.py").write_text(DEEP_PYTHON[name])
     Path("ok.yaml").write_text(REWRITABLE)
@@ -84,7 +84,7 @@ def test_a_file_that_is_too_deep_can_be_suppressed(project: Path, cgmigrate: Com
 # --- errors of the program itself ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", ["text", "json", "sarif"])
+@pytest.mark.parametrize("format", ["full", "json", "sarif"])
 def test_an_internal_error_concerns_one_file(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:

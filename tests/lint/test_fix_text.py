@@ -169,7 +169,7 @@ def test_every_quote_is_in_the_text_before_or_after(corpus: Path) -> None:
     assert seen > 50
 
 
-@pytest.mark.parametrize("format", ["text", "json", "sarif", "github", "gitlab"])
+@pytest.mark.parametrize("format", ["full", "json", "sarif", "github", "gitlab"])
 def test_every_format_shows_the_same_text(project: Path, cgmigrate, format: str) -> None:
     (project / "a.yaml").write_text("megatron_cfg:\n  cuda_graph_impl: transformer_engine\n  cuda_graph_scope: null\n")
     shown = cgmigrate("check", "--format", format, "a.yaml").stdout
