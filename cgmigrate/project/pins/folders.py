@@ -9,11 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from cgmigrate.megatron.packages import core
 from cgmigrate.megatron.source_trees import environments_in
 from cgmigrate.project.pins.dockerfiles import read_dockerfile, read_install_script
 from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinReport, Problem, read_pin_file
 from cgmigrate.project.pins.lock_files import read_lock_file
 from cgmigrate.project.pins.package_info import FILE_NAME
+from cgmigrate.project.pins.package_metadata import FILE_NAMES, metadata_folder, read_metadata
 from cgmigrate.project.pins.pyproject import read_pyproject
 from cgmigrate.project.pins.requirement_files import (
     read_conda_environment,
@@ -33,6 +35,7 @@ _PROJECT_FILES = {
     "setup.cfg": PinFormat(read_setup_cfg),
     "setup.py": PinFormat(read_setup_py),
 }
+_METADATA = PinFormat(read_metadata)
 _REQUIREMENTS = PinFormat(read_requirement_file)
 _CONDA = PinFormat(read_conda_environment)
 _DOCKERFILE = PinFormat(read_dockerfile)
@@ -119,6 +122,9 @@ def _environment_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, Pi
     for path in sorted(containers):
         if re.fullmatch(r"Dockerfile.*|.*\.[Dd]ockerfile", path.name):
             yield path, _DOCKERFILE
+    # What is written counts before the metadata of an old build; of several, the newest.
+    for name in filter(metadata_folder(core()).fullmatch, sorted(names, reverse=True)):
+        yield from ((folder / name / file, _METADATA) for file in FILE_NAMES)
     if not {".venv", "venv"}.isdisjoint(names):
-        for core in environments_in(folder):
-            yield core / FILE_NAME, PACKAGE_INFO
+        for tree in environments_in(folder):
+            yield tree / FILE_NAME, PACKAGE_INFO
