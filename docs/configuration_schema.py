@@ -11,8 +11,8 @@ from typing import Any
 from cgmigrate.megatron.releases import ACCEPTED
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.versions import AFTER_RELEASE, BEFORE_RELEASE
-from cgmigrate.project.configuration_file import FORMER_KEYS, KEYS, STYLES, known_codes
-from cgmigrate.project.options import FORMATS, FORMER_NAMES
+from cgmigrate.project.configuration_file import KEYS, STYLES, known_codes
+from cgmigrate.project.options import FORMATS
 
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS = {"type": "array", "items": _TEXT}
@@ -39,7 +39,7 @@ def _forms() -> Mapping[str, Mapping[str, Any]]:
         "_per_file": {"type": "object", "additionalProperties": _TEXTS},
         "_ecosystems": _ecosystems(),
         "_is_explicit": {"enum": list(STYLES)},
-        "_format": {"enum": [*FORMATS, *FORMER_NAMES]},
+        "_format": {"enum": list(FORMATS)},
     }
 
 
@@ -82,11 +82,8 @@ def schema(page: str) -> str:
     """Return the schema; ``page`` is ``configuration.md``, whose sections describe the keys."""
     forms = _forms()
     properties = {
-        name: {**forms[key.read.__name__], "description": _description(page, name)}
-        for name, key in KEYS.items()
-        if name not in FORMER_KEYS
+        name: {**forms[key.read.__name__], "description": _description(page, name)} for name, key in KEYS.items()
     }
-    properties |= {name: {**forms[KEYS[name].read.__name__], "deprecated": True} for name in sorted(FORMER_KEYS)}
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Configuration of cgmigrate: cgmigrate.toml, or [tool.cgmigrate] in pyproject.toml",

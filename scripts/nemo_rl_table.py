@@ -35,12 +35,12 @@ def main() -> None:
                 for one in (policy, without_graphs(policy))
                 for model in MODELS.values()
             ]
-            *given, first, second = answers(requests, release)
-            changed = ((name, value) for name, value in given[0].get("fields", {}).items())
+            *answered, first, second = answers(requests, release)
+            changed = ((name, value) for name, value in answered[0].get("fields", {}).items())
             recorded = {
                 "fields": {name: value for name, value in changed if value != base["fields"][name]},
-                "refused": [(one["refused"] or "")[:64] for one in given]
-                if any(one["refused"] for one in given)
+                "refused": [(one["refused"] or "")[:64] for one in answered]
+                if any(one["refused"] for one in answered)
                 else [],
                 "refused without graphs": bool(first["refused"] or second["refused"]),
             }

@@ -165,13 +165,13 @@ def _keeping(get: Callable[..., Any], keep: int) -> Callable[..., Any]:
     def got(*args: Any, **kwargs: Any) -> Callable[..., Any]:
         function = get(*args, **kwargs)
 
-        def call(**given: Any) -> Any:
-            if not given["forward_only"] and given["num_microbatches"] > keep:
-                source = given["data_iterator"]
+        def call(**arguments: Any) -> Any:
+            if not arguments["forward_only"] and arguments["num_microbatches"] > keep:
+                source = arguments["data_iterator"]
                 source = source[0] if isinstance(source, list) else source
-                batches = [next(source) for _ in range(given["num_microbatches"])]
-                given |= {"data_iterator": iter(batches[:keep]), "num_microbatches": keep}
-            return function(**given)
+                batches = [next(source) for _ in range(arguments["num_microbatches"])]
+                arguments |= {"data_iterator": iter(batches[:keep]), "num_microbatches": keep}
+            return function(**arguments)
 
         return call
 

@@ -6,7 +6,7 @@
 
 TREE has pretrain_gpt.py and the rest of a release of Megatron-LM, with the packages megatron.core and
 megatron.training of the wheel, and a Makefile in megatron/core/datasets that does nothing, since the wheel has the
-compiled helper. `run` needs Transformer Engine, and two GPUs for the runs with stages (`--gpus 1` leaves them out).
+compiled helper. `run` needs Transformer Engine, and two GPUs for the runs with stages (`--gpus 1` skips them).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
 PAGE = ROOT / "docs/verification/changing-microbatches.md"
 RECORDING = ROOT / "tests/fixtures/verify/microbatches.json.gz"
 RELEASES = ("0.17.1", "0.18.2", "0.19.2")
@@ -144,7 +144,7 @@ def run(folder: Path, trees: Mapping[str, Path], gpus: int, at_once: int) -> Non
 
 def _started(arm: Arm, tree: Path, folder: Path, gpus: list[int], port: int) -> list[subprocess.Popen[bytes]]:
     options = [*BASE.split(), "--eval-iters", "2", *([] if arm.checks_nan else ["--no-check-for-nan-in-loss-and-grad"])]
-    command = ["timeout", "150", sys.executable, str(HERE.resolve() / "probe.py"), *options, *arm.options]
+    command = ["timeout", "150", sys.executable, str(FOLDER.resolve() / "probe.py"), *options, *arm.options]
     world = {"WORLD_SIZE": str(len(gpus)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     world |= {"CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)), "CUDA_DEVICE_MAX_CONNECTIONS": "1"}
     world |= {"PYTHONPATH": f"{tree}:{os.environ.get('PYTHONPATH', '')}", "PROBE_OUT": str(folder.resolve() / arm.id)}
@@ -230,10 +230,10 @@ def _others(records: Records) -> Iterator[str]:
     words = {
         "token-eager": "`--calculate-per-token-loss`, eager",
         "token-full": "`--calculate-per-token-loss`, full iteration",
-        "opt-ref": "`--optimizer-cuda-graph`, its graph left out",
+        "opt-ref": "`--optimizer-cuda-graph`, without its graph",
         "opt-none": "`--optimizer-cuda-graph`",
         "opt-full": "`--optimizer-cuda-graph`, full iteration",
-        "opt-te-dist-ref": "`--optimizer-cuda-graph` and distributed optimizer, its graph left out, `attn`",
+        "opt-te-dist-ref": "`--optimizer-cuda-graph` and distributed optimizer, without its graph, `attn`",
         "opt-te-dist": "`--optimizer-cuda-graph` and distributed optimizer, `attn`",
         "opt-raw": "`--optimizer-cuda-graph`, with the functions of Transformer Engine 2.12 only",
         "ramp-full-unpatched": "full iteration of `pretrain_gpt.py` as it is",

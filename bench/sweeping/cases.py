@@ -80,8 +80,8 @@ def _call_text(choose: random.Random, settings: Settings) -> str:
     uses_torch = any(str(value).startswith("torch.") for value in settings.values())
     imports = ["import torch"] if uses_torch else []
     imports.append("from megatron.core.transformer import TransformerConfig")
-    given = {"num_layers": 4, "hidden_size": 64, "num_attention_heads": 4} | settings
-    words = [f"{name}={value if str(value)[:6] == 'torch.' else repr(value)}" for name, value in given.items()]
+    arguments = {"num_layers": 4, "hidden_size": 64, "num_attention_heads": 4} | settings
+    words = [f"{name}={value if str(value)[:6] == 'torch.' else repr(value)}" for name, value in arguments.items()]
     if choose.random() < 0.5:
         body = "config = TransformerConfig(\n" + "".join(f"    {word},\n" for word in words) + ")\n"
     else:

@@ -59,12 +59,12 @@ def _runnable(settings: dict[str, Any]) -> dict[str, Any]:
 def _defaults() -> dict[str, Any]:
     from megatron.core.transformer.transformer_config import TransformerConfig
 
-    found = {}
+    values = {}
     for field in dataclasses.fields(TransformerConfig):
         value = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         with contextlib.suppress(TypeError):
-            found[field.name] = json.loads(json.dumps(value))
-    return found
+            values[field.name] = json.loads(json.dumps(value))
+    return values
 
 
 # --- command lines ----------------------------------------------------------------------------------
@@ -147,11 +147,11 @@ class _Imports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         weights = ("models.hf_pretrained", "models.conversion", "peft")
         if self.last:
             package = name.partition(".")[0] if not name.startswith("megatron.") else name
-            stands = package in self.known or _importer().startswith("megatron.bridge")
-            self.known |= {package} if stands else set()
+            is_stand_in = package in self.known or _importer().startswith("megatron.bridge")
+            self.known |= {package} if is_stand_in else set()
         else:
-            stands = any(f"{name}.".startswith(f"megatron.bridge.{one}.") for one in weights)
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if stands else None
+            is_stand_in = any(f"{name}.".startswith(f"megatron.bridge.{one}.") for one in weights)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if is_stand_in else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         return _StandIn(spec.name)
@@ -202,7 +202,7 @@ def _bridge_judge() -> Judge:
 
 
 def _container(config: Any, provider: Any, overlap: Any, settings: dict[str, Any]) -> Any:
-    given = {name: _runnable(value) for name, value in settings.items()}
+    arguments = {name: _runnable(value) for name, value in settings.items()}
     classes = {"train": config.TrainingConfig, "optimizer": config.OptimizerConfig, "scheduler": config.SchedulerConfig}
     classes |= {
         "dataset": config.GPTDatasetConfig,
@@ -212,7 +212,7 @@ def _container(config: Any, provider: Any, overlap: Any, settings: dict[str, Any
     classes |= {"ddp": config.DistributedDataParallelConfig, "rng": config.RNGConfig}
     classes |= {"rerun_state_machine": config.RerunStateMachineConfig, "tokenizer": config.TokenizerConfig}
     classes |= {"dist": config.DistributedInitConfig, "comm_overlap": overlap, "model": provider}
-    sections = {name: classes[name](**values) for name, values in given.items()}
+    sections = {name: classes[name](**values) for name, values in arguments.items()}
     for name in ("logger", "tokenizer", "checkpoint", "scheduler"):
         sections.setdefault(name, classes[name]())
     return config.ConfigContainer(**sections)

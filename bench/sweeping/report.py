@@ -22,7 +22,7 @@ class Judged:
 
     case: Case
     verdict: dict[str, Any]
-    found: list[dict[str, str]]
+    by_default: list[dict[str, str]]
     previewed: list[dict[str, str]]
 
     @property
@@ -38,7 +38,7 @@ class Judged:
     def reported(self, warnings: bool, preview: bool = False) -> list[dict[str, str]]:
         """The diagnostics that count."""
         levels = {"error", "warning"} if warnings else {"error"}
-        return [one for one in (self.previewed if preview else self.found) if one["severity"] in levels]
+        return [one for one in (self.previewed if preview else self.by_default) if one["severity"] in levels]
 
     def claims(self, warnings: bool, preview: bool = False) -> list[dict[str, str]]:
         """The diagnostics that claim a refusal at the start."""
@@ -57,7 +57,7 @@ def claims_refusal(finding: dict[str, str]) -> bool:
 
 
 def _fits(template: str, message: str) -> bool:
-    """Whether a message is one of a case; what stands in braces differs from place to place."""
+    """Whether a message is one of a case; what is in braces differs from place to place."""
     parts = re.split(r"\{\w+\}", template)
     return re.fullmatch(".*".join(map(re.escape, parts)), message, re.DOTALL) is not None
 

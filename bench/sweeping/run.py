@@ -65,16 +65,16 @@ def checked(folder: Path, release: str, *options: str) -> dict[str, list[dict[st
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if ran.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{ran.stderr[-2000:]}")
-    found: dict[str, list[dict[str, str]]] = {}
+    reported: dict[str, list[dict[str, str]]] = {}
     for finding in json.loads(ran.stdout)["findings"]:
-        found.setdefault(finding["path"].partition("/")[0], []).append(finding)
-    return found
+        reported.setdefault(finding["path"].partition("/")[0], []).append(finding)
+    return reported
 
 
 def balanced(
     pool: Iterable[Case], judge: Callable[[dict[str, Any]], dict[str, Any]], count: int
 ) -> list[tuple[Case, dict[str, Any]]]:
-    """As many of a pool as are wanted: accepted ones, and ones refused because of graphs, each at most half."""
+    """As many of a pool as are requested: accepted ones, and ones refused because of graphs, each at most half."""
     halves: dict[bool, list[tuple[Case, dict[str, Any]]]] = {True: [], False: []}
     for case in pool:
         verdict = judge(case.question)
@@ -103,12 +103,12 @@ def compared(reader: Reader, release: str, options: argparse.Namespace) -> repor
     rows = chosen(reader, release, options)
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), [case for case, _ in rows])
-        found = checked(Path(folder), release)
+        reported = checked(Path(folder), release)
         previewed = checked(Path(folder), release, "--preview")
     judgements = []
     for number, (case, verdict) in enumerate(rows):
         key = f"case{number}"
-        judgements.append(report.Judged(case, verdict, found.get(key, []), previewed.get(key, [])))
+        judgements.append(report.Judged(case, verdict, reported.get(key, []), previewed.get(key, [])))
     return report.Comparison(reader.name, release, judgements)
 
 
@@ -128,7 +128,7 @@ def comparisons(options: argparse.Namespace) -> Iterator[report.Comparison]:
             continue
         for release in reader.releases:
             if why := lacks(reader, release, options):
-                print(f"left out: {reader.name}, {release}: {why}")
+                print(f"skipped: {reader.name}, {release}: {why}")
             else:
                 yield compared(reader, release, options)
 
@@ -145,8 +145,8 @@ def _arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--examples", type=Path, metavar="FOLDER", help="write a file of each class of difference")
     options = parser.parse_args()
     # RULE_TRUTH_JUDGES and RULE_TRUTH_BRIDGE are for machines that keep the environments.
-    given = options.judge or os.environ.get("RULE_TRUTH_JUDGES", "").split()
-    options.judges = dict(one.split("=", 1) for one in given)
+    judges = options.judge or os.environ.get("RULE_TRUTH_JUDGES", "").split()
+    options.judges = dict(one.split("=", 1) for one in judges)
     kept = os.environ.get("RULE_TRUTH_BRIDGE")
     options.bridge = options.bridge or (Path(kept) if kept else None)
     if not options.judges:

@@ -27,9 +27,9 @@ def captured(effective: dict[str, Any], release: str) -> str:
     modules = tuple(effective["modules"])
     configuration = ResolvedConfiguration(effective["impl"], "full", modules, effective["inference"])
     major, minor = release.split(".")
-    found = capture_of_resolved(configuration, Release(int(major), int(minor)))
-    assert not isinstance(found, Rejected), found
-    return found.describe_briefly(modules=True)
+    capture = capture_of_resolved(configuration, Release(int(major), int(minor)))
+    assert not isinstance(capture, Rejected), capture
+    return capture.describe_briefly(modules=True)
 
 
 def stated(folder: Path, case: Case, release: str) -> list[str]:
@@ -40,7 +40,7 @@ def stated(folder: Path, case: Case, release: str) -> list[str]:
     ran = subprocess.run(command, capture_output=True, text=True)
     if not ran.stdout.startswith("{"):
         return []
-    return [one["text"] for found in json.loads(ran.stdout)["objects"] for one in found["captures"]]
+    return [one["text"] for shown in json.loads(ran.stdout)["objects"] for one in shown["captures"]]
 
 
 def agrees(text: str, verdict: dict[str, Any], release: str) -> bool:
@@ -60,7 +60,7 @@ def compare(options: argparse.Namespace, lacks: Lacks, chosen: Chosen) -> int:
     """Print how many statements are equal to the release, and those that are not."""
     differs: dict[tuple[str, str], list[str]] = defaultdict(list)
     pairs = [(reader, release) for reader in READERS for release in reader.releases]
-    # What NeMo-RL captures is not asked: it has no validated configuration without a GPU.
+    # What NeMo-RL captures is not compared: it has no validated configuration without a GPU.
     pairs = [one for one in pairs if one[0].judge != "nemo-rl" and not lacks(*one, options)]
     options.count = -(-options.statements // len(pairs))
     total = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from cgmigrate.cli.program import Option
-from cgmigrate.project.options import FORMATS, FORMER_NAMES
+from cgmigrate.project.options import FORMATS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -103,14 +103,6 @@ class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since c
         except ReleaseError as error:
             self.fail(str(error), param, ctx)
         return release
-
-
-class FormatType(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2 only
-    """The name of a format; names of earlier releases are accepted and not listed."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name of the format. Raises click.BadParameter."""
-        return super().convert(FORMER_NAMES.get(value, value), param, ctx)
 
 
 def complete_codes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -262,7 +254,7 @@ def _reporting_options() -> list[Callable[..., Any]]:
             "--output-format",
             "--format",
             "format",
-            type=FormatType(FORMATS),
+            type=click.Choice(FORMATS),
             help=f"Report diagnostics in this format (default: {FORMATS[0]}).",
         ),
         option(

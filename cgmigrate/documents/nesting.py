@@ -101,7 +101,7 @@ class Part:
             raise CannotMapError("the end of the text would change")
         start = self.code.starts[first]
         indent = file[file.rfind("\n", 0, start) + 1 : start]
-        if indent.strip():
+        if indent.strip(" \t>"):
             raise CannotMapError("a new line would be needed")
         return indent
 

@@ -87,7 +87,7 @@ def value_beside(texts: Iterable[str], prefix: str, section: Sequence[str], keys
 
 
 def _plain(text: str) -> object:
-    """Return what Hydra makes of a word: a truth, null, a whole number, or else the word."""
+    """Return the value that Hydra reads from a word: a truth, null, a whole number, or else the word."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.lower() == "null":

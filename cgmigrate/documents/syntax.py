@@ -72,7 +72,6 @@ Syntax.PYTHON = register(
         "Python",
         ("py", "pyi"),
         "cgmigrate.documents.python:PythonDocument",
-        parts="cgmigrate.documents.python:parts_of",
     )
 )
 Syntax.SHELL = register(

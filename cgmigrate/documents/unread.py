@@ -92,18 +92,18 @@ def settings_in(text: str, path: str, catalogue: Catalogue) -> list[tuple[str, S
 
     These are `NAME =`, `NAME:`, `"NAME":` and flags, outside of comments and, in a notebook, in cells of code.
     """
-    found: dict[str, Span] = {}
+    places: dict[str, Span] = {}
     code = code_in_notebook(text) if path.endswith(_NOTEBOOK) else None
     only_flags = path.endswith(_PROSE)
     for match in _pattern(catalogue).finditer(text):
         start, key = match.start(), match["flag"] or match["name"]
         line = re.split(r"\n|\\n", text[max(start - _LONGEST, 0) : start])[-1].lstrip()
         is_set = not (line or match["name"]) if only_flags else not _COMMENT.search(line)
-        if is_set and key not in found and (code is None or any(span.start <= start < span.end for span in code)):
-            found[key] = Span(*match.span("flag" if match["flag"] else "name"))
-    if ENABLE in found and len(found) == 1 and not _MEGATRON.search(text):
+        if is_set and key not in places and (code is None or any(span.start <= start < span.end for span in code)):
+            places[key] = Span(*match.span("flag" if match["flag"] else "name"))
+    if ENABLE in places and len(places) == 1 and not _MEGATRON.search(text):
         return []
-    return list(found.items())
+    return list(places.items())
 
 
 def code_in_notebook(text: str) -> list[Span] | None:

@@ -7,11 +7,13 @@ megatron-core's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.linking.compositions import Composition, KeyPath
 
 if TYPE_CHECKING:
+    from cgmigrate.documents.sites import Site
     from cgmigrate.documents.yaml import YamlDocument
     from cgmigrate.documents.yaml.tree import Node
     from cgmigrate.linking.yaml_files import YamlFiles
@@ -37,6 +39,13 @@ def inherited_keys(path: str, compositions: Sequence[Composition], files: YamlFi
                 if below and (mapping := _mapping_at(below, place[depth:])):
                     result.setdefault(site.path, {}).update(plain_pairs(mapping, below.catalogue).get("", {}))
     return result
+
+
+def with_inherited(sites: Sequence[Site], inherited: InheritedKeys) -> Sequence[Site]:
+    """Return sites with the keys that they inherit."""
+    if not inherited:
+        return sites
+    return [replace(site, neighbours={**inherited.get(site.path, {}), **site.neighbours}) for site in sites]
 
 
 def _mapping_at(document: YamlDocument, path: KeyPath) -> Node | None:

@@ -207,17 +207,10 @@ def _candidates(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
                 yield option.replace("-", "_"), text.count("\n", 0, at) + 1
 
 
-def interpolations_of(
-    path: str, text: str, catalogue: Catalogue, followed: Collection[int] = ()
-) -> dict[str, KeyReader]:
-    """Return old name → the first ``${...}`` of a YAML file that reads it.
-
-    ``followed`` are the offsets of values that do not count, since they are followed.
-    """
+def interpolations_of(path: str, text: str, catalogue: Catalogue) -> dict[str, KeyReader]:
+    """Return old name → the first ``${...}`` of a YAML file that reads it."""
     readers: dict[str, KeyReader] = {}
     for match in _INTERPOLATION.finditer(text):
-        if match.start() in followed or match.start() - 1 in followed:
-            continue
         for name in catalogue.deprecated.intersection(_WORD.findall(match.group())):
             readers.setdefault(name, KeyReader(f"{path}:{text.count(chr(10), 0, match.start()) + 1}"))
     return readers

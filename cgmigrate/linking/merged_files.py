@@ -5,12 +5,12 @@ An *object* is one mapping of a composition: the sites of several files at one p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.sites import Command, Site
+from cgmigrate.documents.sites import Site
 from cgmigrate.linking.compositions import (
     Composition,
     CompositionError,
@@ -22,7 +22,6 @@ from cgmigrate.linking.compositions import (
 )
 from cgmigrate.linking.inheritance import Stack, Stacks
 from cgmigrate.linking.inherited_keys import InheritedKeys, inherited_keys
-from cgmigrate.linking.interpolations import Followed, followed_values
 
 if TYPE_CHECKING:
     from cgmigrate.documents.yaml import YamlDocument
@@ -62,13 +61,9 @@ class Contribution:
     replaces: tuple[KeyPath, ...] = ()
     lost: frozenset[str] = frozenset()
     """Its top-level keys whose mappings do not count, since another file replaces them."""
-    command: Command | None = None
-    """The command line whose overrides it is; None for a file as a whole."""
 
     def has(self, site: Site) -> bool:
         """Return whether a site of its file belongs to it."""
-        if self.command is not None:
-            return self.command in site.commands
         return not (site.path and site.path[0] in self.lost)
 
 
@@ -84,8 +79,6 @@ class MergedEntry:
     """Whether it is what its file is, and not another reading of it or one with a choice of the command line."""
     choice: str = ""
     is_certain: bool = True
-    is_leaf: bool = True
-    """Whether no other file builds on it, or it is the primary configuration of Hydra."""
 
     @property
     def mount(self) -> KeyPath:
@@ -120,12 +113,6 @@ class MergedSites:
     deep: bool = True
     """Whether all loaders surely merge mappings key by key: those that read ``defaults:`` do. One that reads
     ``extends:`` may replace a mapping as a whole."""
-    is_started: Callable[[str], bool] = bool
-    """Returns whether a command line, code or a test names a file, by its real path."""
-
-    def is_entry_point(self, entry: MergedEntry) -> bool:
-        """Return whether what a file merges is used as it is, and not only merged into other files."""
-        return entry.is_leaf or self.is_started(entry.path)
 
     def shifted(self, offset: int) -> list[MergedEntry]:
         """Return the entry points where the files have other numbers: each is higher by the offset."""
@@ -199,8 +186,6 @@ class Members:
 
     paths: tuple[str, ...]
     merge: MergedSites
-    followed: Followed = field(default_factory=Followed)
-    """The interpolations in their settings whose values are known."""
 
 
 @dataclass
@@ -223,10 +208,6 @@ class MergedFiles:
         if isinstance(result, UnknownMerge):
             raise CannotLinkError(result)
         return result
-
-    def composition(self, path: str) -> Composition:
-        """Return what a file is by itself, with the files that it builds on. Raises CannotLinkError."""
-        return self._compositions_of(path, path)[0]
 
     def with_settings(self, composition: Composition) -> list[str]:
         """Return the files of a composition that have settings."""
@@ -332,15 +313,14 @@ class Assembly:
     def members(self, compositions: Sequence[Composition]) -> Members:
         """Return the members with their entry points. Raises CannotLinkError."""
         numbers = {path: number for number, path in enumerate(self.paths)}
-        followed = followed_values(self.paths, compositions, self.files)
         if len(numbers) == 1:
-            self._check_reads(compositions, followed)
+            self._check_reads(compositions)
             (path,) = self.paths
-            return Members((path,), MergedSites([MergedEntry(path, (Contribution(0, ()),), 0)]), followed)
+            return Members((path,), MergedSites([MergedEntry(path, (Contribution(0, ()),), 0)]))
         of_members = [self._document(path) for path in self.paths]
         for path, document in zip(self.paths, of_members, strict=True):
             _check_sites(path, document)
-        self._check_reads(compositions, followed)
+        self._check_reads(compositions)
         first: dict[str, Composition] = {}
         for one in compositions:
             first.setdefault(one.entry, one)
@@ -352,27 +332,22 @@ class Assembly:
                 first[one.entry] is one,
                 one.choice,
                 one.is_certain,
-                not self.files.is_built_on(one.entry) or self._chooses_groups(one.entry),
             )
             for one in compositions
         ]
         deep = all(one.is_deep for one in compositions)
-        merge = MergedSites(_distinct(entries), deep, self.files.sources.is_started)
-        return Members(tuple(self.paths), merge, followed)
-
-    def _chooses_groups(self, path: str) -> bool:
-        """Return whether a file chooses the groups of Hydra, which a run may start with though others build on it."""
-        return any(entry.group and not entry.is_override for entry in self.files.references(path).defaults)
+        merge = MergedSites(_distinct(entries), deep)
+        return Members(tuple(self.paths), merge)
 
     def _document(self, path: str) -> YamlDocument:
         document = self.files.document(path)
         assert document is not None, "it has settings"
         return document
 
-    def _check_reads(self, compositions: Sequence[Composition], followed: Followed) -> None:
-        """Check that no file of the compositions reads a setting that is not followed. Raises CannotLinkError."""
+    def _check_reads(self, compositions: Sequence[Composition]) -> None:
+        """Check that no file of the compositions reads a setting. Raises CannotLinkError."""
         for path in dict.fromkeys(path for one in compositions for path in one.paths):
-            text = self.files.setting_read_in(path, followed.starts(path))
+            text = self.files.setting_read_in(path)
             if text and (path not in self.paths or len(self.paths) > 1):
                 raise CannotLinkError(UnknownMerge(path, text, "it reads a setting of the merged configuration"))
 
@@ -408,10 +383,10 @@ class Assembly:
 def _distinct(entries: Iterable[MergedEntry]) -> list[MergedEntry]:
     """Return entry points without those that merge the same as another one and have no settings of their own."""
     result: list[MergedEntry] = []
-    seen: set[tuple[tuple[Contribution, ...], bool, bool]] = set()
+    seen: set[tuple[tuple[Contribution, ...], bool]] = set()
     for entry in entries:
         contributions = tuple(one for one in entry.contributions if one.number >= 0 or one.replaces)
-        key = (contributions, entry.is_certain, entry.is_leaf)
+        key = (contributions, entry.is_certain)
         if entry.number >= 0 or key not in seen:
             result.append(entry)
             seen.add(key)

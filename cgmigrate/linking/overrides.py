@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cgmigrate.megatron.catalogue import Catalogue
@@ -26,8 +26,7 @@ _RECIPE = re.compile(r"(?<![\w.-])([\w.-]+)\.ya?ml\b|config[-_]name[\"']?[= ,]+[
 class Override:
     """A setting on a command line: its keys, and its value as plain data, ``Undecided`` if the text does not show it.
 
-    ``recipes`` are the names, without suffix, of the files that its file names. ``file`` is its real path, and
-    ``start`` where it is in the text.
+    ``recipes`` are the names, without suffix, of the files that its file names.
     """
 
     place: str
@@ -35,8 +34,6 @@ class Override:
     setting: str
     value: object
     recipes: frozenset[str] = frozenset()
-    file: str = ""
-    start: int = 0
     sign: str = "++"
     """What precedes its key: without a sign the key has to exist, and with ``+`` it must not."""
 
@@ -58,11 +55,6 @@ class Overrides:
     paths: Iterable[str]
     """The files to search, and those of other syntaxes."""
     _read: list[Override] | None = field(default=None)
-
-    @property
-    def files(self) -> list[str]:
-        """The files that have overrides."""
-        return sorted({one.file for one in self.every()})
 
     def concerning(self, names: Iterable[str]) -> list[Override]:
         """Return the overrides that belong to files of some names, or to all files."""
@@ -87,20 +79,6 @@ def is_searched(path: str) -> bool:
     return "." not in name or name.endswith(_SUFFIXES) or name.startswith("Dockerfile")
 
 
-def first_override(keys: Collection[str], paths: Iterable[str]) -> str:
-    """Return the first place of some files that overrides a key, with the key; empty if none does."""
-    names = "|".join(map(re.escape, sorted(keys)))
-    pattern = re.compile(rf"(?<![\w.$}}])[+~]{{0,2}}({names})(?:=(?!=)|(?=[\s\"']))")
-    for path in sorted(paths):
-        try:
-            text = read_bytes(path).decode("utf-8", "replace")
-        except OSError:
-            continue
-        if match := pattern.search(text):
-            return f"`{match[1]}` ({shown_path(path)}:{text.count(chr(10), 0, match.start()) + 1})"
-    return ""
-
-
 def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
     try:
         data = read_bytes(path)
@@ -122,7 +100,7 @@ def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
         line = text.count("\n", 0, match.start()) + 1
         keys = tuple(match["keys"].rstrip(".").split("."))
         place = f"{shown_path(path)}:{line}"
-        yield Override(place, keys, match["name"], _value(match), recipes, path, match.start("name"), match["sign"])
+        yield Override(place, keys, match["name"], _value(match), recipes, match["sign"])
 
 
 def _recipes_in(text: str) -> frozenset[str]:

@@ -1,8 +1,8 @@
 """How a package makes megatron-core's settings of its own configuration, by its releases.
 
 Code such as NeMo-RL's ``setup.py`` copies some keys to the fields of the model, renames or derives others, sets a few
-itself, and ignores the rest. This is data (``translation`` of ``rules/ecosystems``). Here it is evaluated: which value
-does a field get from a configuration?
+itself, and ignores the rest. This is data (``translation`` of ``rules/ecosystems``). This module evaluates it: which
+value does a field get from a configuration?
 """
 
 from __future__ import annotations

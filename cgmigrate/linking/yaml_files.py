@@ -50,8 +50,6 @@ class Sources:
     catalogue_of: Callable[[str], Catalogue]
     """Returns the settings that a file may have."""
     seeds: SeedsOf
-    is_started: Callable[[str], bool] = bool
-    """Returns whether a command line, code or a test names a file, which makes it an entry point."""
 
 
 @dataclass
@@ -122,11 +120,8 @@ class YamlFiles:
             self._has_settings[path] = document is not None and any(site.written for site in document.sites)
         return self._has_settings[path]
 
-    def setting_read_in(self, path: str, followed: Collection[int] = ()) -> str:
-        """Return the first interpolation of a file that names a setting, empty if there is none.
-
-        ``followed`` are the offsets of values that do not count, since they are followed.
-        """
+    def setting_read_in(self, path: str) -> str:
+        """Return the first interpolation of a file that names a setting, empty if there is none."""
         try:
             if path not in self.sources.data and not self.sources.seeds(path).in_file(self._data(path)):
                 return ""
@@ -134,8 +129,7 @@ class YamlFiles:
             return ""
         document = self.document(path)
         for match in _INTERPOLATION.finditer(document.text) if document else ():
-            is_followed = match.start() in followed or match.start() - 1 in followed
-            if document is not None and not is_followed and document.catalogue.is_in(match.group()):
+            if document is not None and document.catalogue.is_in(match.group()):
                 return match.group()
         return ""
 
@@ -189,10 +183,6 @@ class YamlFiles:
             builders.update(new)
             waiting += new
         return sorted(builders - {path})
-
-    def is_built_on(self, path: str) -> bool:
-        """Return whether another file may be built on one."""
-        return any(one != path for one in self._builders.get(path, ()))
 
     @cached_property
     def _builders(self) -> dict[str, list[str]]:

@@ -1,9 +1,7 @@
 """A baseline: the known diagnostics of each file, so that only new ones are reported.
 
 A diagnostic is known by its rule and its place (see ``cgmigrate.lint.identity``), not by a line number, which changes
-with every edit above. A baseline of version 1, which cgmigrate 0.1 wrote, only counts the diagnostics of each rule:
-where a file has more of a rule than that, which of them are new is not known, so all are shown. Once a file has no
-more, a baseline that is written has their places.
+with every edit above.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cgmigrate.text.files import MAX_GENERATED, read_text
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
 VERSION = 2
 
 Places = tuple[str, ...]
-Known = dict[str, dict[str, "Places | int"]]
-"""File, relative to the baseline's folder and with slashes → code → places of the diagnostics, or their number."""
+Known = dict[str, dict[str, Places]]
+"""File, relative to the baseline's folder and with slashes → code → places of the diagnostics."""
 
 Counts = dict[str, dict[str, int]]
 """File → code → number of diagnostics."""
@@ -39,7 +37,7 @@ class Baseline:
 
     path: str
     known: Known
-    current: dict[str, dict[str, Places]] = field(default_factory=dict)
+    current: Known = field(default_factory=dict)
 
     @property
     def _folder(self) -> str:
@@ -61,20 +59,16 @@ class Baseline:
         name = self.name_of(path)
         now = self.current[name] = _by_rule(diagnostics)
         rules = self.known.get(name, {})
-        known = {rule: _known_places(rules.get(rule, ()), places) for rule, places in now.items()}
-        shown = tuple(
-            _noted(diagnostic, rules.get(diagnostic.rule, ()), len(now[diagnostic.rule]))
-            for diagnostic in diagnostics
-            if diagnostic.place not in known[diagnostic.rule]
-        )
-        return shown, tuple(other for other in diagnostics if other.place in known[other.rule])
+        known = {rule: frozenset(rules.get(rule, ())) for rule in now}
+        shown = tuple(one for one in diagnostics if one.place not in known[one.rule])
+        return shown, tuple(one for one in diagnostics if one.place in known[one.rule])
 
     def fixed(self, covers: Callable[[str, str], bool]) -> Counts:
         """Return how many known diagnostics are fixed, for the files and codes that the run ``covers``."""
         gone: Counts = {}
         for name, rules in self.known.items():
             now = self.current.get(name, {})
-            fewer = {rule: _number_fixed(known, now.get(rule, ())) for rule, known in rules.items()}
+            fewer = {rule: len({*known} - {*now.get(rule, ())}) for rule, known in rules.items()}
             if fewer := {rule: count for rule, count in fewer.items() if count and covers(name, rule)}:
                 gone[name] = fewer
         return gone
@@ -107,29 +101,9 @@ def _by_rule(diagnostics: Iterable[Diagnostic]) -> dict[str, Places]:
     return {rule: tuple(of_rule) for rule, of_rule in places.items()}
 
 
-def _known_places(known: Places | int, now: Places) -> frozenset[str]:
-    """Return those of the places of now that are known."""
-    if isinstance(known, int):
-        return frozenset(now if len(now) <= known else ())
-    return frozenset(known)
-
-
-def _number_fixed(known: Places | int, now: Places) -> int:
-    return max(0, known - len(now)) if isinstance(known, int) else len({*known} - {*now})
-
-
-def _remaining(known: Places | int, now: Places) -> Places | int:
-    """Return the known diagnostics that are not fixed, as places if all of them are known."""
-    if isinstance(known, int):
-        return now if len(now) <= known else known
+def _remaining(known: Places, now: Places) -> Places:
+    """Return the known diagnostics that are not fixed."""
     return tuple(place for place in known if place in now)
-
-
-def _noted(diagnostic: Diagnostic, known: Places | int, now: int) -> Diagnostic:
-    if not isinstance(known, int):
-        return diagnostic
-    note = f"the baseline knows {known} of the {now} {diagnostic.rule} in this file; which are new is not known"
-    return replace(diagnostic, notes=(*diagnostic.notes, note))
 
 
 def _less_empty(known: Known) -> Known:
@@ -138,9 +112,8 @@ def _less_empty(known: Known) -> Known:
 
 
 def total(known: Mapping[str, Mapping[str, Places | int]]) -> int:
-    """Return the number of diagnostics."""
-    numbers = (n if isinstance(n, int) else len(n) for rules in known.values() for n in rules.values())
-    return sum(numbers)
+    """Return the number of diagnostics, given as places or counted."""
+    return sum(n if isinstance(n, int) else len(n) for rules in known.values() for n in rules.values())
 
 
 def load(path: str, missing_is_empty: bool = False) -> Baseline:
@@ -159,27 +132,20 @@ def load(path: str, missing_is_empty: bool = False) -> Baseline:
         # Typical after a merge of two branches that both fix something.
         hint = "after a merge conflict, take either side and run with --prune-baseline"
         raise BaselineError(f"{path}: the baseline is not valid JSON ({error}); {hint}") from error
-    if not isinstance(data, Mapping) or data.get("version") not in (1, VERSION):
-        raise BaselineError(f"{path}: not a baseline of version 1 or {VERSION}; --write-baseline makes one")
-    return Baseline(path, _known(data.get("findings" if data["version"] == 1 else "diagnostics"), path))
+    if not isinstance(data, Mapping) or data.get("version") != VERSION:
+        raise BaselineError(f"{path}: not a baseline of version {VERSION}; --write-baseline makes one")
+    return Baseline(path, _known(data.get("diagnostics"), path))
 
 
 def _known(data: Any, path: str) -> Known:
     tables = isinstance(data, dict) and all(isinstance(rules, dict) for rules in data.values())
     if not tables or not all(_is_known(known) for rules in data.values() for known in rules.values()):
-        raise BaselineError(
-            f"{path}: `diagnostics` is not a table of files, each with codes and their places or numbers above 0"
-        )
-    return {
-        name: {rule: known if isinstance(known, int) else tuple(known) for rule, known in rules.items()}
-        for name, rules in data.items()
-    }
+        raise BaselineError(f"{path}: `diagnostics` is not a table of files, each with codes and their places")
+    return {name: {rule: tuple(known) for rule, known in rules.items()} for name, rules in data.items()}
 
 
 def _is_known(value: Any) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(isinstance(place, str) for place in value)
-    return type(value) is int and value > 0
+    return isinstance(value, list) and bool(value) and all(isinstance(place, str) for place in value)
 
 
 def save(path: str, known: Known) -> None:
@@ -187,10 +153,7 @@ def save(path: str, known: Known) -> None:
     from cgmigrate.project.output_files import write_file
 
     # Sorted places: a file whose settings are in another order has the same baseline.
-    data = {
-        name: {rule: at if isinstance(at, int) else sorted(at) for rule, at in rules.items()}
-        for name, rules in known.items()
-    }
+    data = {name: {rule: sorted(at) for rule, at in rules.items()} for name, rules in known.items()}
     document = {"version": VERSION, "diagnostics": data}
     text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     try:

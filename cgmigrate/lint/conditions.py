@@ -184,14 +184,14 @@ def condition_of_site(when: Mapping[str, Any]) -> Condition:
     return _conjunction(conditions)
 
 
-def left_out(when: Mapping[str, Any], state: State) -> Iterator[str]:
+def absent_keys(when: Mapping[str, Any], state: State) -> Iterator[str]:
     """Yield the settings around a site that a condition takes for what they are by default, and that may be elsewhere.
 
     The condition holds because they are not written, and the configuration does not show all of its settings.
     """
     for name, expected in when.items():
         if name == ANY_OF:
-            yield from next((left_out(one, state) for one in expected if condition_of(one)(state)), ())
+            yield from next((absent_keys(one, state) for one in expected if condition_of(one)(state)), ())
         elif _is_around(name, expected) and not _with_default(expected) and _may_be_elsewhere(name, state):
             yield name
 

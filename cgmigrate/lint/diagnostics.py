@@ -195,8 +195,6 @@ class SiteCase:
     """Whether the owner's settings override those of another file."""
     path: str = ""
     """The path of its file, empty for a text without one."""
-    is_part: bool = False
-    """Whether its file is no entry point: what it captures by itself does not matter, only what merges it."""
     matches: tuple[tuple[Rule, Case], ...] = ()
     final: Settings | None = None
     after: Settings | None = None

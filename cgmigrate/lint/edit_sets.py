@@ -15,7 +15,7 @@ from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.lint.leaf_proofs import as_part, merged_risks, would_be_rewritten
+from cgmigrate.lint.leaf_proofs import would_be_rewritten
 from cgmigrate.lint.override_keys import refused_override
 from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problem_diagnostics import risk_of
@@ -114,10 +114,6 @@ class Group:
         """Return the mappings into which some sites are merged."""
         return list({id(one): one for index in component for one in self.objects.get(index, ())}.values())
 
-    def is_entry_point(self, merged: MergedObject) -> bool:
-        """Return whether a merged mapping is used as it is, and not only merged into those of other files."""
-        return self.merge is None or self.merge.is_entry_point(merged.entry)
-
     def sources(self, index: int) -> tuple[int, ...]:
         """Return the sites from which a site of the group inherits, the nearest one first."""
         return (*self.sites[index].inherits, *reversed(self.stacks[index].below if index in self.stacks else ()))
@@ -197,35 +193,10 @@ def _proposal(
 ) -> tuple[Proposal | None, dict[int, SiteCase]]:
     """Return the rewrite of sites that share settings, None if they stay as they are, and their cases.
 
-    Every file is judged by itself. If one prevents a safe rewrite, files that are no entry points are judged by those
-    that merge them.
+    Every file is judged by itself, and with those that it is merged with.
     """
     own = {index: cases[index] for index in component if index in cases}
-    proposal, checked = _rewrite(group, component, own)
-    if proposal is not None and not any(case.risks or case.blocked for case in checked.values()):
-        return proposal, checked
-    if not any(_changes(case) or case.blocked for case in own.values()):
-        return proposal, checked
-    by_leaves = {index: _as_part(group, index, case) for index, case in own.items()}
-    if not any(case.is_part for case in by_leaves.values()):
-        return proposal, checked
-    other, judged = _rewrite(group, component, by_leaves)
-    if other is None or any(case.blocked or (case.risks and proposal) for case in judged.values()):
-        return proposal, checked
-    return other, judged
-
-
-def _as_part(group: Group, index: int, case: SiteCase) -> SiteCase:
-    """Return the case of a site, as that of a part if its file is no entry point and entry points merge it."""
-    objects = group.objects.get(index, ())
-    of_file = next((one for one in objects if one.own == index and one.entry.is_own), None)
-    if group.merge is None or of_file is None or not _are_merged(group, [index]):
-        return case
-    part = as_part(case, group.files[group.place(index)[0]].context)
-    # Whether a file is an entry point takes a search of the checkout.
-    if not part.is_part or group.merge.is_entry_point(of_file.entry) or not any(map(group.is_entry_point, objects)):
-        return case
-    return part
+    return _rewrite(group, component, own)
 
 
 def _rewrite(
@@ -253,7 +224,7 @@ def _rewrite(
         if any(case.blocked and not own[index].blocked for index, case in proved.items()):
             return None, proved
         own = _each_alone(group, component, rewrites, proved) if not group.merge.deep else proved
-    changed, own = _written(group, rewrites, own)
+    changed = _written(group, rewrites)
     if group.merge is not None:
         own = {index: replace(case, notes=_additions(group, index, rewrites, own)) for index, case in own.items()}
     return Proposal(tuple(map(group.place, own)), changed), own
@@ -303,23 +274,14 @@ def _may_keep(group: Group, cases: _Cases) -> bool:
     )
 
 
-def _written(
-    group: Group, rewrites: Mapping[int, Settings], cases: _Cases
-) -> tuple[dict[Place, Settings], dict[int, SiteCase]]:
-    """Return the own settings of the sites that change, with their interpolations, and the cases with the risks."""
+def _written(group: Group, rewrites: Mapping[int, Settings]) -> dict[Place, Settings]:
+    """Return the own settings of the sites that change."""
     changed: dict[Place, Settings] = {}
-    result = dict(cases)
     for index, settings in rewrites.items():
         place, document = group.place(index), group.document(index)
-        site, followed = document.sites[place[1]], group.files[place[0]].followed
-        written = followed.kept(site, settings, document.catalogue)
-        if not differ(written, site.own):
-            continue
-        changed[place] = written
-        if lost := followed.lost(site, written):
-            reason = f"`{lost}` is replaced, and what sets that key would have no effect on it"
-            result[index] = result[index].risk(reason)
-    return changed, result
+        if differ(settings, document.sites[place[1]].own):
+            changed[place] = settings
+    return changed
 
 
 def _proved(
@@ -328,28 +290,20 @@ def _proved(
     """Return the cases of sites, blocked or with a risk where an entry point would capture something else."""
     before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
     context = group.files[group.place(component[0])[0]].context
-    by_leaves = any(case.is_part for case in cases.values())
     result = dict(cases)
     for merged in group.objects_of(component):
-        if _is_case(merged, cases) or (by_leaves and not group.is_entry_point(merged)):
+        if _is_case(merged):
             continue
         reader = cases[merged.layers[-1]].reader
         if reason := entry_problem(merged, before, after, reader, context):
             for index in result:
                 result[index] = result[index].block(reason) if merged.entry.is_certain else result[index].risk(reason)
-        elif by_leaves:
-            # The risks of its parts do not count, but these are its own.
-            result = {
-                index: _with_risks(case, merged_risks(merged, cases, before, context)) for index, case in result.items()
-            }
     return result
 
 
-def _is_case(merged: MergedObject, cases: _Cases) -> bool:
+def _is_case(merged: MergedObject) -> bool:
     """Return whether a mapping is the case of a site, which is checked."""
-    if merged.own is not None and merged.entry.is_own:
-        return True
-    return len(merged.layers) == 1 and not cases[merged.layers[0]].is_part
+    return len(merged.layers) == 1 or (merged.own is not None and merged.entry.is_own)
 
 
 def _each_alone(
@@ -358,12 +312,10 @@ def _each_alone(
     """Return the cases of sites, with a risk where one captures something else without those of other files."""
     before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
     context = group.files[group.place(component[0])[0]].context
-    # Where mappings are replaced, that of a part is used by files that are merged over it without one of their own.
-    last = {merged.layers[-1] for merged in group.objects_of(component) if group.is_entry_point(merged)}
     risks = {
         index: replaced_risk(case, before[index], after[index], context)
         for index, case in cases.items()
-        if not case.blocked and (index in last or not case.is_part)
+        if not case.blocked
     }
     return {index: case.risk(risks[index]) if risks.get(index) else case for index, case in cases.items()}
 
@@ -521,8 +473,7 @@ def _with_object(file: ExaminedFile, index: int, case: SiteCase) -> SiteCase:
         return case.proved()
     if reason := file.relations.not_proved.get(index, ""):
         case = case.risk(reason, of_object=True)
-    elsewhere = "" if index in file.relations.started else file.document.sites[index].elsewhere
-    risk = elsewhere or file.document.risk(index)
+    risk = file.document.sites[index].elsewhere or file.document.risk(index)
     return case.risk(risk, of_object=True) if risk else case
 
 
@@ -564,8 +515,6 @@ def _with_relations(group: Group, place: Place, proposed: SiteCase) -> SiteCase:
     examined = file.cases[place[1]]
     related = with_relations(examined, file.relations, file.context)
     own, later = proposed.risks[: len(examined.risks)], proposed.risks[len(examined.risks) :]
-    if proposed.is_part:
-        own, later = (), proposed.risks
     risks = (*own, *related.risks[len(examined.risks) :], *later)
     return replace(proposed, risks=risks, diagnostics=related.diagnostics)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.sites import Document, Problem, Site, Use
 from cgmigrate.linking.inheritance import effective
-from cgmigrate.linking.interpolations import NOTHING_FOLLOWED, FollowedValues
+from cgmigrate.linking.inherited_keys import InheritedKeys, with_inherited
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
 from cgmigrate.lint.copies import copy_diagnostics
@@ -40,8 +40,8 @@ class ExaminedFile:
     """Those about sites whose owner is ambiguous, and about code that passes settings on."""
     skipped: tuple[tuple[Use, str], ...] = ()
     """Settings of other systems, each with its owner."""
-    followed: FollowedValues = NOTHING_FOLLOWED
-    """The values of its interpolations."""
+    inherited: InheritedKeys = field(default_factory=dict)
+    """Further keys that its mappings have from other files."""
 
     @property
     def has_fixes(self) -> bool:
@@ -54,12 +54,11 @@ class ExaminedFile:
         return self if same and list(owners) == list(self.owners) else _with_cases(self, owners, merged)
 
 
-def examine(
-    path: str, document: Document, context: Context, followed: FollowedValues = NOTHING_FOLLOWED
-) -> ExaminedFile:
+def examine(path: str, document: Document, context: Context, inherited: InheritedKeys | None = None) -> ExaminedFile:
     """Return a file with the owners and cases of its sites."""
     context = context.at(path)
-    known = followed.in_sites(document.sites, document.catalogue)
+    inherited = inherited or {}
+    known = with_inherited(document.sites, inherited)
     sites, owners = owned_sites(known, document.top_level, context.ecosystems)
     sites, by_branch = merge_branches(document, sites, owners, context)
     file = ExaminedFile(
@@ -71,7 +70,7 @@ def examine(
         by_branch,
         tuple(problems_of(document, context)),
         Relations(builds_on=document.builds_on),
-        followed=followed,
+        inherited=inherited,
     )
     return _with_cases(file, owners, effective(sites))
 
@@ -87,9 +86,7 @@ def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int
         elif owner.ecosystem.reader is None and not owner.conflict:
             skipped += [(written, owner.ecosystem.name) for written in site.written]
         else:
-            case = case_of(site, owner, merged[site.index], file.document, file.context)
-            reader = file.followed.read.get(site.path)
-            cases[site.index] = case.block(f"`{reader}` reads a setting of it by its name") if reader else case
+            cases[site.index] = case_of(site, owner, merged[site.index], file.document, file.context)
     return replace(file, owners=owners, cases=cases, diagnostics=tuple(diagnostics), skipped=tuple(skipped))
 
 

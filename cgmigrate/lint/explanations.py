@@ -149,8 +149,8 @@ class Details:
 
 def _role(written: Use, case: SiteCase) -> str:
     """Return what a setting does for the others of its site."""
-    whole_iteration = "full_iteration" in names_in(case.before.get(SCOPE))
-    if written.setting == IMPL and written.value == "none" and whole_iteration:
+    has_full_iteration = "full_iteration" in names_in(case.before.get(SCOPE))
+    if written.setting == IMPL and written.value == "none" and has_full_iteration:
         if SCOPE_LIST_SINCE <= case.source <= LAST_OLD:
             return f"{case.source} reads the scope only if this is `local`"
         return "the implementation"

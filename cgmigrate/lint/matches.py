@@ -63,8 +63,6 @@ def remarks_of(case: SiteCase, applicability: Applicability | None, context: Con
 
     They are evaluated on the settings after a safe fix, or on the current ones if there is none.
     """
-    if case.is_part:
-        return []
     case = case.as_read()
     settings = case.before
     if applicability is Applicability.SAFE and case.final is not None and not case.keeps_captures:

@@ -125,8 +125,8 @@ def _line_in_notebook(path: str) -> int:
         return 0
     if (code := code_in_notebook(text)) is None:
         return _line_with(_NAMED, path)
-    found = (match.start() for span in code for match in _IN_CELL.finditer(text, span.start, span.end))
-    return text.count("\n", 0, at) + 1 if (at := next(found, -1)) >= 0 else 0
+    starts = (match.start() for span in code for match in _IN_CELL.finditer(text, span.start, span.end))
+    return text.count("\n", 0, at) + 1 if (at := next(starts, -1)) >= 0 else 0
 
 
 def override_writer(paths: Iterable[str], catalogue: Catalogue) -> str:

@@ -14,7 +14,6 @@ from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.pages import documents_the_past, kept_page
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
-from cgmigrate.lint.recipe_sets import RecipeSet, recipe_set
 from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
@@ -27,11 +26,8 @@ from cgmigrate.project.paths import shown_path
 if TYPE_CHECKING:
     from cgmigrate.documents.python import PythonDocument
     from cgmigrate.documents.sites import Document, Problem
-    from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.merged_files import MergedEntry, MergedSites
-    from cgmigrate.linking.started_recipes import StartedRecipes
-    from cgmigrate.lint.diagnostics import Context
     from cgmigrate.lint.python_objects import ProvedSites
     from cgmigrate.lint.suppressions import SuppressionComments
 
@@ -108,12 +104,10 @@ class Planner:
 
     def plan(self, file: OpenedFile) -> Planned:
         """Return the plan of a file and of those that are merged with it."""
-        examined = self._examined(file, self.related.followed(file.path, file.document))
+        examined = self._examined(file)
         if file.source.syntax.is_documentation:
             return self._plan([file], [self._with_key_readers(file, examined)])
         if (planned := self._with_interface(file, examined)) is not None:
-            return planned
-        if (planned := self._with_recipes(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
             return self._plan_code(file, self._with_key_readers(file, self._without_accepted(file, examined)))
@@ -296,9 +290,7 @@ class Planner:
                 opened = self._opened(opened.source, document.working_with(OWNER_OF_OBJECTS), bom=opened.bom)
             self._code[path] = (
                 opened,
-                self._without_accepted(
-                    opened, self._examined(opened, self.related.followed(opened.path, opened.document))
-                ),
+                self._without_accepted(opened, self._examined(opened)),
             )
         contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
         own = contexts.get(os.path.realpath(file.path))
@@ -353,8 +345,7 @@ class Planner:
             return True
         if not examined.cases:
             return False
-        inherits = self.related.inherits_settings(file.path, file.document)
-        return inherits or bool(self._started(file.path).related([os.path.realpath(file.path)]))
+        return self.related.inherits_settings(file.path, file.document)
 
     def _merged(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
         """Return the plan of the files that a file is merged with; None if it has to be planned alone."""
@@ -364,42 +355,17 @@ class Planner:
             members = self.related.members(file.path, file.document)
         except CannotLinkError:
             return None
-        related = recipe_set(members, self.related.members_at, self._started(file.path))
-        related = related.with_command_lines(self._started(file.path), partial(self._may_join, examined.context))
-        if len(related.paths) == 1:
+        if len(members.paths) == 1:
             return None
-        files = [file if path == os.path.realpath(file.path) else self._member(path) for path in related.paths]
-        every = [self._examined(one, self._followed(one, related)) for one in files]
+        files = [file if path == os.path.realpath(file.path) else self._member(path) for path in members.paths]
+        every = [self._examined(one) for one in files]
         if any(one.context != examined.context for one in every):
             # Files of different projects are not loaded together.
             self.related.refuse(members, file.path, "they are of projects with other releases or rules")
             return None
-        return self._plan(files, [self._in_set(one, related) for one in every], related.merge)
+        return self._plan(files, [self._in_set(one) for one in every], members.merge)
 
-    # --- command lines that start recipes ---------------------------------------------------------
-
-    def _started(self, path: str) -> StartedRecipes:
-        return self.related.started_recipes(path, self._document_of)
-
-    def _may_join(self, context: Context, path: str) -> bool:
-        """Return whether a file with command lines can be planned with files of a context.
-
-        Fixes of code that are proved are planned with those of other code.
-        """
-        if self.contexts.context(path) != context:
-            return False
-        if not path.endswith(".py"):
-            return True
-        file = self._member(path)
-        return self._proved(file, self._examined(file, self.related.followed(path, file.document))) is None
-
-    def _followed(self, file: OpenedFile, related: RecipeSet) -> FollowedValues:
-        real = os.path.realpath(file.path)
-        if real in related.scripts:
-            return self.related.followed(file.path, file.document)
-        return self.related.members_at(real).followed.of(real)
-
-    def _in_set(self, file: ExaminedFile, related: RecipeSet) -> ExaminedFile:
+    def _in_set(self, file: ExaminedFile) -> ExaminedFile:
         """Return a file with its relations to the others of a set."""
         from cgmigrate.documents.nesting import outer_of
         from cgmigrate.documents.yaml import YamlDocument
@@ -408,7 +374,7 @@ class Planner:
         relations = (
             self.related.readers(file.path) if isinstance(outer_of(file.document), YamlDocument) else file.relations
         )
-        return replace(file, relations=related.relations(os.path.realpath(file.path), file.document, relations))
+        return replace(file, relations=relations)
 
     def _with_readers_of_overrides(self, file: ExaminedFile) -> ExaminedFile:
         """Return a file with the code that reads the keys of its overrides by their names."""
@@ -416,23 +382,6 @@ class Planner:
             return file
         readers = {**self.related.key_readers(file.path), **file.relations.key_readers}
         return replace(file, relations=replace(file.relations, key_readers=readers))
-
-    def _with_recipes(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
-        """Return the plan of a file with the recipes that its command lines start; None if it is planned alone."""
-        if not any(site.commands for site in file.document.sites):
-            return None
-        lines = self._started(file.path).of_script(os.path.realpath(file.path))
-        if not lines or not self._may_join(examined.context, file.path):
-            return None
-        first = next((path for line in lines for path in line.with_settings), "")
-        if first:
-            planned = self.plan(self._member(first))
-            is_planned = any(os.path.samefile(one.path, file.path) for one in planned.files)
-            return planned if is_planned else None
-        from cgmigrate.linking.merged_files import MergedSites
-
-        related = RecipeSet([], MergedSites(())).with_lines(lines, self.related.merged)
-        return self._plan([file], [self._in_set(examined, related)], related.merge)
 
     # --- key interfaces ---------------------------------------------------------------------------
 
@@ -449,27 +398,17 @@ class Planner:
         if merged is None:
             self.related.no_interface(file.path)
             return None
-        members, merge, alone = merged
-        related = RecipeSet(members, merge)
-        related = related.with_command_lines(self._started(file.path), partial(self._may_join, examined.context))
-        paths = related.paths
+        paths, merge, alone = merged
         files = [file if path == os.path.realpath(file.path) else self._member(path) for path in paths]
         for path, one in zip(paths, files, strict=True):
             if isinstance(one.document, PythonDocument):
                 one.document.linked = interface.linked.get(path, one.document.linked)
-        every = [
-            examined if one is file else self._examined(one, self.related.followed(one.path, one.document))
-            for one in files
-        ]
+        every = [examined if one is file else self._examined(one) for one in files]
         if any(one.context != examined.context for one in every):
             self.related.no_interface(file.path)
             return None
         of_files = [self._related(one, path in alone) for one, path in zip(every, paths, strict=True)]
-        in_set = [
-            replace(one, relations=related.relations(path, one.document, one.relations))
-            for one, path in zip(of_files, paths, strict=True)
-        ]
-        return self._plan(files, in_set, related.merge, interface)
+        return self._plan(files, of_files, merge, interface)
 
     def _without_accepted(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
         """Return a file without diagnostics about code that copies keys under deprecated names and under new ones."""
@@ -532,8 +471,8 @@ class Planner:
             source = Source(openable_path(path, os.getcwd()), syntax, data)
         return self.open(source)
 
-    def _examined(self, file: OpenedFile, followed: FollowedValues) -> ExaminedFile:
-        examined = examine(file.path, file.document, self.contexts.context(file.path), followed)
+    def _examined(self, file: OpenedFile) -> ExaminedFile:
+        examined = examine(file.path, file.document, self.contexts.context(file.path))
         if any(problem.argument_of for problem, _ in examined.problems):
             return replace(
                 examined, problems=tuple((self._with_callers(file, one), rule) for one, rule in examined.problems)
@@ -541,7 +480,7 @@ class Planner:
         if file.source.syntax is not Syntax.YAML or all(owner.ecosystem for owner in examined.owners):
             return examined
         inherited = self.related.inherited_keys(file.path, file.document)
-        return examine(file.path, file.document, examined.context, replace(followed, inherited=inherited))
+        return examine(file.path, file.document, examined.context, inherited)
 
     def _with_callers(self, file: OpenedFile, problem: Problem) -> Problem:
         """Return a problem with its risk if another file may give its function an object without the new settings."""
@@ -573,9 +512,10 @@ def _pinned_up_to(path: str, package: str, newest: Release) -> str:
 def _installed(text: str) -> Support | None:
     """Return the older release that a command in a text installs, None if none does."""
     from cgmigrate.project.pins.dockerfiles import read_commands
+    from cgmigrate.project.pins.requirement import admitted
 
     for requirement in read_commands(text):
-        releases = requirement.admitted or frozenset()
+        releases = admitted(requirement.ranges or ()).releases
         if releases and max(releases) < SPLIT_IN:
             return Support((max(releases),), f"line {requirement.line}", is_installed=True)
     return None

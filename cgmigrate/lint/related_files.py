@@ -16,15 +16,12 @@ from cgmigrate.project.seeds import SeedsOf
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.inherited_keys import InheritedKeys
-    from cgmigrate.linking.interpolations import FollowedValues
     from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.overrides import Override, Overrides
     from cgmigrate.linking.own_options import OwnOptions
-    from cgmigrate.linking.started_files import StartedFiles
-    from cgmigrate.linking.started_recipes import StartedRecipes
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
 
@@ -56,10 +53,8 @@ class RelatedFiles:
     """By folder."""
     _shims: dict[str | None, str] = field(default_factory=dict)
     _merged: MergedFiles | None = None
-    _started: dict[str | None, StartedFiles] = field(default_factory=dict)
     """By checkout."""
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
-    _started_recipes: dict[tuple[str | None, Catalogue], StartedRecipes] = field(default_factory=dict)
 
     _own_options: dict[tuple[str | None, Catalogue], OwnOptions] = field(default_factory=dict)
 
@@ -93,19 +88,13 @@ class RelatedFiles:
 
     def readers(self, path: str) -> Relations:
         """Return what reads the keys of a YAML file: code, and its own interpolations."""
-        from cgmigrate.linking.interpolations import NOTHING_FOLLOWED
-        from cgmigrate.linking.key_code import KeyReader
         from cgmigrate.linking.key_readers import interpolations_of
         from cgmigrate.lint.relations import Relations
 
         catalogue = self.catalogue_of(path)
         code = self._code(self._project_of(path), catalogue)
         document = self.merged.files.known_document(os.path.realpath(path))
-        if document is None:
-            followed, own = NOTHING_FOLLOWED, dict[str, KeyReader]()
-        else:
-            followed = self.followed(path, document)
-            own = interpolations_of(path, document.text, catalogue, followed.starts)
+        own = interpolations_of(path, document.text, catalogue) if document is not None else {}
         deprecated = catalogue.deprecated
         has_deprecated = document is not None and any(deprecated & site.own.keys() for site in document.sites)
         return Relations(
@@ -115,22 +104,11 @@ class RelatedFiles:
             new_setters=code.new_setters if has_deprecated else {},
             turned_on=code.turned_on if has_deprecated else {},
             overrides=tuple(self._overrides_of(path, catalogue)),
-            overridden_key=self._override_of_keys(path, followed) if followed.keys else "",
         )
 
     def key_readers(self, path: str) -> Mapping[str, KeyReader]:
         """Return the code, in the project around a file, that reads settings by their names, by name."""
         return self._code(self._project_of(path), self.catalogue_of(path)).readers
-
-    def _override_of_keys(self, path: str, followed: FollowedValues) -> str:
-        """Return a command line that overrides a key whose value a setting has, empty if there is none."""
-        from cgmigrate.linking.overrides import PATTERNS, first_override, is_searched
-        from cgmigrate.project.checkout import tracked_files
-
-        top = self._project_of(path)
-        tracked = tracked_files(top, sorted(followed.keys), *PATTERNS) if top else []
-        sources = (item.path for item in self.sources if is_searched(item.path))
-        return first_override(followed.keys, {*map(os.path.realpath, sources), *map(os.path.realpath, tracked)})
 
     def _overrides_of(self, path: str, catalogue: Catalogue) -> list[Override]:
         """Return the overrides on command lines that may start a recipe with a file."""
@@ -152,23 +130,6 @@ class RelatedFiles:
             self._overrides[top, catalogue] = Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
         return self._overrides[top, catalogue]
 
-    def started_recipes(self, path: str, document_of: Callable[[str], Document | None]) -> StartedRecipes:
-        """Return the command lines, in the project around a file, that override settings of files that they name."""
-        from cgmigrate.linking.started_recipes import StartedRecipes
-        from cgmigrate.project.checkout import files_named
-
-        catalogue, top = self.catalogue_of(path), self._project_of(path)
-        if (top, catalogue) not in self._started_recipes:
-            overrides = self._all_overrides(top, catalogue)
-            self._started_recipes[top, catalogue] = StartedRecipes(
-                self.merged,
-                top,
-                overrides.files,
-                document_of,
-                lambda name: [os.path.realpath(one) for one in files_named(top, name)] if top else [],
-            )
-        return self._started_recipes[top, catalogue]
-
     def members(self, path: str, document: Document) -> Members:
         """Return the files with settings that a YAML file is merged with, itself included.
 
@@ -177,23 +138,6 @@ class RelatedFiles:
         real = os.path.realpath(path)
         self.merged.files.add(real, document)
         return self.merged.members(real)
-
-    def members_at(self, path: str) -> Members:
-        """Return the files with settings that a file of a real path is merged with. Raises CannotLinkError."""
-        return self.merged.members(path)
-
-    def followed(self, path: str, document: Document) -> FollowedValues:
-        """Return what is known about the interpolations of keys in the settings of a YAML file."""
-        from cgmigrate.linking.interpolations import NOTHING_FOLLOWED
-        from cgmigrate.linking.merged_files import CannotLinkError
-        from cgmigrate.megatron.settings import Interpolation
-
-        if not any(isinstance(use.value, Interpolation) for site in document.sites for use in site.written):
-            return NOTHING_FOLLOWED
-        try:
-            return self.members(path, document).followed.of(os.path.realpath(path))
-        except CannotLinkError:
-            return NOTHING_FOLLOWED
 
     def inherited_keys(self, path: str, document: Document) -> InheritedKeys:
         """Return the keys that the mappings of a YAML file have from those that it builds on."""
@@ -238,23 +182,9 @@ class RelatedFiles:
             from cgmigrate.linking.yaml_files import Sources, YamlFiles
 
             data = {os.path.realpath(item.path): item.data for item in self.sources if item.syntax is Syntax.YAML}
-            sources = Sources(
-                data, self._builders, self._with_seeds, self.catalogue_of, self.seeds, is_started=self._is_started
-            )
+            sources = Sources(data, self._builders, self._with_seeds, self.catalogue_of, self.seeds)
             self._merged = MergedFiles(YamlFiles(sources))
         return self._merged
-
-    def _is_started(self, path: str) -> bool:
-        """Return whether a command line, code or a test of the checkout names a YAML file; the path is real."""
-        from cgmigrate.linking.started_files import WORDS, StartedFiles
-        from cgmigrate.project.checkout import checkout_of, tracked_files
-
-        top = checkout_of(os.path.dirname(path))
-        if top not in self._started:
-            # Without git these are the files of the run.
-            paths = (top and tracked_files(top, WORDS)) or list(self.listed())
-            self._started[top] = StartedFiles([*map(os.path.realpath, paths)], self.merged.files)
-        return self._started[top].has(path)
 
     def _builders(self) -> Iterator[str]:
         """Yield YAML files that the run searched, and those of its checkouts, that may build on others."""

@@ -11,7 +11,7 @@ from cgmigrate.lint.fix_reasons import OR_UNSAFE
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.rules import Rule
-from cgmigrate.megatron.settings import IMPL, Interpolation, Settings
+from cgmigrate.megatron.settings import IMPL, Settings
 
 if TYPE_CHECKING:
     from cgmigrate.linking.key_code import KeyReader
@@ -28,8 +28,6 @@ class Relations:
     """A file that is merged with this one as an entry point."""
     overrides: tuple[Override, ...] = ()
     """Overrides on command lines that may start a recipe with this file."""
-    overridden_key: str = ""
-    """A key on a command line whose value an interpolation of the file yields, with its place."""
     merge_reason: str = "what that file sets is not known"
     """Why it is not known how these files have to change together."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
@@ -44,8 +42,6 @@ class Relations:
     """Old name → code that sets it to True in an object or mapping that it makes."""
     followed: frozenset[int] = frozenset()
     """The sites whose readers change together with them, by index."""
-    started: frozenset[int] = frozenset()
-    """The overrides on command lines that are planned together with the configuration that they override, by index."""
     proved: Mapping[int, int] = field(default_factory=dict)
     """The sites whose fixes are proved for all code that has their objects, by index, each with the number of those
     that are written together."""
@@ -61,9 +57,6 @@ def with_relations(case: SiteCase, relations: Relations, context: Context) -> Si
     """Return a site with the risks and diagnostics that related files give it."""
     if any(match.fix for _, match in case.matches) and case.final is not None:
         case = _with_merged_files(_with_readers(case, relations), relations, context)
-        written = case.document.sites[case.site.index].own.values()
-        if relations.overridden_key and any(isinstance(value, Interpolation) for value in written):
-            case = case.risk(f"a command line overrides {relations.overridden_key}, whose value it has")
     if option := relations.own_options.get(case.site.index, ""):
         return case.risk(option)
     if case.overrides_parent and (reason := _unsets(case)):

@@ -9,7 +9,7 @@ from itertools import chain
 from cgmigrate.documents.changes import Change, changes
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
-from cgmigrate.lint.conditions import PACKAGE, left_out
+from cgmigrate.lint.conditions import PACKAGE, absent_keys
 from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Fix, SiteCase
 from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
@@ -41,7 +41,7 @@ class Outcome:
 def diagnostics_of(case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> list[Diagnostic]:
     """Return the diagnostics of a site, in the order: from its examination, migrations, remarks, deprecations."""
     diagnostics = SiteReport.of(case, context, outcome, enabled).diagnostics()
-    diagnostics += _unreported(case, diagnostics, context, outcome)
+    diagnostics += _unreported(case, diagnostics, context)
     return [replace(diagnostic, site=case.site.index) for diagnostic in diagnostics]
 
 
@@ -147,7 +147,7 @@ class SiteReport:
         if match.rule.kind is not RuleKind.COMPANION:
             return ""
         state = self.case.state(self.case.before, self.context.target)
-        settings = (self.case.document.catalogue[name] for name in dict.fromkeys(left_out(match.case.when, state)))
+        settings = (self.case.document.catalogue[name] for name in dict.fromkeys(absent_keys(match.case.when, state)))
         of_target = [one for one in settings if one.since <= self.context.target]
         # A flag that turns it off is named by the message.
         names = [one.name for one in of_target if not one.no_flag or one.no_flag not in match.case.message]
@@ -213,11 +213,8 @@ def _first_lines(document: Document, spans: Iterable[tuple[str, Span]]) -> dict[
     return {rule: document.text.count("\n", 0, span.start) + 1 for rule, span in first.items()}
 
 
-def _unreported(
-    case: SiteCase, diagnostics: Sequence[Diagnostic], context: Context, outcome: Outcome
-) -> Iterator[Diagnostic]:
+def _unreported(case: SiteCase, diagnostics: Sequence[Diagnostic], context: Context) -> Iterator[Diagnostic]:
     """The deprecated names that no diagnostic underlines, so that none is passed over silently."""
-    own = case.document.sites[case.site.index].own
     underlined = {diagnostic.span for diagnostic in diagnostics}
     blocked_by = message(case.blocked.text, case, context) if case.blocked else ""
     for written in case.site.written:
@@ -225,11 +222,6 @@ def _unreported(
         if rule is None or written.span in underlined:
             continue
         diagnostic = Diagnostic(rule.id, rule.severity, written.span, rule.summary)
-        if case.is_part and outcome.fix and outcome.own is not None:
-            changed = changes(own, outcome.own, case.document.catalogue)
-            text = fix_text(case.document, case.site, written, changed, outcome.quotes)
-            yield replace(diagnostic, fix=outcome.fix, fix_text=text)
-            continue
         advice = advice_for(case.document, case.site, written, case.before, context.target)
         yield replace(diagnostic, blocked_by=blocked_by, help=advice)
 

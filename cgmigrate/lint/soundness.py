@@ -123,8 +123,6 @@ def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
     if case.keeps_captures:
         # What is captured is as unclear afterwards as before; the fix is about other settings.
         return checked_others(case, after, context)
-    if case.is_part:
-        return case
     if undecided := undecided_setting(after):
         # What it merges was the same in any order, and would no longer be.
         return case.block(undecided)

@@ -1,8 +1,8 @@
 """Patterns of layers: a number, or a list with a number for each layer.
 
 Megatron-LM's command line reads ``--moe-layer-freq "([0]*3+[1]*9)*2"`` as an expression of lists and integers, with
-``+``, ``*`` and parentheses. Its own parser gives such a text to ``eval``; here, nothing else is evaluated, and no list
-grows beyond what a model has layers.
+``+``, ``*`` and parentheses. Its own parser gives such a text to ``eval``; this module evaluates
+nothing else, and no list grows beyond what a model has layers.
 
 Source: megatron-core 0.17.1 and 0.19.2, ``moe_freq_type`` of megatron/training/arguments.py.
 """
@@ -20,7 +20,7 @@ _ACCEPTED = re.compile(r"[,0-9\[\]()+*]*")
 
 
 def layer_pattern(text: str) -> int | list[object] | None:
-    """Return what Megatron-LM's command line makes of a text: a number or a list; None if that is not known."""
+    """Return what Megatron-LM's command line reads from a text: a number or a list; None if that is not known."""
     try:
         if "[" not in text:
             return int(text)

@@ -1,15 +1,19 @@
-"""The packages whose versions decide what a release of megatron-core accepts: ``rules/packages``."""
+"""The packages whose pins are read, ``rules/packages``: megatron-core, and those whose versions it checks."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from typing import Any
 
 from cgmigrate.megatron.rule_data import load_yaml, rules_folder, rules_path
 
+_REFERENCES = r"@(?:release_v|v|r)?([0-9]+)\.([0-9]+)(?:\.[0-9]+)*(?:rc[0-9]+)?(?![\w.-])"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Package:
     """A package: the names under which it is installed, that of its repository, and the images that contain it."""
 
@@ -18,6 +22,38 @@ class Package:
     repository: str = ""
     images: str = ""
     """A regular expression; empty if no image is known to have it."""
+    inside: tuple[str, ...] = ()
+    """Repositories that have it as a submodule."""
+    references: str = _REFERENCES
+    """A regular expression for git references that have a release, with groups for its two numbers."""
+    tags: str = ""
+    """A regular expression for the beginning of its tags and branches; empty if other repositories have such, too."""
+
+    @cached_property
+    def pattern(self) -> str:
+        """A regular expression for its names, in any spelling that pip accepts."""
+        return f"(?:{'|'.join(r'[-_.]+'.join(map(re.escape, name.split('-'))) for name in self.names)})"
+
+    @cached_property
+    def _words(self) -> tuple[str, ...]:
+        words = (*(name.split("-")[0] for name in self.names), self.repository.lower())
+        return tuple(sorted({*filter(None, words)}))
+
+    def is_named(self, requirement: str) -> bool:
+        """Return whether a requirement, or the name of a package, is that of this one."""
+        return re.match(rf"\s*{self.pattern}(?![\w.-])", requirement, re.IGNORECASE) is not None
+
+    def may_be_in(self, text: str) -> bool:
+        """Return whether a text may name it, or an image with it: a fast search."""
+        lower = text.lower()
+        if any(word in lower for word in self._words):
+            return True
+        return bool(self.images and re.search(rf"^(?:from|arg|env)\b.*{self.images}", lower, re.MULTILINE))
+
+    def is_in_image(self, name: str) -> bool:
+        """Return whether a name is that of an image that contains the package."""
+        is_image = ":" in name or "/" in name
+        return is_image and bool(self.images) and re.search(self.images, name, re.IGNORECASE) is not None
 
 
 @cache
@@ -34,4 +70,11 @@ def package(name: str) -> Package:
         return Package(name, (name,), name.removeprefix("nemo-"))
     path = rules_folder() / "packages" / f"{name}.yaml"
     data = load_yaml(path.read_text(encoding="utf-8"), str(path))
-    return Package(name, tuple(data["names"]), data.get("repository", ""), data.get("images", ""))
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    del fields["sources"]
+    return Package(name, **fields)
+
+
+def core() -> Package:
+    """Return megatron-core."""
+    return package("megatron-core")

@@ -146,9 +146,9 @@ def _describe(captured: Layers | Iteration | Blocks | None, modules: bool) -> st
         case Blocks():
             return "the whole block"
         case Iteration(nested=None):
-            return "the whole iteration"
+            return "the full iteration"
         case Iteration(nested=layers):
-            return f"the whole iteration (with {_describe(layers, modules)} nested in it)"
+            return f"the full iteration (with {_describe(layers, modules)} nested in it)"
         case Layers(backend=backend, modules=names):
             parts = "+".join(m for m in LAYER_MODULES if m in names)
             if backend is Backend.LOCAL:

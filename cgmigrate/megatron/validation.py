@@ -25,7 +25,7 @@ from cgmigrate.megatron.settings import (
 )
 from cgmigrate.megatron.types import RejectedError, ResolvedConfiguration
 
-_WHOLE_ITERATION = ("full_iteration", "full_iteration_inference")
+_FULL_ITERATIONS = ("full_iteration", "full_iteration_inference")
 """Values of the scope that are not parts of a layer; 0.18 deprecates them."""
 
 
@@ -94,7 +94,7 @@ def _validate_0_16_to_0_17(
     if names is None:
         message = f"{SCOPE} must be a string that can be converted to a list of CudaGraphScope, got {raw}."
         raise RejectedError("bad-value", f"AssertionError: {message}", (SCOPE,))
-    known = {*LAYER_MODULES, *(_WHOLE_ITERATION if release >= Release(0, 17) else _WHOLE_ITERATION[:1])}
+    known = {*LAYER_MODULES, *(_FULL_ITERATIONS if release >= Release(0, 17) else _FULL_ITERATIONS[:1])}
     modules = _modules(names, known, SCOPE)
     if impl == "none":
         return replace(booleans, modules=modules)
@@ -115,8 +115,8 @@ def _validate_since_0_18(
     settings: Settings, impl: object, booleans: ResolvedConfiguration, release: Release, from_command_line: bool
 ) -> ResolvedConfiguration:
     names, field = _modules_or_scope(settings, from_command_line)
-    modules = tuple(name for name in names if name not in _WHOLE_ITERATION)
-    deprecated = [name for name in names if name in _WHOLE_ITERATION]
+    modules = tuple(name for name in names if name not in _FULL_ITERATIONS)
+    deprecated = [name for name in names if name in _FULL_ITERATIONS]
     inference = settings.get(INFERENCE)
     if deprecated:
         impl, inference = _migrate_deprecated(deprecated, impl, inference, field)
@@ -146,7 +146,7 @@ def _modules_or_scope(settings: Settings, from_command_line: bool) -> tuple[tupl
     if names is None:
         message = f"{MODULES} values must be strings or CudaGraphModule enums, got {raw!r}."
         raise RejectedError("bad-value", f"AssertionError: {message}", (field,))
-    return _modules(names, {*LAYER_MODULES, *_WHOLE_ITERATION}, field), field
+    return _modules(names, {*LAYER_MODULES, *_FULL_ITERATIONS}, field), field
 
 
 def _migrate_deprecated(

@@ -26,27 +26,32 @@ class Buffer(Counters):
     seeds: SeedsOf = lambda _path: seeds_of()
 
     def names(self) -> list[str | InputError]:
-        """Return the name of the text, or why it is not examined; nothing if the name is excluded."""
+        """Return the name of the text if it is read, or why it is not; nothing if the name is excluded."""
+        named = self._named()
+        if isinstance(named, InputError):
+            return [named]
+        return [path for path, syntax in named if syntax is not Syntax.TEXT]
+
+    def _named(self) -> list[tuple[str, Syntax]] | InputError:
         path = openable_path(self.path, os.getcwd())
         if Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path)):
             return []
         syntax = syntax_of_named(path, self.data)
-        return [syntax if isinstance(syntax, InputError) else path]
+        return syntax if isinstance(syntax, InputError) else [(path, syntax)]
 
     def __iter__(self) -> Iterator[Input]:
         self.names_listed = []
-        for path in self.names():
-            if isinstance(path, InputError):
-                yield path
-                continue
+        named = self._named()
+        if isinstance(named, InputError):
+            yield named
+            return
+        for path, syntax in named:
             self.names_listed = [path]
             self.files_listed = self.files_seen = 1
-            if (item := self._search(path)) is not None:
+            if (item := self._search(path, syntax)) is not None:
                 yield item
 
-    def _search(self, path: str) -> Input | None:
-        syntax = syntax_of_named(path, self.data)
-        assert not isinstance(syntax, InputError)
+    def _search(self, path: str, syntax: Syntax) -> Input | None:
         large = len(self.data) > MAX_BYTES
         seeds = self.seeds(path)
         if not (seeds.in_file(self.data) if large else is_examined(self.data, seeds)):

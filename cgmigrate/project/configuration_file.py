@@ -15,7 +15,7 @@ from typing import Any
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.configuration import SHARED_FILE, Configuration, ConfigurationError
 from cgmigrate.project.ignore_files import Patterns
-from cgmigrate.project.options import FORMATS, FORMER_NAMES
+from cgmigrate.project.options import FORMATS
 from cgmigrate.project.paths import display_path
 from cgmigrate.text.files import read_bytes
 
@@ -73,7 +73,7 @@ class _Reader:
             self._require_version(table[REQUIRED_VERSION])
         for key in table:
             if key not in KEYS:
-                raise self.error(key, f"unknown key{_suggestion(key, KEYS.keys() - FORMER_KEYS)}")
+                raise self.error(key, f"unknown key{_suggestion(key, KEYS.keys())}")
         values = {KEYS[key].name: KEYS[key].read(self, key, value) for key, value in table.items() if KEYS[key].name}
         configuration = Configuration(path, self.folder, **values)
         self._check_codes(configuration, folders)
@@ -240,10 +240,9 @@ def _setters(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
 
 
 def _format(reader: _Reader, key: str, value: Any) -> str:
-    name = FORMER_NAMES.get(_text(reader, key, value), value)
-    if name not in FORMATS:
+    if _text(reader, key, value) not in FORMATS:
         raise reader.error(key, f"{value!r} is none of {', '.join(FORMATS)}")
-    return str(name)
+    return str(value)
 
 
 def _path(reader: _Reader, key: str, value: Any) -> str:
@@ -261,8 +260,6 @@ class Key:
 STYLES = ("delete", "explicit")
 """What a fix of code does with a setting that no code needs."""
 REQUIRED_VERSION = "required-version"
-FORMER_KEYS = frozenset(("format",))
-"""Names that keys had in earlier releases: accepted, and never suggested."""
 
 
 KEYS: Mapping[str, Key] = {
@@ -281,7 +278,6 @@ KEYS: Mapping[str, Key] = {
     "extend-rules": Key("extend_rules", _folders),
     "ecosystems": Key("ecosystems", _ecosystems),
     "output-format": Key("format", _format),
-    "format": Key("format", _format),
     "baseline": Key("baseline", _path),
 }
 """All keys of a configuration."""

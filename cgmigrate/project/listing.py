@@ -93,9 +93,10 @@ class Listing:
     def in_order(self) -> list[ListedFile | InputError]:
         """Return each file once, and each input error, sorted by path."""
         owners: dict[tuple[int, int], ListedFile] = {}
-        for names in (self._files, self._links):
-            for path in sorted(names):
-                owners.setdefault(names[path].identity, names[path])
+        listed = [files[path] for files in (self._files, self._links) for path in sorted(files)]
+        # A name by which a file is read counts before one by which it is only searched.
+        for file in sorted(listed, key=lambda one: one.syntax is Syntax.TEXT):
+            owners.setdefault(file.identity, file)
         return sorted([*owners.values(), *self._input_errors.values()], key=attrgetter("path"))
 
     def add_named(self, path: str) -> None:

@@ -33,8 +33,6 @@ ALL_FORMATS = (
 """The formats. The first is the default."""
 FORMATS = tuple(format.name for format in ALL_FORMATS)
 """Their names."""
-FORMER_NAMES = {"text": "full"}
-"""Names that formats had in earlier releases; they are still accepted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class Group:
 
     def line(self, unit: str = "step") -> str:
         """The group in words: ``4 × layer forward: attn, mlp; 57 kernels; 2 replays a step``."""
-        whole = {"iteration": "whole iteration"}.get(self.what, self.what)
+        whole = {"iteration": "full iteration"}.get(self.what, self.what)
         name = whole if self.direction == "both" else f"{whole} {self.direction}"
         parts = parts_of(self.modules)
         inside = f": {', '.join(parts)}" if parts else ""

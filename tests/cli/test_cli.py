@@ -26,7 +26,7 @@ def test_check_shows_place_rule_reason_line_and_fix(project: Path, cgmigrate) ->
     result = cgmigrate("check", "a.yaml")
     assert result.stdout == (
         "warning[CG101] enable-cuda-graph: `--enable-cuda-graph` is deprecated since megatron-core 0.15; "
-        "`--cuda-graph-impl` names the implementation that captures\n"
+        "`--cuda-graph-impl` sets the implementation\n"
         "  --> a.yaml:3:3\n"
         "   |\n"
         " 2 |   --bf16: true\n"
@@ -77,10 +77,10 @@ def test_what_needs_a_decision_stays_and_is_reported(project: Path, cgmigrate) -
     result = cgmigrate("fix", "--from", "0.16", "a.yaml")
     assert (result.exit_code, path.read_text()) == (1, text)
     assert (
-        "because: megatron-core 0.16 captures the whole iteration in training, the whole block in inference"
+        "because: megatron-core 0.16 captures the full iteration in training, the whole block in inference"
         in result.stdout
     )
-    assert f"{NEWEST} would capture the whole iteration in training, nothing in inference" in result.stdout
+    assert f"{NEWEST} would capture the full iteration in training, nothing in inference" in result.stdout
     assert "1 diagnostic remains" in result.stderr
     unsafe = cgmigrate("fix", "--from", "0.16", "--unsafe-fixes", "a.yaml")
     assert (unsafe.exit_code, path.read_text()) == (0, "megatron_cfg:\n  cuda_graph_impl: full_iteration\n")
@@ -129,17 +129,6 @@ def test_select_and_ignore_take_prefixes(project: Path, cgmigrate) -> None:
     assert path.read_text() == before and "CG106" in result.stdout
     cgmigrate("fix", "--select", "CG101", "--select", "CG106", "a.yaml")
     assert path.read_text() == CLEAN + "  --cuda-graph-modules: attn\n"
-
-
-def test_explain_and_rules(project: Path, cgmigrate) -> None:
-    listed = cgmigrate("rules").stdout
-    assert "CG101  enable-cuda-graph" in listed
-    for line in listed.splitlines():
-        explanation = cgmigrate("explain", line.split()[0])
-        assert explanation.exit_code == 0 and line.split()[1] in explanation.stdout
-    assert cgmigrate("explain", "cuda-graph-scope").stdout.startswith("CG106 cuda-graph-scope")
-    wrong = cgmigrate("explain", "CG109")
-    assert wrong.exit_code == 2 and "did you mean CG101, CG102, CG103" in wrong.stderr
 
 
 # --- bad input: each is reported, the others are still handled, nothing is half written -------------------
@@ -342,40 +331,6 @@ def test_a_parent_is_not_rewritten_under_the_feet_of_its_child(project: Path, cg
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize("defaults", ["[base, _self_]", "[base]", "[../configs/base]"])
-def test_a_parent_and_a_child_that_names_it_without_a_suffix_are_rewritten_together(
-    project: Path, cgmigrate, defaults: str
-) -> None:
-    parent = write(project / "configs/base.yaml", PARENT)
-    text = f"defaults: {defaults}\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [mlp]\n"
-    child = write(project / "configs/child.yaml", text)
-    cgmigrate("fix", ".")
-    assert parent.read_text() == MIGRATED_PARENT
-    assert child.read_text() == text.replace("graph_scope", "graph_modules")
-
-
-def test_a_parent_and_its_child_are_rewritten_together(project: Path, cgmigrate) -> None:
-    parent = write(project / "base.yaml", PARENT)
-    child = "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [attn, mlp]\n"
-    path = write(project / "child.yaml", child)
-    result = cgmigrate("fix", ".")
-    assert result.exit_code == 0, result.output
-    assert parent.read_text() == MIGRATED_PARENT
-    assert path.read_text() == child.replace("cuda_graph_scope", "cuda_graph_modules")
-
-
-def test_a_grandparent_is_found_through_a_file_without_settings(project: Path, cgmigrate) -> None:
-    parent = write(project / "base.yaml", PARENT)
-    write(project / "middle.yaml", "defaults: base.yaml\nx: 1\n")
-    text = "defaults: middle.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: local\n    cuda_graph_scope: mlp\n"
-    child = write(project / "child.yaml", text)
-    result = cgmigrate("fix", ".")
-    # NeMo-RL refuses the child before and after (a boolean beside an implementation), so it stays as it is.
-    assert child.read_text() == text, result.output
-    assert parent.read_text().endswith("cuda_graph_impl: transformer_engine\n    cuda_graph_modules: attn\n")
-    assert "error[CG501] bridge-local" in result.stdout and "--> child.yaml:4:5" in result.stdout
-
-
 def test_a_child_that_is_not_named_is_found_in_the_checkout(tmp_path: Path, cgmigrate, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     parent = write(tmp_path / "configs/base.yaml", PARENT)
@@ -395,23 +350,6 @@ def test_a_child_that_is_not_named_is_found_in_the_checkout(tmp_path: Path, cgmi
     (tmp_path / "other/child.yaml").unlink()
     assert cgmigrate("fix", "base.yaml").exit_code == 0
     assert "cuda_graph_impl: transformer_engine" in parent.read_text()
-
-
-def test_a_parent_whose_children_have_no_settings_is_rewritten(project: Path, cgmigrate) -> None:
-    parent = write(project / "base.yaml", PARENT)
-    write(project / "child.yaml", "defaults: base.yaml\npolicy:\n  lr: 1\n")
-    cgmigrate("fix", ".")
-    assert "cuda_graph_impl: transformer_engine" in parent.read_text()
-
-
-def test_an_override_in_the_same_file_keeps_overriding(project: Path, cgmigrate) -> None:
-    head = "trainer: {}\nexp_manager: {}\nmodel:\n"
-    below = "  external_cuda_graph: true\n  overwritten_attributes:\n    external_cuda_graph: false\n"
-    path = write(project / "a.yaml", head + below)
-    cgmigrate("fix", ".")
-    assert path.read_text() == (
-        head + "  cuda_graph_impl: transformer_engine\n  overwritten_attributes:\n    cuda_graph_impl: none\n"
-    )
 
 
 def test_a_code_that_selects_nothing_is_an_error(project: Path, cgmigrate) -> None:

@@ -404,7 +404,7 @@ def test_what_was_agreed_to_can_be_undone(project: Path, cgmigrate) -> None:
 
 
 def test_fix_only_rewrites_and_reports_nothing(project: Path, cgmigrate) -> None:
-    (project / "cgmigrate.toml").write_text('format = "json"\n')
+    (project / "cgmigrate.toml").write_text('output-format = "json"\n')
     path = write(project / "a.yaml", LEGACY)
     write(project / "b.yaml", "model:\n  hidden_size: 8\n  cuda_graph_impl: ${A}\n  cuda_graph_scope: attn\n")
     result = cgmigrate("fix", "--fix-only", ".")

@@ -102,7 +102,7 @@ def test_statistics_count_instead_of_showing(project: Path, cgmigrate: Run) -> N
 def test_the_format_of_the_configuration_yields_to_statistics(project: Path, cgmigrate: Run) -> None:
     write("a.yaml", WARNINGS)
     counted = cgmigrate("check", "--statistics", ".")
-    write("cgmigrate.toml", 'format = "json"\n')
+    write("cgmigrate.toml", 'output-format = "json"\n')
     result = cgmigrate("check", "--statistics", ".")
     assert (result.exit_code, result.stdout) == (1, counted.stdout)
 
@@ -114,7 +114,7 @@ def test_questions_do_not_mix_with_a_machine_format(project: Path, cgmigrate: Ru
     assert "remove --output-format json, or add --output-file" in result.stderr
     assert cgmigrate("fix", "--interactive", "--format", "json", "--output-file", "left.json", ".").exit_code == 1
     assert json.loads(Path("left.json").read_text())["version"] == 2
-    write("cgmigrate.toml", 'format = "json"\n')
+    write("cgmigrate.toml", 'output-format = "json"\n')
     assert '"version"' not in cgmigrate("fix", "--interactive", ".").stdout
 
 
@@ -326,7 +326,7 @@ def completed(line: str) -> list[str]:
         ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 10)]),
         ("cgmigrate check --to 0.19", ["0.19"]),
         (f"cgmigrate check --to {UPSTREAM}", [str(UPSTREAM)]),
-        ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 10)]),
+        ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 9)]),
         ("cgmigrate fix --stdin", ["--stdin-filename"]),
         ("cgmigrate un", ["undo"]),
     ],

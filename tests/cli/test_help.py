@@ -56,33 +56,6 @@ def test_what_a_rule_reports_without_a_fix_has_help(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.yaml", "x: [\ncuda_graph_scope: 1\n"),
-        ("a.yaml", "x: {{ y }}\nz: {%\ncuda_graph_scope: 1\n"),
-        ("a.yaml", "# cgmigrate: ignore\nmodel: {cuda_graph_scope: x}\n"),
-        ("a.yaml", "# cgmigrate: ignore[CG999] x\nmodel: {cuda_graph_scope: x}\n"),
-        ("a.yaml", "model: &a {enable_cuda_graph: true}\nb: *a\n"),
-        ("a.yaml", "megatron_cfg:\n  cuda_graph_impl: ${x}\n  cuda_graph_scope: full_iteration\n"),
-        ("a.yaml", "megatron_cfg:\n  cuda_graph_impl: local\n  cuda_graph_scope: &s full_iteration\nx: *s\n"),
-        ("a.py", "x = (\ncuda_graph_scope = 1\n"),
-        ("a.py", IMPORTS + "x = CudaGraphScope\n"),
-        ("a.py", IMPORTS + "def f(cfg):\n    cfg.cuda_graph_scope += ['attn']\n"),
-        ("a.py", IMPORTS + "def f(cfg):\n    if hasattr(cfg, 'x'):\n        cfg.enable_cuda_graph = True\n"),
-        (
-            "a.py",
-            IMPORTS + "def f(cfg, x):\n    if x:\n        cfg.enable_cuda_graph = True\n    cfg.cuda_graph_scope = x\n",
-        ),
-        ("a.py", IMPORTS + "def f(cfg):\n    for i in cfg.y:\n        cfg.enable_cuda_graph = i\n"),
-    ],
-)
-def test_what_cannot_be_read_or_rewritten_has_help(tmp_path: Path, name: str, text: str) -> None:
-    diagnostics = check(tmp_path / name, text)
-    assert diagnostics
-    assert without_help(diagnostics) == []
-
-
-@pytest.mark.parametrize(
     ("name", "text", "help_text"),
     [
         ("a.yaml", "enable_cuda_graph: true\n", "write `cuda_graph_impl: local`"),

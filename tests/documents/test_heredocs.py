@@ -38,8 +38,8 @@ FORMS = {
         f"bash -ex <<\\EOF\n{TRAIN} \\\n  {LOCAL}\nEOF\n",
     ),
     "a text without anything to expand": (
-        f"ssh -p 22 host <<EOF\n{TRAIN} --enable-cuda-graph --bf16\nEOF\n",
-        f"ssh -p 22 host <<EOF\n{TRAIN} {LOCAL} --bf16\nEOF\n",
+        f"ssh -p 22 host bash -s <<EOF\n{TRAIN} --enable-cuda-graph --bf16\nEOF\n",
+        f"ssh -p 22 host bash -s <<EOF\n{TRAIN} {LOCAL} --bf16\nEOF\n",
     ),
     "a job, with variables of both shells": (
         f"sbatch -N 4 <<EOF\n{HEAD}#SBATCH -N $NODES\n{TRAIN} --nnodes $NODES --node-rank \\$SLURM_NODEID "
@@ -55,28 +55,6 @@ FORMS = {
     "lines that the inner shell joins": (
         f"bash <<EOF\n{TRAIN} \\\\\n    {LOCAL} \\\\\n    --cuda-graph-scope full \\\\\n    --node \\${{NODES}}\nEOF\n",
         f"bash <<EOF\n{TRAIN} \\\\\n    {LOCAL} \\\\\n    --node \\${{NODES}}\nEOF\n",
-    ),
-    "tabs in front of lines": (
-        f"if true; then\n\tbash <<-'EOF'\n\t\t{TRAIN} \\\n\t\t\t{LOCAL} \\\n\t\t\t--cuda-graph-scope full\n"
-        f"\t\t{TRAIN} --external-cuda-graph\n\tEOF\nfi\n",
-        f"if true; then\n\tbash <<-'EOF'\n\t\t{TRAIN} \\\n\t\t\t{LOCAL}\n"
-        f"\t\t{TRAIN} --cuda-graph-impl transformer_engine\n\tEOF\nfi\n",
-    ),
-    "a line that is deleted whole, behind tabs": (
-        f"bash <<-'EOF'\n\tA=(\n\t\t{LOCAL}\n\t\t--cuda-graph-scope full\n\t)\n\t{TRAIN} ${{A[@]}}\n\tEOF\n",
-        f"bash <<-'EOF'\n\tA=(\n\t\t{LOCAL}\n\t)\n\t{TRAIN} ${{A[@]}}\n\tEOF\n",
-    ),
-    "a pipe": (
-        f"cat <<'EOF' | ssh $USER@host bash -s -- x\n{TRAIN} $1 --enable-cuda-graph\nEOF\n",
-        f"cat <<'EOF' | ssh $USER@host bash -s -- x\n{TRAIN} $1 {LOCAL}\nEOF\n",
-    ),
-    "a pipe to a file": (
-        f"cat <<'EOF' | tee run.sh > /dev/null\n{TRAIN} --enable-cuda-graph\nEOF\n. ./run.sh\n",
-        f"cat <<'EOF' | tee run.sh > /dev/null\n{TRAIN} {LOCAL}\nEOF\n. ./run.sh\n",
-    ),
-    "a dash": (
-        f"bash - <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\ncat - <<'EOF' | bash\n{TRAIN} --enable-cuda-graph\nEOF\n",
-        f"bash - <<'EOF'\n{TRAIN} {LOCAL}\nEOF\ncat - <<'EOF' | bash\n{TRAIN} {LOCAL}\nEOF\n",
     ),
     "a launcher": (
         f"env A=1 bash -euo pipefail <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
@@ -120,12 +98,6 @@ DATA = {
         "tee conf.yml <<EOF\nmodel:\n  num_layers: 2\n  path: \\${oc.env:HOME}\n"
         "  cuda_graph_impl: transformer_engine\nEOF\n",
     ),
-    "YAML behind tabs": (
-        "cat > a.yaml <<-'EOF'\n\tmodel:\n\t  num_layers: 2\n\t  enable_cuda_graph: true\n\t  cuda_graph_scope: full\n"
-        "\tEOF\n",
-        "cat > a.yaml <<-'EOF'\n\tmodel:\n\t  num_layers: 2\n\t  cuda_graph_impl: local\n"
-        "\t  cuda_graph_modules: []\n\tEOF\n",
-    ),
     "Python": (
         "python3 - --x <<'EOF'\nfrom megatron.core.transformer import TransformerConfig\n"
         "config = TransformerConfig(num_layers=2, enable_cuda_graph=True, lr=1)\nEOF\n",
@@ -152,6 +124,18 @@ SILENT = {
     "another system's setting": "cat > trt.yaml <<EOF\nenable_cuda_graph: true\nbackend: $B\nEOF\n",
 }
 REPORTED = {
+    "a pipe": (
+        f"cat <<'EOF' | bash\n{TRAIN} --enable-cuda-graph\nEOF\n",
+        "it goes through several commands",
+    ),
+    "tabs in front of lines": (
+        f"bash <<-'EOF'\n\t{TRAIN} --enable-cuda-graph\n\tEOF\n",
+        "the shell takes the tabs in front of its lines away",
+    ),
+    "the shell of a user of another machine": (
+        f"ssh host <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
+        "program or file that gets it",
+    ),
     "a name that a variable gets in two places": (
         f"job=a.sh\n[ $1 ] && job=a.txt\ncat > $job <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
         "the name of its file does not say",

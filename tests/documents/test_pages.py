@@ -29,7 +29,7 @@ def fence(code: str, language: str = "yaml", mark: str = "```") -> str:
 
 def codes(page: str, blocks=markdown_blocks) -> list[tuple[str, str]]:
     """The language and the code of each block of a page that is code."""
-    snippets = ((block.language, block.snippet(page)) for block in blocks(page))
+    snippets = ((block.language, block.code(page)) for block in blocks(page))
     return [(language, snippet.text) for language, snippet in snippets if snippet is not None]
 
 

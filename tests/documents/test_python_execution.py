@@ -24,7 +24,7 @@ from tests.support.python_tools import run
 
 @pytest.fixture(autouse=True, scope="module")
 def judge() -> None:
-    """Skip where there is no judge. It is imported here: each worker collects this module, and few run it."""
+    """Skip where there is no judge. The import is not at the top, since each worker collects this module, and few run it."""
     pytest.importorskip("torch", reason="the judge is the installed megatron-core, which needs torch")
     pytest.importorskip("megatron.core", reason="the judge is the installed megatron-core")
 

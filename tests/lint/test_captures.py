@@ -19,7 +19,7 @@ def test_a_refusal_is_at_the_configuration_or_at_the_capture() -> None:
 
 def test_a_capture_is_named_with_its_release() -> None:
     captured = capture_of({"cuda_graph_impl": "full_iteration"}, NEW, Reader.CONFIG)
-    assert outcome(captured, NEW) == "captures the whole iteration in 0.19"
+    assert outcome(captured, NEW) == "captures the full iteration in 0.19"
 
 
 LAYERS = Layers(Backend.LOCAL)
@@ -32,13 +32,13 @@ def test_what_only_one_release_captures_is_said() -> None:
         "whole layers (local) in training and in inference",
     )
     assert both(Capture(Iteration()), Capture(inference=Blocks())) == (
-        "the whole iteration in training, nothing in inference",
+        "the full iteration in training, nothing in inference",
         "nothing in training, the whole block in inference",
     )
 
 
 def test_captures_in_the_same_phases_are_said_briefly() -> None:
-    assert both(Capture(LAYERS), Capture(Iteration())) == ("whole layers (local) in training", "the whole iteration")
+    assert both(Capture(LAYERS), Capture(Iteration())) == ("whole layers (local) in training", "the full iteration")
     assert both(Capture(), Capture(LAYERS)) == ("nothing", "whole layers (local) in training")
     parts = Layers(Backend.LOCAL, frozenset({"attn"}))
     assert both(Capture(LAYERS), Capture(parts))[1] == "layers (local, modules attn) in training"

@@ -21,7 +21,6 @@ FILES = {
     "a branch": ("run.sh", f"git -C Megatron-LM checkout core_r0.17.0\n{RUN}\n"),
     "a clone": ("run.sh", f"git clone -b core_v0.16.1 https://github.com/NVIDIA/Megatron-LM\n{RUN}\n"),
     "a step": ("ci.yaml", f"run: |\n  {INSTALL}\n  {RUN}\n"),
-    "a command string": ("run.py", f'import os\n\nos.system("{INSTALL} && {RUN}")\n'),
     "a list of words": (
         "run.py",
         'import subprocess\n\nsubprocess.run(["pip", "install", "megatron-core==0.17.0"])\n'

@@ -1,8 +1,7 @@
-"""Files that are no entry points are judged by those that merge them."""
+"""Files that others are merged over are judged by themselves, and with each of those."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -35,41 +34,10 @@ def assert_captures_the_same(path: Path, before: dict[str, object]) -> None:
     assert first == after and not isinstance(first, Rejected)
 
 
-def test_half_of_a_pair_is_rewritten_with_the_file_that_has_the_other_half(project: Path) -> None:
-    write(project / "base.yaml", HALF)
-    child = write(project / "child.yaml", OTHER_HALF)
-    before = loaded(child)
-    texts = texts_after_fix(project)
-    assert texts["base.yaml"] == "model_config:\n  num_attention_heads: 4\n"
-    assert texts["child.yaml"] == OTHER_HALF.replace("local", "full_iteration")
-    assert_captures_the_same(child, before)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("run.sh", "python train.py --config conf/base.yaml\n"),
-        ("train.py", '@hydra.main(config_path="conf", config_name="base")\ndef main(): ...\n'),
-        ("test_configs.py", 'CONFIG = FOLDER / "base.yaml"\n'),
-        ("README.md", "Run `train --config base` first.\n"),
-        ("jobs.yaml", "jobs:\n- python train.py --config base.yaml\n"),
-    ],
-)
-def test_a_file_that_a_command_line_or_a_test_names_is_judged_by_itself(project: Path, name: str, text: str) -> None:
+def test_half_of_a_pair_stays_though_the_file_that_builds_on_it_has_the_other_half(project: Path) -> None:
+    """Whether a run starts with the base itself is not known."""
     write(project / "base.yaml", HALF)
     write(project / "child.yaml", OTHER_HALF)
-    write(project / name, text)
-    (project / ".git/HEAD").unlink()
-    for words in (["init", "-q", "."], ["add", "."]):
-        subprocess.run(["git", *words], cwd=project, check=True)
-    texts = texts_after_fix(project)
-    assert (texts["base.yaml"], texts["child.yaml"]) == (HALF, OTHER_HALF)
-
-
-def test_a_leaf_without_settings_is_what_the_file_below_it_is(project: Path) -> None:
-    write(project / "base.yaml", HALF)
-    write(project / "child.yaml", OTHER_HALF)
-    write(project / "leaf.yaml", "defaults: base.yaml\nx: 1\n")
     texts = texts_after_fix(project)
     assert (texts["base.yaml"], texts["child.yaml"]) == (HALF, OTHER_HALF)
 
@@ -81,17 +49,6 @@ def test_a_leaf_without_settings_that_merges_both_halves_prevents_a_rewrite_that
     before = loaded(leaf)
     texts_after_fix(project)
     assert_captures_the_same(leaf, before)
-
-
-def test_settings_that_contradict_each_other_are_deleted_where_every_leaf_has_its_own(project: Path) -> None:
-    write(project / "base.yaml", REFUSED)
-    text = "defaults: base.yaml\nmodel_config:\n  enable_cuda_graph: false\n  cuda_graph_scope: attn\n"
-    child = write(project / "child.yaml", text)
-    before = loaded(child)
-    texts = texts_after_fix(project)
-    assert "enable_cuda_graph" not in texts["base.yaml"] + texts["child.yaml"]
-    assert "cuda_graph_scope" not in texts["child.yaml"]
-    assert_captures_the_same(child, before)
 
 
 def test_settings_that_contradict_each_other_stay_in_a_leaf(project: Path) -> None:

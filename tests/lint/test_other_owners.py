@@ -100,7 +100,7 @@ def modules_of(cfg: TransformerConfig):
         ('return getattr(cfg, "cuda_graph_modules", getattr(cfg, "cuda_graph_scope", "full"))', False),
         ('return cfg.cuda_graph_modules if hasattr(cfg, "cuda_graph_modules") else cfg.cuda_graph_scope', False),
         ('return cfg.cuda_graph_impl != "none" or getattr(cfg, "enable_cuda_graph", False)', False),
-        # The new name is not asked for, or another object has it.
+        # The new name is not read, or another object has it.
         ('return getattr(cfg, "cuda_graph_scope", None)', True),
         ('return getattr(other, "cuda_graph_modules", None) or getattr(cfg, "cuda_graph_scope", None)', True),
         # None is no container.

@@ -94,7 +94,7 @@ OVERLAP = [
 GRAPHS = "--cuda-graph-impl transformer_engine {} {}"
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """One configuration with the versions of Transformer Engine and PyTorch that are there."""
 
     words: list[str]
@@ -111,7 +111,7 @@ class Asked(NamedTuple):
         return "model.py", f"{imported}config = TransformerConfig(\n{arguments})\n"
 
 
-def asked(modules: str) -> list[Asked]:
+def requested(modules: str) -> list[Requested]:
     """All configurations with all versions; ``modules`` is the name of the setting in the release."""
     flag = "--" + modules.replace("_", "-")
     scope = "cuda_graph_scope" if modules == "cuda_graph_scope" else ""
@@ -140,13 +140,13 @@ def asked(modules: str) -> list[Asked]:
     versions = list(itertools.product(TE, TORCH[-1:]))
     of_offloading = list(itertools.product(TE_OF_OFFLOADING, TORCH))
     return [
-        Asked(words, settings, te, version)
+        Requested(words, settings, te, version)
         for words, settings in both
         for te, version in (of_offloading if "offload_modules" in settings else versions)
     ]
 
 
-def judged(rows: list[Asked], package: str) -> list[str]:
+def judged(rows: list[Requested], package: str) -> list[str]:
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, "NVTE_CPU_OFFLOAD_V1": "1"}
     text = "\n".join(json.dumps(row) for row in rows)
@@ -155,24 +155,24 @@ def judged(rows: list[Asked], package: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
-def reported(rows: list[Asked], cgmigrate: Command, release: str) -> list[bool]:
+def reported(rows: list[Requested], cgmigrate: Command, release: str) -> list[bool]:
     """Whether CG440 is reported of each row, whose project pins its versions."""
     for number, row in enumerate(rows):
         name, text = row.file
         write(f"{number:04}/{name}", text)
         write(f"{number:04}/requirements.txt", f"transformer-engine[pytorch]=={row.te}\ntorch=={row.torch}\n")
     output = cgmigrate("check", "--format", "json", "--from", release, "--to", release, "--select", "CG440", ".").stdout
-    found = {int(Path(one["path"]).parts[0]) for one in json.loads(output)["findings"]}
-    return [number in found for number in range(len(rows))]
+    diagnosed = {int(Path(one["path"]).parts[0]) for one in json.loads(output)["findings"]}
+    return [number in diagnosed for number in range(len(rows))]
 
 
-def compare(rows: list[Asked], said: list[str], found: list[bool], capsys: pytest.CaptureFixture[str]) -> None:
+def compare(rows: list[Requested], said: list[str], diagnosed: list[bool], capsys: pytest.CaptureFixture[str]) -> None:
     refused = [bool(text) for text in said]
     with capsys.disabled():
-        print(f"\n{len(rows)} configurations with versions, {sum(refused)} refused, {sum(found)} reported")
+        print(f"\n{len(rows)} configurations with versions, {sum(refused)} refused, {sum(diagnosed)} reported")
     kinds = {text.partition(" ")[0] for text in said if text}
     assert kinds <= {"AssertionError"}, [text for text in said if text and not text.startswith("AssertionError")][:3]
-    different = [(row, text) for row, text, one in zip(rows, said, found, strict=True) if bool(text) != one]
+    different = [(row, text) for row, text, one in zip(rows, said, diagnosed, strict=True) if bool(text) != one]
     assert not different, different[:5]
     assert 0 < sum(refused) < len(rows)
 
@@ -182,7 +182,7 @@ def test_what_0_19_refuses_with_the_pinned_versions_is_reported(
 ) -> None:
     if find_spec("megatron") is None or find_spec("megatron.training") is None:
         pytest.skip("the judge is the installed megatron-core")
-    rows = asked("cuda_graph_modules")
+    rows = requested("cuda_graph_modules")
     compare(rows, judged(rows, ""), reported(rows, cgmigrate, "0.19"), capsys)
 
 
@@ -191,5 +191,5 @@ def test_what_0_19_refuses_with_the_pinned_versions_is_reported(
 def test_what_earlier_releases_refuse_with_the_pinned_versions_is_reported(
     project: Path, cgmigrate: Command, capsys: pytest.CaptureFixture[str], version: str, modules: str
 ) -> None:
-    rows = asked(modules)
+    rows = requested(modules)
     compare(rows, judged(rows, fetched(version)), reported(rows, cgmigrate, version[:4]), capsys)

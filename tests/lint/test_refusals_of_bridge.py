@@ -84,7 +84,7 @@ def refusal(judge: Any, settings: dict[str, Any]) -> str:
 def errors(settings: dict[str, Any]) -> set[str]:
     release = Release(0, 19)
     plan = examine(PythonDocument(constructor(settings)), Context(release, release, RULES, OWNERS))
-    return {found.rule for found in plan.diagnostics if found.severity == "error"}
+    return {one.rule for one in plan.diagnostics if one.severity == "error"}
 
 
 def check(judge: Any, rule: str, refused: dict[str, Any], accepted: dict[str, Any]) -> None:

@@ -107,8 +107,8 @@ def test_megatron_lm_gives_other_layers_a_tracker_that_graphs_capture(version: s
         pytest.skip(f"megatron-core {version} is not fetched")
     keywords = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.keyword))
     (passed,) = (one.value for one in keywords if one.arg == "use_cudagraphable_rng" and "args" in ast.dump(one.value))
-    is_given = eval(compile(ast.Expression(passed), path.name, "eval"), {"args": SimpleNamespace(cuda_graph_impl=impl)})
-    assert is_given is (impl != "none")
+    is_set = eval(compile(ast.Expression(passed), path.name, "eval"), {"args": SimpleNamespace(cuda_graph_impl=impl)})
+    assert is_set is (impl != "none")
 
     flags = f"--num-layers 4 --transformer-impl local --cuda-graph-impl {impl} --train-iters 9"
     release = Release(*map(int, version.split(".")[:2]))

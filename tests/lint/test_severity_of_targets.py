@@ -105,11 +105,11 @@ def test_the_cure_for_the_paged_stash_is_one_that_the_release_accepts() -> None:
     if find_spec("megatron") is None or find_spec("megatron.core") is None:
         pytest.skip("the judge is the installed megatron-core")
     layers = {"num_layers": 4, "hidden_size": 64, "num_attention_heads": 4}
-    asked = {**STASH, "cuda_graph_modules": ["moe"]}
-    help = diagnosed(in_python({**layers, **asked}), NEWEST, NEWEST)["CG404"].help
+    settings = {**STASH, "cuda_graph_modules": ["moe"]}
+    help = diagnosed(in_python({**layers, **settings}), NEWEST, NEWEST)["CG404"].help
     assert "pad" not in help
     cures = [{**STASH, "cuda_graph_modules": ["moe_router", "moe_preprocess"]}, {**STASH, "cuda_graph_impl": FULL}]
-    assert [bool(said) for said in judged([asked, *cures], "")] == [True, False, False]
+    assert [bool(said) for said in judged([settings, *cures], "")] == [True, False, False]
 
 
 def test_a_message_says_which_absent_setting_it_relies_on() -> None:

@@ -210,7 +210,7 @@ def test_captures_have_descriptions() -> None:
         "attn+mlp of each layer (Transformer Engine) in training, nothing in inference"
     )
     assert said({"cuda_graph_impl": "local", "cuda_graph_scope": ["attn", "full_iteration"]}, "0.16") == (
-        "the whole iteration (with whole layers (local) nested in it) in training, the whole block in inference"
+        "the full iteration (with whole layers (local) nested in it) in training, the whole block in inference"
     )
 
 

@@ -33,10 +33,10 @@ CHARACTERS = st.text("0123[](),+* a-", max_size=12)
 
 
 def sources() -> list[Path]:
-    """The files of all releases that are here that have Megatron-LM's parser."""
-    found = sorted(FETCHED.glob("megatron-core-*/megatron/training/arguments.py"))
+    """The files of all releases on this machine that have Megatron-LM's parser."""
+    fetched = sorted(FETCHED.glob("megatron-core-*/megatron/training/arguments.py"))
     spec = find_spec("megatron.training") if find_spec("megatron") else None
-    return [*found, Path(str(spec.origin)).with_name("arguments.py")] if spec else found
+    return [*fetched, Path(str(spec.origin)).with_name("arguments.py")] if spec else fetched
 
 
 def parser(path: Path) -> Callable[[str], Any]:
@@ -54,7 +54,7 @@ needs_parser = pytest.mark.skipif(not PARSERS, reason="no release of megatron-co
 
 
 def said_by(read: Callable[[str], Any], text: str) -> Any:
-    """What a parser makes of a text, ``None`` where it refuses it or makes what is no pattern."""
+    """The value that a parser reads from a text, ``None`` where it refuses it or makes what is no pattern."""
     try:
         value = read(text)
     except (ValueError, SyntaxError, TypeError, IndexError, MemoryError, OverflowError):
@@ -64,14 +64,14 @@ def said_by(read: Callable[[str], Any], text: str) -> Any:
 
 @needs_parser
 @given(PATTERNS)
-def test_a_list_expression_is_what_megatron_makes_of_it(text: str) -> None:
+def test_a_list_expression_is_the_value_that_megatron_reads(text: str) -> None:
     for read in PARSERS:
         assert layer_pattern(text) == said_by(read, text)
 
 
 @needs_parser
 @given(CHARACTERS)
-def test_a_text_that_is_evaluated_is_what_megatron_makes_of_it(text: str) -> None:
+def test_a_text_that_is_evaluated_is_the_value_that_megatron_reads(text: str) -> None:
     value = layer_pattern(text)
     for read in PARSERS:
         assert value is None or value == said_by(read, text), text

@@ -204,8 +204,11 @@ def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
         ('ignore = ["CG9"]\n', "`ignore`: no rule's code begins with CG9"),
         ('[per-file-ignores]\n"a/" = ["CG110"]\n', "cgmigrate.toml:2: `a/`: no rule's code begins with CG110"),
         ('[per-file-ignores]\n"a/" = "CG1"\n', '`a/`: a list of texts is expected, not "CG1" (write ["CG1"])'),
-        ('format = "xml"\n', "`format`: 'xml' is none of full, concise, json"),
-        ('[ecosystems]\n"a/" = "nemo-lr"\n', "`a/`: 'nemo-lr' is none of the ecosystems loongforge, megatron-bridge,"),
+        ('output-format = "xml"\n', "`output-format`: 'xml' is none of full, concise, json"),
+        (
+            '[ecosystems]\n"a/" = "nemo-lr"\n',
+            "`a/`: 'nemo-lr' is none of the ecosystems forks, loongforge, ",
+        ),
         ('extend-rules = ["nowhere"]\n', "`extend-rules`: nowhere is not a folder of rules"),
         ("baseline = true\n", "`baseline`: a text in quotes is expected, not True"),
         ("from = \n", "cgmigrate.toml: not valid TOML: "),
@@ -245,7 +248,8 @@ def test_what_is_shown_as_settings_is_a_configuration_that_says_the_same(project
     write(project / "rules/.keep", "")
     text = (
         'from = "0.16"\nselect = ["CG1", "CG3"]\nignore = ["CG301"]\nexclude = ["a b/"]\nextend-rules = ["rules"]\n'
-        'format = "github"\nbaseline = "known.json"\n[per-file-ignores]\n"x/*" = ["CG1"]\n[ecosystems]\n"y/" = "nemo"\n'
+        'output-format = "github"\nbaseline = "known.json"\n'
+        '[per-file-ignores]\n"x/*" = ["CG1"]\n[ecosystems]\n"y/" = "nemo"\n'
     )
     path = write(project / "cgmigrate.toml", text)
     shown = cgmigrate("check", "--show-settings", ".").stdout
@@ -296,9 +300,9 @@ def test_toml_is_parsed_only_where_there_is_a_configuration(project: Path) -> No
 def test_the_reference_names_every_key_and_its_example_is_valid(project: Path, cgmigrate) -> None:
     text = DOCS.read_text(encoding="utf-8")
     described = re.findall(r"^### `([a-z-]+)`$", text, re.MULTILINE)
-    assert described == [key for key in KEYS if key != "format"], "format is an older name of output-format"
+    assert described == list(KEYS)
     (project / "team-rules").mkdir()
-    write(project / "cgmigrate-baseline.json", '{"version": 1, "findings": {}}\n')
+    write(project / "cgmigrate-baseline.json", '{"version": 2, "diagnostics": {}}\n')
     for block in re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         name = "pyproject.toml" if "[tool.cgmigrate" in block else "cgmigrate.toml"
         path = write(project / name, block)

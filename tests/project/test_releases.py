@@ -426,11 +426,6 @@ dev =
             "MAJOR: int = 0\nMINOR: int = 18\n",
             "package_info.py:2 megatron-core==0.18 [0.18, 0.18]",
         ),
-        (
-            "megatron_core.egg-info/PKG-INFO",
-            "Metadata-Version: 2.4\nName: megatron-core\nVersion: 0.15.0rc5\n",
-            "PKG-INFO:3 megatron-core==0.15.0rc5 [0.15, 0.15]",
-        ),
         ("setup.cfg", SETUP_CFG, "setup.cfg:7 megatron-core>=0.14,<0.16 [0.14, 0.15]"),
         (
             "setup.cfg",
@@ -513,29 +508,6 @@ def test_malformed_files_are_noted_and_the_next_one_is_used(project: Path, name:
     assert summary(pin) == "constraints.txt:1 megatron-core==0.16.1 [0.16, 0.16]"
     (only,) = notes
     assert re.fullmatch(note, only), only
-
-
-def test_what_is_written_counts_before_the_metadata_of_an_old_build(project: Path) -> None:
-    write(project / "megatron_core.egg-info/PKG-INFO", "Name: megatron-core\nVersion: 0.14.0\n")
-    write(project / "requirements.txt", "megatron-core==0.19.2\n")
-    pin, _ = find_pin(project)
-    assert summary(pin) == "requirements.txt:1 megatron-core==0.19.2 [0.19, 0.19]"
-
-
-@pytest.mark.parametrize("text", ["Name: megatron-core\n", "Name: other\nVersion: 0.14.0\n", "\n\nVersion: 0.14.0\n"])
-def test_metadata_without_a_version_of_megatron_core_are_noted(project: Path, text: str) -> None:
-    write(project / "megatron_core.egg-info/PKG-INFO", text + "\nmegatron text\n")
-    pin, (note,) = find_pin(project)
-    assert pin is None
-    assert "it has no version of megatron-core" in note
-
-
-def test_of_several_metadata_the_newest_count(project: Path) -> None:
-    for version in ("0.19.2", "0.14.0"):
-        text = f"Name: megatron_core\nVersion: {version}\n"
-        write(project / f"megatron_core-{version}.dist-info/METADATA", text)
-    pin, _ = find_pin(project)
-    assert summary(pin) == "METADATA:2 megatron-core==0.19.2 [0.19, 0.19]"
 
 
 def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -752,26 +724,6 @@ def pin_of(name: str, data: bytes) -> tuple[Pin | None, tuple[str, ...]]:
         (Path(folder) / ".git").mkdir()
         write(Path(folder) / name, data)
         return find_pin(Path(folder))
-
-
-@settings(deadline=None)
-@given(st.integers(0, 30), st.integers(0, 30))
-def test_a_range_admits_what_brute_force_says(low: int, high: int) -> None:
-    pin, notes = pin_of("requirements.txt", f"megatron-core>=0.{low},<0.{high}".encode())
-    admitted = [release for release in KNOWN if low <= release.minor < high]
-    # Nothing published is admitted: the main branch, or what will come after it, counts.
-    if not admitted and high > max(low, UPSTREAM.minor):
-        admitted = [UPSTREAM]
-    # The same before what is known.
-    is_older = low < high <= OLDEST.minor
-    if is_older:
-        admitted = [OLDEST]
-    if admitted:
-        assert pin is not None
-        assert (pin.oldest, pin.newest) == (min(admitted), max(admitted))
-    else:
-        assert pin is None
-    assert len(notes) == (0 if admitted and low <= UPSTREAM.minor and not is_older else 1)
 
 
 CLAUSES = st.builds(

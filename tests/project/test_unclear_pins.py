@@ -151,12 +151,6 @@ def test_an_exact_pin_needs_no_other(project: Path) -> None:
             '[tool.uv]\ndev-dependencies = ["megatron-core==0.16.0"]\n',
             "pyproject.toml:2 megatron-core==0.16.0 [0.16, 0.16]",
         ),
-        ("Pipfile", '[packages]\nmegatron-core = "==0.15.0"\n', 'Pipfile:2 megatron-core = "==0.15.0" [0.15, 0.15]'),
-        (
-            "pixi.toml",
-            '[feature.gpu.pypi-dependencies]\nmegatron-core = { version = "==0.16.*" }\n',
-            'pixi.toml:2 megatron-core = "==0.16.*" [0.16, 0.16]',
-        ),
         (
             "Dockerfile",
             "ARG MCORE\nENV MCORE 0.16.0\nRUN pip install megatron-core==${MCORE:-0.19.0}\n",

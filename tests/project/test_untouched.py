@@ -89,7 +89,7 @@ def test_a_folder_of_results_that_is_named_is_searched(project: Path, cgmigrate:
 
 
 def test_a_package_may_be_called_results(project: Path, cgmigrate: Run) -> None:
-    write("src/results/a.py", f"import os\n\nos.system({OLD.strip()!r})\n")
+    write("src/results/a.py", f"import subprocess\n\nsubprocess.run({OLD.split()!r})\n")
     cgmigrate("fix", ".")
     assert "modules" in (project / "src/results/a.py").read_text()
 

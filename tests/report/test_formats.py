@@ -35,7 +35,7 @@ REFUSED = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_
 QUOTING = """\
 id: AA001
 name: quoting
-summary: A value that the setting does not have
+summary: Unknown value of a setting
 fields: [cuda_graph_impl]
 when: {rejected: bad-impl}
 message: "not a value ({reason})"
@@ -113,9 +113,9 @@ def test_concise_is_a_line_a_diagnostic(project: Path, cgmigrate: Run) -> None:
     write("a.yaml", TWO)
     assert cgmigrate("check", "--format", "concise", "a.yaml").stdout == (
         "a.yaml:3:3: CG102 [*] `external_cuda_graph` is deprecated since megatron-core 0.15; "
-        "`cuda_graph_impl` names the implementation that captures\n"
+        "`cuda_graph_impl` sets the implementation\n"
         "a.yaml:4:3: CG106 [*] `cuda_graph_scope` is deprecated since megatron-core 0.18; "
-        "the modules to capture are named by `cuda_graph_modules`\n"
+        "write the modules to capture in `cuda_graph_modules`\n"
     )
 
 
@@ -507,7 +507,7 @@ def test_github_annotations_are_read_back_as_they_were_meant(project: Path, cgmi
     }
     assert message == (
         "100%, a:b.yaml:3:3: CG102 [*] `external_cuda_graph` is deprecated since megatron-core 0.15; "
-        "`cuda_graph_impl` names the implementation that captures\nfix: write `cuda_graph_impl: transformer_engine`"
+        "`cuda_graph_impl` sets the implementation\nfix: write `cuda_graph_impl: transformer_engine`"
     )
     assert second[1]["title"] == "cgmigrate (CG106)"
 

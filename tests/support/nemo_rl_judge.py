@@ -49,15 +49,15 @@ def answers(requests: Iterable[Mapping[str, Any]], release: str = "main") -> Seq
     """Return what a release answers to requests; their form is in ``nemo_rl_program.py``."""
     process = _started(release)
     assert process.stdin is not None and process.stdout is not None
-    found = []
+    verdicts = []
     for request in requests:
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
         if not line:
             raise RuntimeError(f"the judge of NeMo-RL {release} ended")
-        found.append(json.loads(line))
-    return found
+        verdicts.append(json.loads(line))
+    return verdicts
 
 
 def source_of(release: str, folder: str) -> None:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 _BRIDGE = "megatron.bridge"
-_STAND_INS = (
+_REPLACED = (
     *("transformers", "ray", "huggingface_hub", "safetensors", "accelerate", "peft", "datasets", "tqdm", "requests"),
     *("nvidia_resiliency_ext", "modelopt", "wandb", "PIL", "megatron.energon", "torch.utils.tensorboard"),
     *(f"{_BRIDGE}.{name}" for name in ("data", "peft", "models.conversion", "models.model_provider")),
@@ -85,7 +85,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name: str, path: Any = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         last = name.rpartition(".")[2]
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
-        if any(name == one or (name.startswith(f"{one}.") and last[:1].islower()) for one in _STAND_INS):
+        if any(name == one or (name.startswith(f"{one}.") and last[:1].islower()) for one in _REPLACED):
             return spec
         if name not in _EMPTY:
             return None
@@ -149,7 +149,7 @@ class Judge:
             "fields": {name: _plain(_field(worker.megatron_cfg, name)) for name in request.get("fields", ())},
         }
 
-    def _model(self, given: dict[str, Any]) -> Any:
+    def _model(self, arguments: dict[str, Any]) -> Any:
         """Return the model's configuration as a converted checkpoint has it."""
         model = self.provider(
             **{
@@ -163,7 +163,7 @@ class Judge:
                 "add_bias_linear": False,
                 "seq_length": 4096,
                 "gradient_accumulation_fusion": False,
-                **given,
+                **arguments,
             }
         )
         model.finalize()

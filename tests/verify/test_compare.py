@@ -118,7 +118,7 @@ def test_graphs_that_the_target_turns_on_by_itself_are_reported() -> None:
     )
     assert verdict == EQUIVALENT_BUT
     assert reason == (
-        "megatron-core 0.19.2's own migration of the old text turns graphs on (1 × whole iteration: TransformerBlock; "
+        "megatron-core 0.19.2's own migration of the old text turns graphs on (1 × full iteration: TransformerBlock; "
         "703 kernels of 725 nodes; 1 replay a step); the migrated text does not, as 0.17.1 did not"
     )
 
@@ -127,7 +127,7 @@ def test_graphs_that_the_target_turns_on_by_itself_are_reported() -> None:
     ("wrong", "message"),
     [
         (result(NEW), "no graphs"),
-        (result(NEW, ITERATION), "1 × whole iteration"),
+        (result(NEW, ITERATION), "1 × full iteration"),
         (result(NEW, layers(modules=("SelfAttention",))), "4 × layer forward: attn;"),
         (result(NEW, layers(count=3)), "3 × layer forward"),
     ],
@@ -334,7 +334,7 @@ def test_migrated_text_that_captures_nothing_must_equal_eager() -> None:
 
 
 def test_migrated_text_that_captures_need_not_equal_eager() -> None:
-    """0.17 captured attention, the target's own reading of the old text is the whole iteration."""
+    """0.17 captured attention, the target's own reading of the old text is the full iteration."""
     migrated = result(NEW, ATTENTION, losses=(6.5, 6.25, 6.0, 5.4))
     roles = arms(legacy_source=result(OLD, ATTENTION), legacy_target=result(NEW, ITERATION), migrated=migrated)
     verdict, reason, _ = judge(roles)

@@ -114,7 +114,7 @@ TRAPS = {
     "none + full_iteration, implementation not written": (
         case("", {SCOPE: "full_iteration"}, {}),
         EQUIVALENT_BUT,
-        "own migration of the old text turns graphs on: it captures the whole iteration",
+        "own migration of the old text turns graphs on: it captures the full iteration",
     ),
     "none + full_iteration on a command line that checks for NaN": (
         case("", {IMPL: "none", SCOPE: "full_iteration"}, {IMPL: "none"}, FLAGS),
@@ -159,7 +159,7 @@ TRAPS = {
     "full_iteration + CPU offloading, which 0.17 refused": (
         case("", *MATRIX["iteration"], cpu_offloading=True, cpu_offloading_num_layers=1),
         EQUIVALENT_BUT,
-        "only on 0.19.2, which captures the whole iteration",
+        "only on 0.19.2, which captures the full iteration",
     ),
     "a text that only the new release knows": (
         case("", {IMPL: "local", MODULES: ["attn"]}, {IMPL: "local", MODULES: ["attn"]}),
@@ -186,10 +186,10 @@ TRAPS = {
         EQUIVALENT,
         "whole layers (local)",
     ),
-    "Megatron-Bridge and the whole iteration": (
+    "Megatron-Bridge and the full iteration": (
         case("", *MATRIX["iteration"], BRIDGE),
         EQUIVALENT,
-        "the whole iteration",
+        "the full iteration",
     ),
     "Megatron-Bridge, which refuses local parts since 0.6": (
         case("", *MATRIX["parts"], BRIDGE),
@@ -302,7 +302,7 @@ def test_the_matrix_is_equivalent_and_the_trap_is_reported(judged: Verdicts) -> 
         if each.name.startswith("none"):
             assert str(verdict) == (
                 "equivalent, but megatron-core 0.19.2's own migration of the old text turns graphs on: it captures the "
-                "whole iteration in training, nothing in inference; the migrated text captures nothing, as 0.17.1 did"
+                "full iteration in training, nothing in inference; the migrated text captures nothing, as 0.17.1 did"
             )
         else:
             assert verdict.verdict == EQUIVALENT, verdict
@@ -362,7 +362,7 @@ def test_the_command_writes_a_page_without_a_gpu(
     assert "configuration as the releases read it enable.yaml:8 ✓ equivalent none-full-iteration.yaml:8" in text
     assert "≈ equivalent, but Δ release changed graphs" in text
     assert "settings enable_cuda_graph= True same as legacy on 0.17.1 cuda_graph_impl= local" in text
-    assert "captures nothing the whole iteration in training, nothing in inference same as legacy on 0.17.1" in text
+    assert "captures nothing the full iteration in training, nothing in inference same as legacy on 0.17.1" in text
     assert "enable_cuda_graph: true # &lt;b&gt;" in text
     assert "eager" not in text.partition("What the words mean")[2]  # nothing ran
 
@@ -376,7 +376,7 @@ def test_what_is_assumed_or_omitted_is_noted(judged: Verdicts) -> None:
     assert omitted[0].startswith(
         "megatron-core 0.17.1 read the settings without recompute_granularity, recompute_modules (ValueError: "
     )
-    assert "cgmigrate's account of them" in judged["Megatron-Bridge and the whole iteration"].notes[0]
+    assert "cgmigrate's account of them" in judged["Megatron-Bridge and the full iteration"].notes[0]
 
 
 def test_the_old_names_left_in_place_are_noted(judged: Verdicts) -> None:

@@ -709,7 +709,7 @@ def test_eager_arms_that_show_the_same_share_a_column() -> None:
 
 def test_what_only_one_side_captures_is_marked() -> None:
     text = shown(turned_on())
-    line = "1 × whole iteration: attn, mlp, embedding; 1204 kernels of 1260 nodes; 1 replay a step"
+    line = "1 × full iteration: attn, mlp, embedding; 1204 kernels of 1260 nodes; 1 replay a step"
     assert re.search(rf"<mark[^>]*>{re.escape(line)}</mark>", text)
     assert "legacy on 0.19.2 and migrated on 0.19.2 capture different graphs" in words(text)
 

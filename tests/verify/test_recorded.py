@@ -78,7 +78,7 @@ def test_one_gpu() -> None:
         ("none-full-iteration", "training"): EQUIVALENT_BUT,
         ("te-moe", "training"): EQUIVALENT,
     }
-    assert "turns graphs on (1 × whole iteration" in result["none-full-iteration", "training"][1]
+    assert "turns graphs on (1 × full iteration" in result["none-full-iteration", "training"][1]
     for name in (("enable", "training"), ("enable", "static"), ("local-attn-mlp", "training")):
         assert "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager" in result[name][1]
 

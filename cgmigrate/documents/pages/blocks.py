@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cgmigrate.documents.pages.snippets import PageLine, Snippet, dedented
+from cgmigrate.documents.code import Code
+from cgmigrate.documents.pages.lines import PageLine, code_of, dedented
 from cgmigrate.text.spans import Span
 
 _LANGUAGES = {
@@ -37,7 +38,7 @@ class CodeBlock:
         """The span from the first line to the last one."""
         return Span(self.lines[0].first, self.lines[-1].end)
 
-    def snippet(self, page: str) -> Snippet | None:
+    def code(self, page: str) -> Code | None:
         """Return the code of the block, as far as it is no output; None if it has none."""
         lines = self.lines
         if self.language == "python":
@@ -46,7 +47,7 @@ class CodeBlock:
             lines = _after_prompts(lines, page, _PROMPT, _continues_with_backslash)
         if self.language == "console" and lines is self.lines:
             return None
-        return Snippet(dedented(lines, page), page) if lines else None
+        return code_of(dedented(lines, page), page) if lines else None
 
 
 def language_of(info: str) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.pages.blocks import CodeBlock, language_of
-from cgmigrate.documents.pages.snippets import PageLine, lines_of
+from cgmigrate.documents.pages.lines import PageLine, lines_of
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from cgmigrate.documents.pages.snippets import PageLine, lines_of
+from cgmigrate.documents.pages.lines import PageLine, lines_of
 from cgmigrate.documents.pages.words import begins_result, is_contrast, is_former
 from cgmigrate.documents.uses import Appearance
 from cgmigrate.megatron.catalogue import Catalogue

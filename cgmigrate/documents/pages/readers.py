@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from cgmigrate.documents.code import Code
+from cgmigrate.documents.nesting import Part
 from cgmigrate.documents.pages.blocks import CodeBlock
-from cgmigrate.documents.pages.snippets import Snippet
 from cgmigrate.documents.pages.words import is_contrast
 from cgmigrate.documents.sites import BOTH_NAMES, FOLLOWS_USES, PROSE, UNREADABLE, Document, ProblemKind, Site
 from cgmigrate.documents.syntax import Syntax, with_parts
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE, names_in
+from cgmigrate.text.edits import Edit
 
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .|-]*>|\{\{|\w\|\w|\[[^\]\n]*\|[^\]\n]*\]|…")
 """Text for the reader to fill in."""
@@ -46,7 +48,7 @@ class ReadBlock:
     """
 
     language: str
-    snippet: Snippet
+    code: Code
     document: Document
     is_guessed: bool = False
     output_has_names: bool = False
@@ -68,7 +70,7 @@ class ReadBlock:
 
     @cached_property
     def _is_incomplete(self) -> bool:
-        return self.language != "python" and _ELLIPSIS.search(self.snippet.text) is not None
+        return self.language != "python" and _ELLIPSIS.search(self.code.text) is not None
 
     @cached_property
     def _quotes_code(self) -> bool:
@@ -85,7 +87,7 @@ class ReadBlock:
         """Return the lines from the first setting of a site to the last one."""
         if not site.written:
             return ""
-        text = self.snippet.text
+        text = self.code.text
         start = text.rfind("\n", 0, min(use.span.start for use in site.written)) + 1
         return text[start : text.find("\n", max(use.span.end for use in site.written))]
 
@@ -101,6 +103,25 @@ class ReadBlock:
         return _NO_LANGUAGE if self.is_guessed else ""
 
 
+class BlockPart(Part):
+    """A code block as a part of a page: it is a part of a file, so what it does not set may be set elsewhere."""
+
+    @classmethod
+    def of(cls, number: int, read: ReadBlock, block: CodeBlock) -> BlockPart:
+        """Return the part of a block that is read."""
+        return cls(number, block.span, read.code, read.language, is_whole=False)
+
+    def edit(self, edit: Edit, file: str) -> Edit:
+        """Return the edit of the page that makes an edit of the code. Raises CannotMapError."""
+        # What is in front of a line belongs to the line break above it, and the last line break has nothing of it.
+        text, start, end = edit.text, edit.start, edit.end
+        if text.endswith("\n") and start < end and self.code.text[end - 1] == "\n":
+            edit = Edit(start, end - 1, text[:-1])
+        elif text.endswith("\n") and 0 < start == end and self.code.text[start - 1] == "\n":
+            edit = Edit(start - 1, start - 1, f"\n{text[:-1]}")
+        return super().edit(edit, file)
+
+
 def _depends_on_implementation(site: Site) -> bool:
     """Return whether the implementation decides what a site captures, and the example does not show it."""
     own = site.own
@@ -111,27 +132,27 @@ def _depends_on_implementation(site: Site) -> bool:
 
 def read_block(block: CodeBlock, page: str, catalogue: Catalogue, known: str = "") -> tuple[ReadBlock | None, str]:
     """Return a block as a document; if it cannot be read, None and why. ``known`` is its language if it says none."""
-    snippet, language = block.snippet(page), block.language or known
+    code, language = block.code(page), block.language or known
     if language and language not in _READERS:
         return None, "its language is none of YAML, Python and shell"
-    if snippet is None:
+    if code is None:
         return None, "it shows no prompt, so commands and output look the same"
     if language:
-        document = _READERS[language](snippet.text, catalogue)
+        document = _READERS[language](code.text, catalogue)
         problem = next((problem for problem in document.problems if problem.kind in UNREADABLE), None)
-        return (None, problem.message) if problem else (ReadBlock(language, snippet, document), "")
-    guesses = list(_guesses(snippet, catalogue))
+        return (None, problem.message) if problem else (ReadBlock(language, code, document), "")
+    guesses = list(_guesses(code, catalogue))
     return (guesses[0], "") if len(guesses) == 1 else (None, "it does not say its language")
 
 
-def _guesses(snippet: Snippet, catalogue: Catalogue) -> Iterator[ReadBlock]:
+def _guesses(code: Code, catalogue: Catalogue) -> Iterator[ReadBlock]:
     """Yield the documents with deprecated settings that a text without a language may be."""
     for language in ("yaml", "python", "shell"):
-        document = _READERS[language](snippet.text, catalogue)
+        document = _READERS[language](code.text, catalogue)
         if any(problem.kind in UNREADABLE for problem in document.problems):
             continue
         if any(catalogue.deprecated & site.own.keys() and not site.blocked_by for site in document.sites):
-            yield ReadBlock(language, snippet, document, is_guessed=True)
+            yield ReadBlock(language, code, document, is_guessed=True)
 
 
 def _yaml(text: str, catalogue: Catalogue) -> Document:

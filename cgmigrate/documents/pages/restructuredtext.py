@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from cgmigrate.documents.pages.blocks import CodeBlock, language_of
-from cgmigrate.documents.pages.snippets import PageLine, lines_of
+from cgmigrate.documents.pages.lines import PageLine, lines_of
 
 _INDENT = r"(?P<indent> *(?:[-*+] +|\d+[.)] +|#\. +)*)"
 """What may be in front of a paragraph: spaces and bullets."""

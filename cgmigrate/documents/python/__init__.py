@@ -4,8 +4,7 @@
   ``scopes``.
 * Sites: ``calls``, ``argument_lists``, ``assignments`` (with ``object_states``) and ``built_models`` read the places
   of ``site_nodes``; ``values`` reads what they set; ``site_assembly`` makes sites of them.
-* Command lines in strings, which are parts in the syntax of a shell: ``parts``, ``command_strings``, ``string_code``,
-  ``flag_uses``.
+* Flags that code looks for or defines: ``flag_uses``.
 * What surrounds a site: ``surroundings``, with ``statement_order`` and ``argument_values``.
 * Roles of all names: ``uses``, with ``text_for_people``.
 * Problems with deprecated names outside of sites: ``use_problems``, ``scope_tests``, ``name_strings``,
@@ -17,6 +16,5 @@
 """
 
 from cgmigrate.documents.python.document import PythonDocument, Reading
-from cgmigrate.documents.python.parts import parts_of
 
-__all__ = ["PythonDocument", "Reading", "parts_of"]
+__all__ = ["PythonDocument", "Reading"]

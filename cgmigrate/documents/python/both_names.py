@@ -16,15 +16,15 @@ _ASKS = ("getattr", "hasattr", "setattr")
 
 def asks_for_both(node: ast.AST, source: Source) -> bool:
     """Return whether a use of an old name is one that is tolerant of its absence, beside one of the new name."""
-    asked = _name_and_object(node, source.parent(node))
-    if asked is None or _fails_without_value(node, source):
+    read = _name_and_object(node, source.parent(node))
+    if read is None or _fails_without_value(node, source):
         return False
-    name, owner = asked
+    name, owner = read
     setting = source.catalogue.get(name)
     around = source.function_of(node) or source.tree
     if setting is None or not setting.replaced_by:
         return False
-    others = list(_asked(around, ast.dump(owner)))
+    others = list(_names_read(around, ast.dump(owner)))
     is_checked = any(how == "hasattr" and other in (name, *setting.replaced_by) for how, other in others)
     return (is_checked or _has_default(source.parent(node))) and any(
         other == setting.replaced_by[0] for _, other in others
@@ -43,7 +43,7 @@ def _name_and_object(node: ast.AST, above: ast.AST | None) -> tuple[str, ast.exp
     return None
 
 
-def _asked(around: ast.AST, owner: str) -> Iterator[tuple[str, str]]:
+def _names_read(around: ast.AST, owner: str) -> Iterator[tuple[str, str]]:
     """Yield each name that code asks an object for, and how: a function such as ``hasattr``, empty for an attribute."""
     for part in walk(around):
         match part:

@@ -427,10 +427,6 @@ class PythonDocument(TextDocument):
             return self._fix_risks.of_place(self._places[index])
         return self._fix_risks.of_read(self.problems[index - len(self.sites)].span)
 
-    def risk_of_flags(self, node: ast.AST, settings: Collection[str]) -> str:
-        """Return which code around a command line with some settings, or that looks for them, makes a fix unsafe."""
-        return self._fix_risks.of_flags(node, settings)
-
     def is_guarded(self, index: int) -> bool:
         """Return whether a condition around a site may test for a release."""
         return bool(self._fix_risks.guard_of(self._places[index]))

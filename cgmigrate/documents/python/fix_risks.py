@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Collection
 
 from cgmigrate.documents.python.calls import WRAPPERS, unpacked_into
 from cgmigrate.documents.python.definitions import Definitions, module_of
@@ -23,6 +22,7 @@ from cgmigrate.text.spans import Span
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
 PROGRAM_UNKNOWN = "the program that gets these arguments is not known as Megatron's"
+_NOT_VALIDATED = "its constructor does not validate the settings, and the code that gets the object is not followed"
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
 
 
@@ -58,13 +58,6 @@ class FixRisks:
         node = place.items[0].node
         return self._checks.above(node, self._source.ancestors(node))
 
-    def of_flags(self, node: ast.AST, settings: Collection[str]) -> str:
-        """Return why the flags of a command line are not safe to change: code looks for them, or tests for a release.
-
-        Whether other code gets them is not examined.
-        """
-        return search_for_flag(settings, self._source) or self._checks.above(node, self._source.ancestors(node))
-
     def of_read(self, span: Span) -> str:
         """Return why other code may see the object whose setting is read in a span."""
         if self._reads is None:
@@ -97,7 +90,7 @@ class FixRisks:
         wrapped = dotted(call.args[0]) if full in WRAPPERS and call.args else ""
         if why := self.definitions.why_not_megatrons(wrapped or name):
             return why
-        return self._spreads(call) or ("" if self._validates(name) and not wrapped else self._result(call))
+        return self._spreads(call) or ("" if self._validates(name) and not wrapped else _NOT_VALIDATED)
 
     def _spreads(self, call: ast.Call) -> str:
         """Check for ``T(**kwargs, cuda_graph_scope=...)``: what is unpacked may contain the other settings."""
@@ -118,12 +111,6 @@ class FixRisks:
                     return False
                 classes += [base for base in map(dotted, definition.bases) if base]
         return True
-
-    def _result(self, call: ast.Call) -> str:
-        function = function_around(self._source.ancestors(call))
-        if function is None:
-            return "the object is made in a class body or a lambda, and its users are not known"
-        return self._escapes.of_result(call, (), self._escapes.scope(function))
 
     # --- dicts and lists ------------------------------------------------------------------------
 

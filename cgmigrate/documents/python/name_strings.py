@@ -33,14 +33,17 @@ _PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")
 
 @lru_cache(maxsize=8)
 def _writes(catalogue: Catalogue) -> re.Pattern[str]:
-    """Return the pattern of text that sets a deprecated setting: a name with a value, or a flag with one."""
+    """Return the pattern of text that sets a deprecated setting: a name with a value, or a flag.
+
+    A flag without a value in a text for people has words behind it, and in a command line the next flag or its end.
+    """
     names = catalogue.alternatives(deprecated=True)
     flags = [catalogue[name].flag.removeprefix("--") for name in sorted(catalogue.deprecated)]
     with_value = [catalogue[name].flag for name in sorted(catalogue.deprecated) if not catalogue[name].is_flag]
     alone = [catalogue[name].flag for name in sorted(catalogue.deprecated) if catalogue[name].is_flag]
     return re.compile(
         rf"(?<![\w-])(?:--)?({names}|(?<=--)(?:{'|'.join(flags)}))(?:[ ]*=(?!=)|[\"']?:[ ]*(?:$|[\[{{\"'\w]))"
-        rf"|(?<![\w-])((?:{'|'.join(with_value)})(?= )|(?:{'|'.join(alone)})(?=\s+-|\s*\Z))"
+        rf"|(?<![\w-])((?:{'|'.join(with_value)})(?= )|(?:{'|'.join(alone)})(?=\s+-|\s*(?:\Z|[\\;&|>\n])))"
     )
 
 

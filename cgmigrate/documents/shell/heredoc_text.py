@@ -46,9 +46,8 @@ def escaped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a here-document is written: whether tabs in front of lines do not count (``<<-``), and what it is."""
+    """How a here-document is written."""
 
-    has_tabs: bool
     is_expanded: bool
     """Whether the shell expands it, since the delimiter has no quotes."""
     is_script: bool
@@ -75,27 +74,16 @@ def _is_set(name: str, code: str) -> bool:
 
 
 def _pieces(text: str, span: Span, form: Form) -> Iterator[Code]:
-    """Yield the lines of a here-document; a line break has the tabs that follow it."""
+    """Yield the lines of a here-document."""
     at = span.start
-    if form.has_tabs:
-        at = _behind_tabs(text, at)
     while at < span.end:
         end = text.index("\n", at)
-        after = end + 1
         is_joined = form.is_expanded and _ends_in_backslash(text, at, end)
-        if form.has_tabs and not is_joined and after < span.end:
-            after = _behind_tabs(text, after)
         yield from _characters(text, at, end - is_joined) if form.is_expanded else [Code.of(text, at, end)]
         if is_joined:
             yield Code.of(text, end - 1, end)
-        yield Code.written_as("\n", end, after)
-        at = after
-
-
-def _behind_tabs(text: str, at: int) -> int:
-    while text[at] == "\t":
-        at += 1
-    return at
+        yield Code.written_as("\n", end, end + 1)
+        at = end + 1
 
 
 def _ends_in_backslash(text: str, start: int, end: int) -> bool:

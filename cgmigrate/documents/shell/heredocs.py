@@ -33,8 +33,6 @@ _LAUNCHERS = frozenset(
     ]
 )
 """Programs that start another one, which gets their input."""
-_WITH_VALUE = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
-"""Options of ssh whose value is the next word."""
 _SHELL_OPTIONS = re.compile(
     r"(?: [-+][a-z]*[oO] \w+| [-+][abd-mp-z]+| --(?:login|norc|noprofile|posix))*?(?: -[a-z]*s(?: .*)?| --?)?"
 )
@@ -52,6 +50,7 @@ _APPENDED = "it is added to a file, whose beginning is not known"
 _NO_SYNTAX = "the name of its file does not say that it is shell, Python or YAML"
 _CHANGED = "line {line} changes the file that it is written to, or passes its text on"
 _NO_SCRIPT = "it does not begin as a script of a shell"
+_TABS = "the shell takes the tabs in front of its lines away (`<<-`)"
 _SEVERAL = "it goes through several commands"
 
 
@@ -91,28 +90,29 @@ def _bodies(node: Node) -> Iterator[Node]:
 
 def _read(body: Node, tree: ShellTree, names: Sequence[int], variables: Collection[str]) -> Heredoc:
     redirect = body.parent
-    span, is_expanded, tabs = tree.span(body), True, False
+    span, is_expanded = tree.span(body), True
     try:
         if redirect is None or redirect.type != "heredoc_redirect":
             raise UncertainTextError(_NOT_KNOWN)
         start = next(child for child in redirect.children if child.type == "heredoc_start")
-        tabs = redirect.children[0].type == "<<-"
+        if redirect.children[0].type == "<<-":
+            raise UncertainTextError(_TABS)
         is_expanded = not set(tree.written(start)) & set("'\"\\")
-        span = _lines(tree, redirect, span, re.sub(r"['\"\\]", "", tree.written(start)), tabs)
+        span = _lines(tree, redirect, span, re.sub(r"['\"\\]", "", tree.written(start)))
         name = _name(redirect, tree, tree.text[span.start : span.end])
-        form = Form(tabs, is_expanded, syntax_of_file(name, b"") is Syntax.SHELL)
+        form = Form(is_expanded, syntax_of_file(name, b"") is Syntax.SHELL)
         code = code_of(tree.text, span, form, names, variables)
         return Heredoc(span, code, name, is_expanded)
     except UncertainTextError as error:
         return Heredoc(span, Code(), "", is_expanded, str(error))
 
 
-def _lines(tree: ShellTree, redirect: Node, body: Span, delimiter: str, tabs: bool) -> Span:
+def _lines(tree: ShellTree, redirect: Node, body: Span, delimiter: str) -> Span:
     """Return the lines of a here-document. Raises UncertainTextError if a shell may see others than the grammar."""
     text = tree.text
     end = next((tree.span(child) for child in redirect.children if child.type == "heredoc_end"), body)
     first, last = text.rfind("\n", 0, body.start) + 1, text.rfind("\n", 0, end.start) + 1
-    lines = [line.lstrip("\t") if tabs else line for line in text[first : end.end].split("\n")]
+    lines = text[first : end.end].split("\n")
     is_whole = text[end.end : end.end + 1] in ("", "\n") and lines.pop() == delimiter
     if not is_whole or text[first : body.start].strip() or delimiter in lines or "\r" in text[first:last]:
         raise UncertainTextError("where it ends is not certain")
@@ -131,18 +131,15 @@ def _name(redirect: Node, tree: ShellTree, text: str) -> str:
         raise UncertainTextError(_NOT_KNOWN)
     command = statement.children[0]
     redirects = [child for child in (*statement.children, *redirect.children) if child.type == "file_redirect"]
-    pipeline = next((child for child in redirect.children if child.type == "pipeline"), None)
     if command.type != "command" or any(one.type == "<" for child in redirects for one in child.children):
         raise UncertainTextError(_NOT_KNOWN)
+    if any(child.type == "pipeline" for child in redirect.children):
+        raise UncertainTextError(_SEVERAL)
     if sum(child.type == "heredoc_redirect" for child in statement.children) > 1:
         raise UncertainTextError("its command has several here-documents")
     # The grammar has no node for a dash in front of a here-document.
     dash = tree.text[tree.span(command).end : tree.span(redirect).start].strip() == "-"
     words = [*_texts(command.named_children, tree), *["-"][:dash], *_texts(_behind_delimiter(redirect), tree)]
-    if pipeline is not None:
-        if words not in (["cat"], ["cat", "-"]) or _outputs(redirects, tree):
-            raise UncertainTextError(_SEVERAL)
-        words, redirects = _behind(pipeline, tree)
     return _name_for(words, redirects, tree, text)
 
 
@@ -155,20 +152,6 @@ def _texts(nodes: Sequence[Node], tree: ShellTree) -> list[str]:
     """Return words as they are written, without quotes around them."""
     written = (tree.text[word.start : word.end] for word in words_of(nodes, tree))
     return [re.sub(r"\A([\"'])(.*)\1\Z", r"\2", word, flags=re.DOTALL) for word in written]
-
-
-def _behind(pipeline: Node, tree: ShellTree) -> tuple[list[str], list[Node]]:
-    """Return the words and redirections of the one command behind a pipe. Raises UncertainTextError."""
-    commands = pipeline.named_children
-    if len(commands) != 1 or commands[0].type == "pipeline":
-        raise UncertainTextError(_SEVERAL)
-    command, redirects = commands[0], []
-    if command.type == "redirected_statement":
-        redirects = [child for child in command.children if child.type == "file_redirect"]
-        command = command.children[0]
-    if command.type != "command":
-        raise UncertainTextError(_NOT_KNOWN)
-    return _texts(command.named_children, tree), redirects
 
 
 def _outputs(redirects: Sequence[Node], tree: ShellTree) -> list[tuple[str, str]]:
@@ -240,8 +223,6 @@ def _of_job(words: Sequence[str], text: str) -> str:
 def _of_input(words: Sequence[str]) -> str:
     """Return the name for the input of a command. Raises UncertainTextError."""
     programs = [word.rpartition("/")[2] for word in words]
-    if programs[:1] == ["ssh"] and _is_login(words):
-        return _SCRIPT
     started = [at for at, name in enumerate(programs) if name in _SHELLS or _PYTHONS.fullmatch(name)]
     at = next(iter(started), -1)
     if at < 0 or (at > 0 and programs[0] not in _LAUNCHERS):
@@ -252,12 +233,3 @@ def _of_input(words: Sequence[str]) -> str:
     if _PYTHONS.fullmatch(programs[at]) and _PYTHON_OPTIONS.fullmatch(options):
         return _CODE
     raise UncertainTextError(_NOT_KNOWN)
-
-
-def _is_login(words: Sequence[str]) -> bool:
-    """Return whether ssh starts the shell of the user: the one word that is no option is the host."""
-    others, before = 0, ""
-    for word in words[1:]:
-        others += not word.startswith("-") and not _WITH_VALUE.fullmatch(before)
-        before = word
-    return others == 1

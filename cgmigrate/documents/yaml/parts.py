@@ -7,7 +7,7 @@ Values of other keys are text, and stay.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cgmigrate.documents.braces import brace_problems
@@ -15,7 +15,7 @@ from cgmigrate.documents.code import Code
 from cgmigrate.documents.nesting import Part
 from cgmigrate.documents.uses import Appearance, appearances_in
 from cgmigrate.documents.yaml.document import YamlDocument
-from cgmigrate.documents.yaml.list_code import JoinedPart, ListPart, list_code
+from cgmigrate.documents.yaml.list_code import ListPart, list_code
 from cgmigrate.documents.yaml.scalar_code import scalar_code, written_in
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.megatron.catalogue import Catalogue
@@ -34,10 +34,6 @@ _FLAG = re.compile(r"--[a-z]+[-_]")
 """Begins a flag of Megatron-LM, or an option of Megatron-Bridge's harness."""
 _ARGUMENT = re.compile(r"\s*(?:-|\+{0,2}[\w-]+(?:\.[\w-]+)+=)")
 """Begins arguments without the command: a flag, or an override."""
-_IN_ORDER = {"entrypoint": 0, "command": 1, "args": 2}
-"""Keys of a container whose lists are one command line, in the order of its words."""
-_CONTROL = re.compile(r"[;&|<>()`\n#]")
-"""Characters that a shell reads otherwise than a program that only divides a text into words."""
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|a|k)?sh\b")
 _OTHERS = re.compile(r"(?:\S*/)?(?:python|pwsh|powershell|cmd|perl|node|ruby)[\d.]*(?: .*\{0\}.*)?")
 """Interpreters of other languages, as GitHub names them."""
@@ -46,15 +42,13 @@ _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 """What GitHub replaces before a shell gets the text."""
 _SCRIPT, _ARGS = "value.sh", "value.args"
 _PASSED_ON = "the script gets such flags as its arguments, too"
-_DIVIDED = "`{one}` and `{other}` may be parts of one command line"
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
     """A value under a key that says that it is a command line, or an item of it.
 
-    ``around`` is the mapping of the key, ``merged`` are those that it is merged with. ``rest`` is the list with the
-    other words of the same command line.
+    ``around`` is the mapping of the key, ``merged`` are those that it is merged with.
     """
 
     key: str
@@ -63,7 +57,6 @@ class _Value:
     around: Node
     is_item: bool
     merged: Sequence[Node] = ()
-    rest: Node | None = None
 
 
 def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Part]:
@@ -80,10 +73,9 @@ def parts_in(roots: Sequence[Node], text: str, catalogue: Catalogue, numbers: Co
     parts = []
     merged = _merged(roots) if "<<" in text else {}
     every = (replace(one, merged=merged.get(one.around.start, ())) for one in _values(roots))
-    values = sorted(_joined(every), key=lambda value: value.node.start)
+    values = sorted(every, key=lambda value: value.node.start)
     for number, value in enumerate(values):
-        nodes = [value.node, *([value.rest] if value.rest else ())]
-        has_name = any(node.start <= name < node.end for name in names for node in nodes)
+        has_name = any(value.node.start <= name < value.node.end for name in names)
         is_requested = has_name if numbers is None else number in numbers
         part = _part(number, value, text, names) if is_requested else None
         parts += [part] if part is not None else []
@@ -123,41 +115,6 @@ def _values(roots: Sequence[Node]) -> Iterator[_Value]:
             word = _last_word(key)
             if word in _SCRIPTS | _COMMANDS | _ARGUMENTS:
                 yield from (_Value(key.value, word, one, node, one is not value) for one in _texts(word, value, node))
-
-
-def _joined(values: Iterable[_Value]) -> Iterator[_Value]:
-    """Yield values, of which two lists of words that a container gets together are one.
-
-    Kubernetes has them under `command` and `args`, and Docker Compose under `entrypoint` and `command`.
-    """
-    by_mapping: dict[int, list[_Value]] = {}
-    for value in values:
-        by_mapping.setdefault(id(value.around), []).append(value)
-    for beside in by_mapping.values():
-        halves = sorted((one for one in beside if one.word in _IN_ORDER), key=lambda one: _IN_ORDER[one.word])
-        if len(halves) == 2 and _are_joined(*halves):
-            first, second = halves
-            yield replace(first, rest=second.node)
-            yield from (one for one in beside if one not in halves)
-        else:
-            yield from beside
-
-
-def _are_joined(first: _Value, second: _Value) -> bool:
-    """Return whether two values surely have the words of one command line: two lists, or texts of Docker Compose."""
-    both = (first, second)
-    is_pair = _IN_ORDER[first.word] < _IN_ORDER[second.word] and (first.word, second.word) != ("entrypoint", "args")
-    is_whole = not any(one.is_item or one.node.anchor or one.merged for one in both)
-    if not is_pair or not is_whole or all(one.node.kind == "seq" for one in both):
-        return is_pair and is_whole
-    # Compose divides a text into words, but starts no shell.
-    texts = [one.node.value for one in both if one.node.kind == "scalar"]
-    is_compose = first.word == "entrypoint" and not _SHELLS.match(_first_word(first.node))
-    return is_compose and not any(map(_CONTROL.search, texts))
-
-
-def _first_word(node: Node) -> str:
-    return node.items[0].value if node.kind == "seq" else node.value
 
 
 def _last_word(key: Node) -> str:
@@ -224,13 +181,9 @@ def _without_javascript(mapping: Node) -> list[Node]:
 
 
 def _part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
-    node, rest = value.node, value.rest
-    if rest and "scalar" in (node.kind, rest.kind):
-        part = _joined_part(number, value, rest, text, names)
-    else:
-        part = (_list_part if node.kind == "seq" else _scalar_part)(number, value, text, names)
-    if part and (other := _other_half(value, names)):
-        return replace(part, blocked_by=_DIVIDED.format(one=value.key, other=other))
+    if _is_divided(value, text, names):
+        return None
+    part = (_list_part if value.node.kind == "seq" else _scalar_part)(number, value, text, names)
     return replace(part, blocked_by=_PASSED_ON) if part and _gets_flags(value, names) else part
 
 
@@ -285,14 +238,11 @@ def _masked(code: Code, names: Sequence[int]) -> tuple[Code, dict[str, str]] | N
 def _list_part(number: int, value: _Value, text: str, names: Sequence[int]) -> Part | None:
     node = value.node
     read = list_code(node, text, names)
-    rest = list_code(value.rest, text, names) if value.rest else None
-    if read is None or (value.rest and rest is None):
+    if read is None:
         return None
     is_arguments = value.word in _ARGUMENTS or node.items[0].value.startswith("-") or "=" in node.items[0].value
-    if value.rest and rest:
-        read = read.followed_by(rest)
     is_file = is_arguments and not read.is_quoted
-    part = ListPart(
+    return ListPart(
         number,
         Span(node.start, node.end),
         read.as_script if is_arguments and read.is_quoted else read.code,
@@ -300,53 +250,32 @@ def _list_part(number: int, value: _Value, text: str, names: Sequence[int]) -> P
         is_whole=not is_arguments and not any(_halves(value)),
         has_comments=False,
         items=tuple(node.items),
-        is_divided=read.is_divided,
     )
-    return part.joined_with(value.rest) if value.rest else part
 
 
-def _joined_part(number: int, value: _Value, rest: Node, text: str, names: Sequence[int]) -> Part | None:
-    """Return two texts, or a text and a list, as one command line."""
-    codes = [_words_in(node, text, names) for node in (value.node, rest)]
-    first, second = codes
-    if first is None or second is None:
-        return None
-    code = first + Code.added(" ") + second
-    halves = tuple(_half(number, node, code) for node in (value.node, rest))
-    span = Span(min(one.span.start for one in halves), max(one.span.end for one in halves))
-    return JoinedPart(number, span, code, _SCRIPT, has_comments=False, halves=halves)
+def _is_divided(value: _Value, text: str, names: Sequence[int]) -> bool:
+    """Return whether the settings of one command line may be in two values: neither shows what they do.
 
-
-def _words_in(node: Node, text: str, names: Sequence[int]) -> Code | None:
-    """Return the words of a command that a value has, None if they are not followed."""
-    if node.kind == "scalar":
-        return scalar_code(node, text)
-    read = list_code(node, text, names)
-    return read.code if read is not None and not read.is_divided and not read.is_quoted else None
-
-
-def _half(number: int, node: Node, code: Code) -> Part:
-    span = Span(node.start, node.end)
-    if node.kind == "seq":
-        return ListPart(number, span, code, _SCRIPT, items=tuple(node.items))
-    return Part(number, span, code, _SCRIPT, escaped=written_in(node))
-
-
-def _other_half(value: _Value, names: Sequence[int]) -> str:
-    """Return the key of another part of a command line, if both have flags of settings.
-
-    Two keys with the same last word name two commands (`train_cmd`, `eval_cmd`).
+    Both have flags of settings, or the last flag is one whose values the other part may continue. Two keys with the
+    same last word name two commands (`train_cmd`, `eval_cmd`).
     """
-    halves = ((key, node) for key, node in _halves(value) if any(node.start <= name < node.end for name in names))
-    return next((key.value for key, _ in halves), "")
+    node = value.node
+    last = max((name for name in names if node.start <= name < node.end), default=node.end)
+    is_begin = value.word in _COMMANDS and not value.is_item and _ARGUMENT.match(_first_text(node)) is None
+    may_continue = is_begin and "--" not in text[last + 2 : node.end]
+    return any(may_continue or any(one.start <= name < one.end for name in names) for one in _halves(value))
 
 
-def _halves(value: _Value) -> Iterator[tuple[Node, Node]]:
-    """Yield the other values beside one, each with its key, that may be parts of the same command line."""
+def _first_text(node: Node) -> str:
+    return node.items[0].value if node.kind == "seq" else node.value
+
+
+def _halves(value: _Value) -> Iterator[Node]:
+    """Yield the other values beside one that may be parts of the same command line."""
     if value.word not in _COMMANDS | _ARGUMENTS:
         return
     for key, node in (pair for mapping in (value.around, *value.merged) for pair in mapping.pairs()):
         word = _last_word(key)
-        is_half = word in _COMMANDS | _ARGUMENTS and word != value.word and node is not value.rest
+        is_half = word in _COMMANDS | _ARGUMENTS and word != value.word
         if is_half and (node.start >= value.node.end or node.end <= value.node.start):
-            yield key, node
+            yield node

@@ -12,8 +12,8 @@ from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.arguments import Arguments, Place, is_object, note_choice
 from cgmigrate.linking.python.default_fields import NO_DEFAULTS, default_fields
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, Run, cannot_follow
-from cgmigrate.linking.python.modules import Module, is_test
-from cgmigrate.linking.python.objects import kept_by_class, may_change_items, set_attribute, used
+from cgmigrate.linking.python.modules import is_test
+from cgmigrate.linking.python.objects import kept_by_class, may_change_items, set_attribute
 from cgmigrate.linking.python.own_objects import fields_of, has_slots, is_record
 from cgmigrate.linking.python.values import CannotFollowError, Class, Object, Outside, key_of
 from cgmigrate.linking.python.world import SETTINGS
@@ -31,8 +31,8 @@ def made_instance(callee: Class, arguments: Arguments, place: Place) -> object:
     if not by_megatron and is_record(callee.node):
         return _record(callee, arguments, place)
     reason = _sets_settings(callee, run, set(), with_fields=by_megatron)
-    if is_test(callee.module.path) and (reason or _has_stand_in(callee)):
-        reason = reason or f"objects of `{callee.node.name}` have others with settings of their own"
+    if is_test(callee.module.path):
+        reason = reason or f"what objects of `{callee.node.name}` do is not followed"
         raise cannot_follow(reason, node, frame, ReadsSettingsError)
     if reason:
         raise cannot_follow(reason, node, frame)
@@ -52,19 +52,6 @@ def made_instance(callee: Class, arguments: Arguments, place: Place) -> object:
     return made
 
 
-@lru_cache(maxsize=4096)
-def _stand_ins(module: Module) -> frozenset[str]:
-    """Return the classes of a module of tests whose objects have only the settings that the class names."""
-    classes = (one for one in module.bindings.values() if isinstance(one, ast.ClassDef))
-    return frozenset(one.name for one in classes if is_record(one))
-
-
-def _has_stand_in(callee: Class) -> bool:
-    """Return whether the body of a class of tests names one whose objects replace a configuration."""
-    names = {part.id for part in walk(callee.node) if isinstance(part, ast.Name)}
-    return not names.isdisjoint(_stand_ins(callee.module))
-
-
 def _record(callee: Class, arguments: Arguments, place: Place) -> Object:
     """Return a new record: it has what code gives it."""
     fields = fields_of(callee.node.body)
@@ -73,15 +60,6 @@ def _record(callee: Class, arguments: Arguments, place: Place) -> Object:
     if unknown := SETTINGS.intersection(fields) - named.keys():
         raise cannot_follow(f"the default of `{callee.node.name}.{min(unknown)}` is not known", place[0], place[1])
     return _new_record(f"{callee.node.name}()", named, place)
-
-
-def copied_record(arguments: Arguments, place: Place) -> Object | None:
-    """Return the copy of a record that `dataclasses.replace` returns, None if it copies something else."""
-    values, named = arguments
-    if len(values) != 1 or not isinstance(values[0], Object) or not values[0].is_record:
-        return None
-    used(values[0], place)
-    return _new_record(f"copy of {values[0].key}", {**values[0].attributes, **named}, place)
 
 
 def _new_record(key: str, attributes: dict[str, object], place: Place) -> Object:

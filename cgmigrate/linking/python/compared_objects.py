@@ -13,17 +13,14 @@ from dataclasses import replace
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.evaluation import Frame, ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.modules import is_test
-from cgmigrate.linking.python.objects import attribute, copied, used, uses_settings
+from cgmigrate.linking.python.objects import copied, used, uses_settings
 from cgmigrate.linking.python.values import (
     TEXT_OF_SETTINGS,
-    FrozenSettings,
     Object,
-    frozen,
     is_plain,
     key_of,
 )
 from cgmigrate.linking.python.world import SETTINGS
-from cgmigrate.megatron.settings import FIELDS
 
 _OF = "of"
 _Place = tuple[ast.AST, Frame, Run]
@@ -58,27 +55,13 @@ def _of(view: Object) -> Object:
     return of
 
 
-def item_of(view: Object, name: object, place: _Place) -> object:
-    """Return an attribute by its name. Raises CannotFollowError for a name that is not known, and for an object.
-
-    What `asdict` has in place of an object are its attributes.
-    """
-    result = attribute(_of(view), name, place) if isinstance(name, str) else view
-    if isinstance(result, Object):
-        raise cannot_follow("an attribute by its name is not followed", place[0], place[1])
-    return result
-
-
 def method_of(view: Object, name: str, arguments: tuple[list[object], dict[str, object]], place: _Place) -> object:
     """Return the result of a method of a view. Raises CannotFollowError."""
-    values, named = arguments
-    match name, values:
+    match name, arguments[0]:
         case "items", []:
             return view
         case "copy", []:
             return copy_of(view, "copy", place)
-        case "get" | "__getitem__", [item] if not named:
-            return item_of(view, item, place)
     raise cannot_follow(f"`.{name}` of all attributes of an object is not followed", place[0], place[1])
 
 
@@ -102,12 +85,6 @@ def filtered(node: ast.DictComp, items: object, frame: Frame, run: Run) -> Objec
     raise cannot_follow("`dictcomp` is not followed", node, frame)
 
 
-def check_assertion(values: list[object], place: _Place) -> None:
-    """Note what an assertion says of two objects. Raises CannotFollowError for the text of an object with settings."""
-    check_text(key_of(values), place)
-    place[2].path.events += [likeness(values[0], one, place) for one in values[1:2]]
-
-
 def check_text(key: str, place: _Place) -> None:
     """Check that an assertion does not ask the text of an object with settings. Raises CannotFollowError."""
     node, frame, _ = place
@@ -115,35 +92,16 @@ def check_text(key: str, place: _Place) -> None:
         raise cannot_follow("an assertion asks the text of an object with settings", node, frame, ReadsSettingsError)
 
 
-def likeness(left: object, right: object, place: _Place) -> str:
-    """Return a text for what two objects have alike: empty if both have the same settings, or if none has any.
-
-    Raises CannotFollowError if their settings cannot be compared.
-    """
-    if not uses_settings(left) and not uses_settings(right) and not _is_view(left) and not _is_view(right):
-        return ""
+def check_likeness(left: object, right: object, place: _Place) -> None:
+    """Check that an operator gets no two objects with settings of their own. Raises CannotFollowError."""
+    if not any(map(uses_settings, (left, right))) and not any(map(_is_view, (left, right))):
+        return
     node, frame, run = place
-    if not isinstance(left, Object) or not isinstance(right, Object) or "__eq__" in run.relevance.methods:
+    is_known = isinstance(left, Object) and isinstance(right, Object) and "__eq__" not in run.relevance.methods
+    parts, others = (dict(_by_path(one, "")) if isinstance(one, Object) else {} for one in (left, right))
+    pairs = ((parts.get(path), others.get(path)) for path in sorted(parts.keys() | others.keys()))
+    if not is_known or any(part is not other and (_has_own(part) or _has_own(other)) for part, other in pairs):
         raise cannot_follow("an operator gets an object with settings", node, frame, ReadsSettingsError)
-    if left is right:
-        return ""
-    parts, others = dict(_by_path(left, "")), dict(_by_path(right, ""))
-    texts: list[str] = []
-    for path in sorted(parts.keys() | others.keys()):
-        part, other = parts.get(path), others.get(path)
-        if part is other or not (_has_own(part) or _has_own(other)):
-            continue
-        if part is None or other is None or part.may_be_other or other.may_be_other:
-            raise cannot_follow("an operator gets an object with settings", node, frame, ReadsSettingsError)
-        used(part, place)
-        used(other, place)
-        if part.is_open or other.is_open:
-            # It comes from code that is not followed, and may have other settings than the project's code leaves.
-            raise cannot_follow("an object of other code is compared whole", node, frame, ReadsSettingsError)
-        settings = [_settings_of(one, run) for one in (part, other)]
-        if settings[0] != settings[1]:
-            texts.append(f"{path}: {key_of(settings)}")
-    return "; ".join(texts)
 
 
 def _is_view(value: object) -> bool:
@@ -162,13 +120,3 @@ def _by_path(value: Object, path: str, seen: frozenset[int] = frozenset()) -> It
     for name, part in {**value.first, **value.attributes}.items():
         if isinstance(part, Object):
             yield from _by_path(part, f"{path}.{name}", seen | {id(value)})
-
-
-def _settings_of(value: Object, run: Run) -> FrozenSettings:
-    """Return the settings of an object that are set, without those that are set to their defaults."""
-    defaults = run.world.defaults if value.by_megatron or value.is_open else {}
-    return tuple(
-        (name, key_of(frozen(value.attributes[name])))
-        for name in FIELDS
-        if name in value.attributes and not (name in defaults and value.attributes[name] == defaults[name])
-    )

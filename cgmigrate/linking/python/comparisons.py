@@ -20,7 +20,7 @@ from cgmigrate.linking.python.path_pairs import (
     reads_in_vain,
     records_of,
 )
-from cgmigrate.linking.python.pieces import Unit, part_of, same_for_others, unit_of
+from cgmigrate.linking.python.pieces import Unit, part_of, unit_of
 from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.rounds import Place
 from cgmigrate.linking.python.shims import is_shim
@@ -88,13 +88,6 @@ class Comparer:
     target: World
     known: KnownPaths = field(default_factory=KnownPaths)
     _agreeing: dict[StatePair, bool] = field(default_factory=dict)
-
-    def paths(
-        self, name: str, evaluate: Callable[[Run], object], decided: Mapping[str, int], touched: Touched
-    ) -> Iterator[Path]:
-        """Yield the paths of code before the edits which take some decisions. Raises CannotFollowError."""
-        side = _Side(self.modules, self.source, Unknowns([()]), touched.before)
-        return self._paths_of(name, evaluate, side, decided, touched)
 
     def compare(
         self, unit: Unit, after: Modules, states: StatesOfUnit, needs: Callable[[Path], bool], touched: Touched
@@ -171,7 +164,7 @@ class Comparer:
         if unit.nodes:
             return part_of(module, unit.name, self.relevance.uses_in(unit.module.path))
         edited = unit_of(module, unit.name_in_module)
-        return replace(edited, name=unit.name, by_default=unit.by_default) if edited else None
+        return replace(edited, name=unit.name) if edited else None
 
     def _paths(self, unit: Unit, side: _Side, decided: Mapping[str, int], touched: Touched) -> Iterator[Path]:
         return self._paths_of(unit.name.partition("#")[0], unit.evaluate, side, decided, touched)
@@ -205,7 +198,7 @@ class Comparer:
         if not self._does_the_same(unit, before, after):
             return f"`{name}` would do something else with the settings ({unit.place})"
         for bound, value in before.bound.items():
-            if not self._is_same(unit, bound, value, after.bound.get(bound)):
+            if not self._is_same(value, after.bound.get(bound)):
                 return f"`{bound}` in `{name}` would have another value ({unit.place})"
         return ""
 
@@ -256,12 +249,12 @@ class Comparer:
             self._agreeing[state] = agree(plain(state[0]), plain(state[1]), self.source, self.target)
         return self._agreeing[state]
 
-    def _is_same(self, unit: Unit, name: str, old: object, new: object) -> bool:
+    def _is_same(self, old: object, new: object) -> bool:
         """Return whether a name that a part binds is the same for other parts."""
         if not is_plain(old) or not is_plain(new):
             # The settings of an object are compared where code uses them.
             return is_plain(old) == is_plain(new) and rest_of(old, self.source) == rest_of(new, self.target)
-        return key_of(old) == key_of(new) or same_for_others(unit, name, old, new)
+        return key_of(old) == key_of(new)
 
 
 def _uncovers(came: StatePair, left: StatePair) -> bool:

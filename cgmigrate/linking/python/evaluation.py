@@ -206,11 +206,6 @@ class Code:
         """Note that any code of a file may be used."""
         self._of(path).is_whole = True
 
-    @property
-    def functions(self) -> set[ast.AST]:
-        """The functions that are used."""
-        return {node for used in self.files.values() for node in used.functions}
-
     def add(self, other: Code) -> None:
         """Note that all of some code is used."""
         for path, used in other.files.items():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.arguments import note_choice
-from cgmigrate.linking.python.compared_objects import filtered, item_of, likeness
+from cgmigrate.linking.python.compared_objects import check_likeness, filtered
 from cgmigrate.linking.python.evaluation import Frame, RaisedError, ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.lookup import value_of_name
 from cgmigrate.linking.python.objects import attribute, check_members, has_settings, uses_settings
@@ -248,12 +248,11 @@ def _compare(node: ast.Compare, frame: Frame, run: Run) -> object:
     results: list[object] = []
     for operation, right_node in zip(node.ops, node.comparators, strict=True):
         right = evaluate(right_node, frame, run)
-        likenesses: list[object] = []
         if isinstance(operation, (ast.Eq, ast.NotEq)):
-            likenesses = list(filter(None, [likeness(left, right, (node, frame, run))]))
+            check_likeness(left, right, (node, frame, run))
         elif not isinstance(operation, (ast.Is, ast.IsNot)):
             _check_operands([left, right], node, frame)
-        results.append(_compared(operation, left, right, run, likenesses))
+        results.append(_compared(operation, left, right, run))
         if results[-1] is False:
             return False
         left = right
@@ -269,7 +268,7 @@ def _condition(operation: str, values: Sequence[object], run: Run) -> Object:
     return made
 
 
-def _compared(operation: ast.cmpop, left: object, right: object, run: Run, likenesses: list[object]) -> object:
+def _compared(operation: ast.cmpop, left: object, right: object, run: Run) -> object:
     if isinstance(operation, (ast.Is, ast.IsNot)):
         same = _is_same(left, right)
         if same is not None:
@@ -279,7 +278,7 @@ def _compared(operation: ast.cmpop, left: object, right: object, run: Run, liken
     elif isinstance(operation, (ast.In, ast.NotIn)) and isinstance(right, (list, tuple, dict, set)) and not right:
         return isinstance(operation, ast.NotIn)
     of_views = [one.key if isinstance(one, Object) and one.is_view else one for one in (left, right)]
-    return _condition(type(operation).__name__, [*of_views, *likenesses], run)
+    return _condition(type(operation).__name__, of_views, run)
 
 
 def _is_same(left: object, right: object) -> bool | None:
@@ -312,7 +311,7 @@ def _subscript(node: ast.Subscript, frame: Frame, run: Run) -> object:
             return Member(name, key)
         return Outside(f"{value.name}[{key_of(key)}]")
     if isinstance(value, Object) and value.is_view:
-        return item_of(value, key, (node, frame, run))
+        raise cannot_follow("an attribute by its name is not followed", node, frame)
     if isinstance(value, Object):
         name = f"[{key_of(key)}]"
         known = value.attributes.get(name)

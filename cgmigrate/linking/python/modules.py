@@ -230,14 +230,6 @@ class Modules:
         folder = os.path.dirname(module.path)
         return [one for name in (folder, os.path.dirname(folder)) for one in self._in_folders[1].get(name, ())]
 
-    def files_imported(self, module: Module) -> Iterator[str]:
-        """Yield the files of the checkout that a module imports, or imports names of."""
-        folder = os.path.dirname(module.path)
-        imports = [one.module for one in module.bindings.values() if isinstance(one, Import)]
-        for name in dict.fromkeys((*imports, *module.stars)):
-            if path := _file_of(name, folder):
-                yield os.path.realpath(path)
-
 
 class _Versions:
     """The modules of edited files. Statements at the top that are the same in several have one node."""

@@ -16,8 +16,8 @@ from cgmigrate.linking.python.arguments import (
     note_call,
 )
 from cgmigrate.linking.python.builtin_calls import called_builtin
-from cgmigrate.linking.python.class_calls import copied_record, made_object
-from cgmigrate.linking.python.compared_objects import check_assertion, copy_of
+from cgmigrate.linking.python.class_calls import made_object
+from cgmigrate.linking.python.compared_objects import copy_of
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.expressions import derived
 from cgmigrate.linking.python.modules import is_test
@@ -35,7 +35,6 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
 )
 from cgmigrate.linking.python.world import SETTINGS, is_enumeration
-from cgmigrate.megatron.settings import DEPRECATED
 
 _FINISHES = frozenset(
     (
@@ -52,8 +51,6 @@ def called_outside(callee: Outside, arguments: Arguments, place: Place) -> objec
         return called_builtin(callee.name.removeprefix("builtins."), arguments, place)
     if callee.name == "dataclasses.asdict" and len(arguments[0]) == 1 and not arguments[1]:
         return copy_of(arguments[0][0], "asdict", place)
-    if callee.name == "dataclasses.replace" and (record := copied_record(arguments, place)) is not None:
-        return record
     if callee.name == "types.SimpleNamespace" and not arguments[0] and is_test(place[1].module.path):
         made = made_object(callee.name, arguments, place, by_megatron=False)
         made.is_bare = True
@@ -142,8 +139,8 @@ def called_object(callee: Object, owner: object, arguments: Arguments, place: Pl
     values = [*arguments[0], *arguments[1].values()]
     if run.unknowns.has_fakes and callee.key.startswith(PATCHER):
         return patched(values, place)
-    if _is_assertion(callee, values, place):
-        return _asserted(callee, arguments, place)
+    if callee.key.startswith("parameter self.assert") and is_test(frame.module.path):
+        raise cannot_follow("an assertion of `unittest` is not followed", node, frame, ReadsSettingsError)
     shown = f"`{ast.unparse(node.func)[:60]}`"
     method = callee.key.rpartition(".")[2] if owner is not None else "__call__"
     # A call of an object itself is one of its method.
@@ -173,24 +170,6 @@ def called_object(callee: Object, owner: object, arguments: Arguments, place: Pl
     if isinstance(owner, Object):
         _may_change_owner(owner, key, place)
     return Object(key, is_megatron, may_be_other=others and not is_made_of)
-
-
-def _is_assertion(callee: Object, values: list[object], place: Place) -> bool:
-    """Return whether a call is an assertion of `unittest`, which leaves what it compares as it is."""
-    is_own = callee.key.startswith("parameter self.assert") and is_test(place[1].module.path)
-    if callee.key.rpartition(".")[2] in EXPECTS and len(values) == 1 and isinstance(values[0], (Class, Outside)):
-        return is_own
-    return is_own and not any(True for value in values for _ in functions_in(value))
-
-
-def _asserted(callee: Object, arguments: Arguments, place: Place) -> object:
-    """Return the result of an assertion of `unittest`. Raises CannotFollowError if it may ask settings by name."""
-    node, frame, run = place
-    if not DEPRECATED.isdisjoint(arguments[1]):
-        raise cannot_follow("an assertion asks a setting", node, frame, ReadsSettingsError)
-    check_assertion([*arguments[0], *arguments[1].values()], place)
-    note_call(callee.key, arguments, run)
-    return Object(run.numbered(callee.key))
 
 
 def _may_set(owner: Object, method: str, run: Run) -> bool:

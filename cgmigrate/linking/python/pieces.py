@@ -15,13 +15,12 @@ from typing import TypeGuard
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.expressions import evaluate
-from cgmigrate.linking.python.function_calls import call, enter, executed_in, parameters, values_of_parameters
+from cgmigrate.linking.python.function_calls import enter, executed_in, parameters, values_of_parameters
 from cgmigrate.linking.python.inner_functions import Inner, empty_function, inner_functions, lambdas_at_top
 from cgmigrate.linking.python.lookup import imported_in_function
 from cgmigrate.linking.python.modules import Module
 from cgmigrate.linking.python.parametrised import arguments_in
 from cgmigrate.linking.python.statements import execute
-from cgmigrate.linking.python.top_records import records_at_top
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
@@ -49,8 +48,6 @@ class Unit:
     """The functions around one that other functions define."""
     shown_at: str = ""
     """The file and line that code is written for which is in no file; empty for other code."""
-    by_default: bool = False
-    """Whether it is called without arguments: what code of the project gives it is evaluated there."""
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -89,7 +86,7 @@ class Unit:
             if not isinstance(self.scope, ast.FunctionDef):
                 raise CannotFollowError(f"`{self.name.partition('#')[0]}` is asynchronous")
             function = Function(self.scope, self.module, self._names_around(run))
-            return call(function, ([], {}), run, 0) if self.by_default else enter(function, run)
+            return enter(function, run)
         frame = self._frame(run)
         loads = frozenset[str]().union(*(run.relevance.facts(one).loads for one in self.nodes))
         run.needed = frozenset(name for name in loads if name[0] == ".")
@@ -122,20 +119,11 @@ class Unit:
         names = _names_in(self.scope) if self.scope else _stored_at_top(self.module)
         bound: dict[str, object] = {name: Object(f"name {name}") for name in sorted(names)}
         frame = Frame(Function(empty_function(), self.module, self._names_around(run)), bound, 0)
-        if self.scope is None:
-            bound |= records_at_top(_loaded_in(self) & names, self.module, run)
-        else:
+        if self.scope is not None:
             bound |= values_of_parameters(self.scope, self.module, run)
             for one in _imports_in(self.scope):
                 bound |= imported_in_function(one, frame, run)
         return frame
-
-
-@lru_cache(maxsize=65536)
-def _loaded_in(unit: Unit) -> frozenset[str]:
-    """Return the names that a part uses."""
-    inside = (node for one in unit.nodes for node in walk(one))
-    return frozenset(node.id for node in inside if isinstance(node, ast.Name) and not _is_stored(node))
 
 
 @lru_cache(maxsize=65536)
@@ -242,60 +230,6 @@ def only_called_in(unit: Unit) -> Iterator[Unit]:
 def _inner_of(module: Module) -> Iterator[Inner]:
     for name, node, _ in functions_of(module):
         yield from inner_functions(name, node)
-
-
-def same_for_others(unit: Unit, name: str, old: object, new: object) -> bool:
-    """Return whether the parts behind a part do the same with one value of a name as with another.
-
-    They do if they only compare it, and each comparison has the same result.
-    """
-    body = unit.scope.body if unit.scope else unit.module.tree.body
-    own = {id(node) for one in unit.nodes for node in walk(one)}
-    compared = dict(_compared(body, name))
-    loads = [
-        node
-        for one in body
-        for node in walk(one)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in own
-    ]
-    return all(id(node) in compared and compared[id(node)](old) == compared[id(node)](new) for node in loads)
-
-
-def _compared(body: Sequence[ast.stmt], name: str) -> Iterator[tuple[int, Callable[[object], bool]]]:
-    """Yield the uses of a name in comparisons with constants, by identity, each with its test."""
-    for one in body:
-        for node in walk(one):
-            match node:
-                case ast.Compare(left=ast.Name(id=left) as use, ops=[operator], comparators=[right]) if left == name:
-                    test = _test_of(operator, right)
-                case ast.Compare(left=left, ops=[ast.In()], comparators=[ast.Name(id=right) as use]) if right == name:
-                    test = _member_test(left)
-                case _:
-                    continue
-            if test is not None:
-                yield id(use), test
-
-
-def _test_of(operator: ast.cmpop, right: ast.expr) -> Callable[[object], bool] | None:
-    try:
-        other = ast.literal_eval(right)
-    except ValueError:
-        return None
-    match operator:
-        case ast.Eq() | ast.NotEq():
-            return lambda value: value == other
-        case ast.Is() | ast.IsNot() if other is None:
-            return lambda value: value is None
-        case ast.In() | ast.NotIn() if isinstance(other, (list, tuple, set)):
-            return lambda value: value in list(other)
-    return None
-
-
-def _member_test(left: ast.expr) -> Callable[[object], bool] | None:
-    if isinstance(left, ast.Constant):
-        member = left.value
-        return lambda value: isinstance(value, (list, tuple, set, str)) and member in list(value)
-    return None
 
 
 def only_called_at_top(part: Unit) -> ast.FunctionDef | None:

@@ -64,7 +64,6 @@ from cgmigrate.linking.python.values import CannotFollowError
 from cgmigrate.linking.python.variations import modules_named, varied
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
 from cgmigrate.linking.python.world import SETTINGS, World
-from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.megatron.types import Reader
 
 _MOST_ROUNDS = 48
@@ -180,11 +179,8 @@ class Proofs:
         callers.find({one.scope.name for one in units if one.scope and self._may_be_closed(one)})
         for one in units:
             (self._units if self._needs_evaluation(one, callers) else self._closed).append(one)
-        self._units += [
-            replace(one, by_default=True) for one in self._closed if self._takes_values(one) and _needs_no_argument(one)
-        ]
         self._add_data()
-        whole = {one.scope: one for one in self._units if one.scope and not (one.nodes or one.around or one.by_default)}
+        whole = {one.scope: one for one in self._units if one.scope and not (one.nodes or one.around)}
         self._called = {one: whole[node] for one in self._units if (node := only_called_at_top(one)) in whole}
         return self._groups()
 
@@ -389,7 +385,8 @@ class Proofs:
     def _may_be_closed(self, unit: Unit) -> bool:
         """Return whether all uses of a function may be known.
 
-        It is no method, and private, or sets what its callers give. Others may call a public one with any object.
+        It is no method, and private. Others may call a public one with any object; one that sets what its callers give
+        to a setting is evaluated with any value.
         """
         scope = unit.scope
         if scope is None or unit.around or "." in unit.name or not takes_values(scope):
@@ -397,7 +394,7 @@ class Proofs:
         if scope.decorator_list or scope.name.startswith("test"):
             # A decorator may keep it for other code.
             return False
-        return is_private(scope.name) or (self._takes_values(unit) and not reads_settings(scope))
+        return is_private(scope.name) and not self._takes_values(unit)
 
     def _needs_evaluation(self, unit: Unit, callers: Callers) -> bool:
         """Return whether a function may be used by other code than what is evaluated, or than layers."""
@@ -798,23 +795,6 @@ def _states_of(unit: Unit, numbers: range, of_records: range, current: Round) ->
 def _leaves_states(unit: Unit, uses: Way) -> bool:
     """Return whether code of the project may get the objects of a unit: those of tests only if a test changes."""
     return not is_test(unit.module.path) or (not unit.shown_at and any(is_test(path) for path, _ in uses))
-
-
-def _needs_no_argument(unit: Unit) -> bool:
-    """Return whether a function has a default for each of its parameters: code that is not known may call it so."""
-    if unit.scope is None:
-        return False
-    arguments = unit.scope.args
-    count = len(arguments.posonlyargs) + len(arguments.args)
-    return len(arguments.defaults) == count and all(arguments.kw_defaults)
-
-
-def reads_settings(node: ast.AST) -> bool:
-    """Return whether code reads a deprecated setting of an object."""
-    return any(
-        isinstance(part, ast.Attribute) and part.attr in DEPRECATED and isinstance(part.ctx, ast.Load)
-        for part in walk(node)
-    )
 
 
 def names_settings(unit: Unit) -> bool:

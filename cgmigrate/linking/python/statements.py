@@ -13,7 +13,6 @@ from cgmigrate.linking.python.evaluation import Frame, Left, RaisedError, Return
 from cgmigrate.linking.python.expressions import derived, evaluate, truth
 from cgmigrate.linking.python.modules import is_test
 from cgmigrate.linking.python.objects import (
-    changed_in_place,
     check_members,
     has_settings,
     may_change,
@@ -99,28 +98,19 @@ def _unpack(targets: Sequence[ast.expr], value: object, frame: Frame, run: Run) 
 
 
 def _augmented(node: ast.AugAssign, frame: Frame, run: Run) -> Signal:
-    target = node.target
     read: ast.expr
-    match target:
+    match node.target:
         case ast.Name(id=name):
             read = ast.Name(name, ast.Load())
         case ast.Attribute(value=base, attr=name):
             read = ast.Attribute(base, name, ast.Load())
-        case ast.Subscript(value=base, slice=key):
-            read = ast.Subscript(base, key, ast.Load())
-    ast.copy_location(read, target)
-    ast.fix_missing_locations(read)
-    current = evaluate(read, frame, run)
-    if isinstance(current, (list, set, dict)):
-        changed_in_place(current, (node, frame, run))
-    operation = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
-    value = evaluate(operation, frame, run)
-    if isinstance(current, list) and isinstance(value, list):
-        current[:] = value
-        return None
-    if isinstance(current, (set, dict)):
+        case _:
+            raise cannot_follow("an item is changed in place", node, frame)
+    ast.fix_missing_locations(ast.copy_location(read, node.target))
+    if isinstance(evaluate(read, frame, run), (list, set, dict)):
         raise cannot_follow("a collection is changed in place", node, frame)
-    store(target, value, frame, run)
+    operation = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+    store(node.target, evaluate(operation, frame, run), frame, run)
     return None
 
 
@@ -228,21 +218,6 @@ def _for_unknown(node: ast.For, values: object, frame: Frame, run: Run) -> Signa
     return None if isinstance(signal, Left) and signal.is_break else execute(node.orelse, frame, run)
 
 
-def _while(node: ast.While, frame: Frame, run: Run) -> Signal:
-    for _ in range(_MOST_ROUNDS):
-        known = truth(evaluate(node.test, frame, run))
-        if known is None:
-            break
-        if not known:
-            return execute(node.orelse, frame, run)
-        signal = execute(node.body, frame, run)
-        if isinstance(signal, Returned):
-            return signal
-        if isinstance(signal, Left) and signal.is_break:
-            return None
-    raise cannot_follow("the condition of a loop is not known", node, frame)
-
-
 def _with(node: ast.With, frame: Frame, run: Run) -> Signal:
     for item in node.items:
         value = evaluate(item.context_expr, frame, run)
@@ -296,15 +271,15 @@ def _handled(node: ast.Try, frame: Frame, run: Run) -> Signal:
     if run.writes != writes:
         raise cannot_follow("settings are set in `try`", node, frame)
     if fails:
-        return execute(_one_of(node.handlers, run).body, frame, run)
+        return execute(_one_of(node, frame).body, frame, run)
     return execute(node.orelse, frame, run) if signal is None else signal
 
 
-def _one_of(handlers: Sequence[ast.ExceptHandler], run: Run) -> ast.ExceptHandler:
-    """Return the handler of an exception of which nothing is known: each in a path of its own."""
-    if len(handlers) == 1:
-        return handlers[0]
-    return handlers[run.pick(run.numbered("the handler of " + ast.unparse(handlers[0])[:200]), len(handlers))]
+def _one_of(node: ast.Try, frame: Frame) -> ast.ExceptHandler:
+    """Return the handler of an exception of which nothing is known. Raises CannotFollowError for several."""
+    if len(node.handlers) > 1:
+        raise cannot_follow("one of several handlers of an exception is not followed", node, frame)
+    return node.handlers[0]
 
 
 def _catches(handler: ast.ExceptHandler, kind: str, run: Run) -> bool:
@@ -322,20 +297,11 @@ def _attempted(body: Sequence[ast.stmt], frame: Frame, run: Run) -> tuple[Signal
     """
     key = run.numbered("try " + ast.unparse(body[0])[:200])
     for at, statement in enumerate(body):
-        if _may_raise(statement) and not run.choose(f"{key}, statement {at}"):
+        if not run.choose(f"{key}, statement {at}"):
             return None, True
         if (signal := execute([statement], frame, run)) is not None:
             return signal, False
     return None, False
-
-
-def _may_raise(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Pass() | ast.Break() | ast.Continue():
-            return False
-        case ast.Assign(targets=[ast.Name()], value=ast.Constant()):
-            return False
-    return True
 
 
 def _is_caught(handler: ast.ExceptHandler, kind: str) -> bool | None:
@@ -399,7 +365,6 @@ _HANDLERS: dict[type[ast.stmt], Callable[..., Signal]] = {
     ast.Assert: _assert,
     ast.Raise: _raise,
     ast.For: _for,
-    ast.While: _while,
     ast.With: _with,
     ast.Try: _try,
     ast.FunctionDef: _define,

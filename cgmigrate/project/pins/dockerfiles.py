@@ -1,41 +1,39 @@
-"""Dockerfiles and scripts that install: images, clones of Megatron-LM and installed requirements."""
+"""Dockerfiles and scripts that install: images, clones and installed requirements."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.packages import Package, core
 from cgmigrate.project.pins.lines import logical_lines
 from cgmigrate.project.pins.pep508 import read_requirement
-from cgmigrate.project.pins.requirement import NAME, Requirement, exact
+from cgmigrate.project.pins.requirement import IMAGE, Requirement, exact
 
 _VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?::?-(?P<default>[^}]*))?\}|(?P<plain>\w+))")
 _ASSIGNS = re.compile(r"(?:ARG|ENV)[ \t]+(?P<rest>.*)", re.IGNORECASE)
 _ASSIGNS_IN_SHELL = re.compile(r"[ \t]*(?:(?:export|readonly|local)[ \t]+)?(?P<rest>\w+=.*)")
-_CHECKS_OUT = re.compile(r"\bgit\b.*\b(?:checkout|switch)\b.*\bcore_[rv][0-9]+\.[0-9]+", re.IGNORECASE)
-"""A line that chooses a release of Megatron-LM: its branches and tags have names that no other project has."""
 _INSTALLS = re.compile(
     r"\bpip[0-9.]*\b[^;&|]{0,200}?(?<!-)\binstall\b"
     r"|\b(?:uv|poetry|pdm)\b[\"',\s]+add\b|\buvx?\b.{0,200}--with\b"
 )
-_SPECIFIED = re.compile(rf"(?<![\w.-]){NAME}(?:\[[\w,-]*\])?(?: *(?:={{2,3}}|[~!]=|[<>]=?) *[\w.*]+,?)+", re.IGNORECASE)
+_SPECIFIED = r"(?<![\w.-])megatron[-_.]+core(?:\[[\w,-]*\])?(?: *(?:={2,3}|[~!]=|[<>]=?) *[\w.*]+,?)+"
 """megatron-core with its releases, wherever that is on a line."""
 _FROM_TAG = re.compile(r"/megatron-lm(?:\.git)?@core_[rv][0-9]+\.[0-9]+", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:^|[\s\"'])#.*")
 _CONTINUED_IN_JSON = re.compile(r"\\\\\\n(?:\",(?P<between>\s*)\")?")
 """A continued line inside a string of JSON, in a list of lines or in one string of them all."""
-_MAY_INSTALL = re.compile(rf"\b{NAME}(?:\[[\w,-]*\])? *[=~!<>]|core_[rv][0-9]", re.IGNORECASE)
+_MAY_INSTALL = re.compile(r"\bmegatron[-_.]+core(?:\[[\w,-]*\])? *[=~!<>]|core_[rv][0-9]", re.IGNORECASE)
 
 
-def read_dockerfile(text: str) -> Iterator[Requirement]:
-    """Yield the requirements on megatron-core, and the images and clones that contain it."""
-    yield from _read(text, _ASSIGNS)
+def read_dockerfile(text: str, package: Package) -> Iterator[Requirement]:
+    """Yield the requirements on a package, and the images and clones that contain it."""
+    yield from _read(text, package, _ASSIGNS)
 
 
-def read_install_script(text: str) -> Iterator[Requirement]:
-    """Yield the requirements on megatron-core that a shell script installs, and the clones that contain it."""
-    yield from _read(text, _ASSIGNS_IN_SHELL)
+def read_install_script(text: str, package: Package) -> Iterator[Requirement]:
+    """Yield the requirements on a package that a shell script installs, and the clones that contain it."""
+    yield from _read(text, package, _ASSIGNS_IN_SHELL)
 
 
 def read_commands(text: str) -> Iterator[Requirement]:
@@ -47,13 +45,13 @@ def read_commands(text: str) -> Iterator[Requirement]:
     for number, written in _command_lines(text):
         line = _expanded(written, variables)
         if assigned := _ASSIGNS_IN_SHELL.match(line):
-            variables |= dict(_assignments(assigned["rest"]))
+            _assign(variables, assigned["rest"])
         installs = _INSTALLS.search(line)
-        if _clones_megatron(line) or _CHECKS_OUT.search(line) or (installs and _FROM_TAG.search(line)):
-            yield _read_clone(number, line)
+        if _clones(line, core()) or (installs and _FROM_TAG.search(line)):
+            yield _read_clone(number, line, core())
         elif installs:
-            for match in _SPECIFIED.finditer(line):
-                yield from read_requirement(number, match.group().rstrip(" ,"))
+            for match in re.finditer(_SPECIFIED, line, re.IGNORECASE):
+                yield from read_requirement(number, match.group().rstrip(" ,"), core())
 
 
 def _command_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -69,23 +67,23 @@ def _continued(match: re.Match[str]) -> str:
     return f"\\{between}" if "\n" in between else " "
 
 
-def _read(text: str, assigns: re.Pattern[str]) -> Iterator[Requirement]:
+def _read(text: str, package: Package, assigns: re.Pattern[str]) -> Iterator[Requirement]:
     variables: dict[str, str] = {}
     for number, written in logical_lines(text):
         line = _expanded(written, variables)
         if assigned := assigns.match(line):
-            variables |= dict(_assignments(assigned["rest"]))
+            _assign(variables, assigned["rest"])
         words = [a or b or c for a, b, c in re.findall(r"\"([^\"]*)\"|'([^']*)'|(\S+)", line)]
         if not words or words[0].startswith("#"):
             continue
         if words[0].upper() == "FROM":
-            if any(map(_is_image_with_megatron, words[1:])):
-                yield Requirement(number, line, None, origin="a container image")
-        elif _clones_megatron(line) or _CHECKS_OUT.search(line):
-            yield _read_clone(number, line)
+            if any(map(package.is_in_image, words[1:])):
+                yield Requirement(number, line, origin=IMAGE)
+        elif _clones(line, package):
+            yield _read_clone(number, line, package)
         elif re.search(r"\bpip3?\s+install\b|\buv\s+add\b", line):
             for word in words:
-                yield from read_requirement(number, word)
+                yield from read_requirement(number, word, package)
 
 
 def _expanded(line: str, variables: Mapping[str, str]) -> str:
@@ -98,6 +96,12 @@ def _expanded(line: str, variables: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, line) if "$" in line else line
 
 
+def _assign(variables: dict[str, str], text: str) -> None:
+    """Keep the variables that a line sets; one with two values, as branches of a script give it, is not known."""
+    for name, value in _assignments(text):
+        variables[name] = value if variables.get(name, value) == value else ""
+
+
 def _assignments(text: str) -> Iterator[tuple[str, str]]:
     """Yield the variables that `ARG` or `ENV` sets, each with its value."""
     if match := re.fullmatch(r"(\w+)[ \t]+([^=]+)", text.strip()):
@@ -106,18 +110,18 @@ def _assignments(text: str) -> Iterator[tuple[str, str]]:
         yield name, value.strip("\"'")
 
 
-def _is_image_with_megatron(word: str) -> bool:
-    return bool(re.search(r"nemo|megatron", word, re.IGNORECASE) and re.search("[/:]", word))
-
-
-def _clones_megatron(line: str) -> bool:
+def _clones(line: str, package: Package) -> bool:
+    """Return whether a line clones the repository of a package, or chooses a branch or tag that only it has."""
+    if package.tags and re.search(rf"\bgit\b.*\b(?:checkout|switch)\b.*\b{package.tags}[0-9]+\.[0-9]+", line, re.I):
+        return True
     command = re.search(r"\bgit\s+clone\b", line, re.IGNORECASE)
-    return bool(command and re.compile(r"[/:]megatron-lm(?![\w-])", re.IGNORECASE).search(line, command.end()))
+    repository = re.compile(rf"[/:]{re.escape(package.repository or package.name)}(?![\w-])", re.IGNORECASE)
+    return bool(command and repository.search(line, command.end()))
 
 
-def _read_clone(number: int, line: str) -> Requirement:
-    """Return the requirement of a line that clones Megatron-LM: the release of its branch or tag."""
-    tag = re.search(r"\bcore_[rv]([0-9]+)\.([0-9]+)[0-9.]*", line)
+def _read_clone(number: int, line: str, package: Package) -> Requirement:
+    """Return the requirement of a line that clones a repository: the release of its branch or tag."""
+    tag = re.search(rf"\b{package.tags}([0-9]+)\.([0-9]+)[0-9.]*", line) if package.tags else None
     if tag is None:
-        return Requirement(number, line, None, origin="a git clone")
-    return exact(number, f"git clone {tag[0]}", Release(int(tag[1]), int(tag[2])))
+        return Requirement(number, line, origin="a git clone")
+    return exact(number, f"git clone {tag[0]}", tag[1], tag[2])

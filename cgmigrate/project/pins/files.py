@@ -1,4 +1,4 @@
-"""One file that can pin megatron-core: its requirements, and the pin that they amount to."""
+"""One file that can pin a package: its requirements, and the pin of megatron-core that they amount to."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from cgmigrate.megatron.packages import Package, core
 from cgmigrate.megatron.releases import KNOWN, NEWEST, OLDEST, Release
 from cgmigrate.megatron.source_trees import core_in, features
 from cgmigrate.megatron.versions import KNOWN_RANGE
 from cgmigrate.project.pins.package_info import FILE_NAME, read_package_info
-from cgmigrate.project.pins.requirement import Requirement
+from cgmigrate.project.pins.requirement import Admitted, Requirement, admitted
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _NEWER = f"is newer than the known releases ({KNOWN_RANGE}): assuming that it reads these settings like {NEWEST}"
@@ -60,17 +61,13 @@ class PinReport:
 
 @dataclass(frozen=True, slots=True)
 class PinFormat:
-    """A kind of pin file. ``read`` raises ValueError for a text that it cannot parse.
+    """A kind of pin file. ``read`` raises ValueError for a text that it cannot parse."""
 
-    If there are ``words`` (lower case), a file that contains none of them is not parsed.
-    """
-
-    read: Callable[[str], Iterable[Requirement]]
-    words: tuple[bytes, ...] = (b"megatron",)
+    read: Callable[[str, Package], Iterable[Requirement]]
+    is_lock: bool = False
 
 
-# The path of package_info.py says that it is that of megatron-core; its text need not.
-PACKAGE_INFO = PinFormat(read_package_info, words=())
+PACKAGE_INFO = PinFormat(read_package_info)
 
 
 def read_pin_file(path: Path, kind: PinFormat, report: PinReport) -> Pin | None:
@@ -93,15 +90,16 @@ def _read_source_tree(path: Path, report: PinReport) -> Pin | None:
 
 
 def _read(path: Path, kind: PinFormat, report: PinReport) -> Pin | None:
-    requirements = _requirements_in(path, kind, report.problems)
+    requirements = requirements_in(path, kind, core(), report.problems)
     for requirement in requirements:
         # A source tree is what is installed, whatever range a requirement beside it admits.
-        if requirement.folder and (core := core_in(path.parent / requirement.folder)) is not None:
-            return _read_source_tree(core / FILE_NAME, report)
+        if requirement.folder and (tree := core_in(path.parent / requirement.folder)) is not None:
+            return _read_source_tree(tree / FILE_NAME, report)
     return _combined(path, requirements, report)
 
 
-def _requirements_in(path: Path, kind: PinFormat, problems: list[Problem]) -> list[Requirement]:
+def requirements_in(path: Path, kind: PinFormat, package: Package, problems: list[Problem]) -> list[Requirement]:
+    """Return what a file requires of a package, and report why it cannot be read. Never raises."""
     try:
         data = read_bytes(path, MAX_GENERATED)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -109,11 +107,12 @@ def _requirements_in(path: Path, kind: PinFormat, problems: list[Problem]) -> li
     except OSError as error:
         problems.append(Problem(path, None, f"cannot be read ({error.strerror}); its pin is not used"))
         return []
-    lower = data.lower() if kind.words else b""
-    if kind.words and not any(word in lower for word in kind.words):
+    text = data.decode("utf-8-sig", errors="replace")
+    # The path of package_info.py says that it is that of megatron-core; its text need not.
+    if kind is not PACKAGE_INFO and not package.may_be_in(text):
         return []
     try:
-        return list(kind.read(data.decode("utf-8-sig", errors="replace")))
+        return list(kind.read(text, package))
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         problems.append(Problem(path, None, f"cannot be parsed ({reason[0]}); its pin is not used"))
@@ -122,43 +121,44 @@ def _requirements_in(path: Path, kind: PinFormat, problems: list[Problem]) -> li
 
 def _combined(path: Path, requirements: list[Requirement], report: PinReport) -> Pin | None:
     """Return what all requirements of a file admit together, or the first one if they disagree."""
-    usable = [(each, each.admitted or frozenset()) for each in requirements if _is_usable(path, each, report)]
+    read = [(each, admitted(each.ranges or ())) for each in requirements]
+    usable = [(each, one.releases) for each, one in read if _is_usable(path, each, one, report)]
     if not usable:
         return None
     first, common = usable[0]
-    for requirement, admitted in usable:
-        if not common & admitted:
+    for requirement, releases in usable:
+        if not common & releases:
             message = f"{first.text} and {requirement.text} (line {requirement.line}) disagree; the first is used"
             report.problems.append(Problem(path, first.line, message))
             return _pin(path, first.line, first.text, usable[0][1])
-        common &= admitted
-    for requirement, admitted in usable:
-        if admitted == common:
+        common &= releases
+    for requirement, releases in usable:
+        if releases == common:
             return _pin(path, requirement.line, requirement.text, common)
     # No single requirement admits exactly these releases, so the pin names all of them.
     together = " and ".join(dict.fromkeys(requirement.text for requirement, _ in usable))
     return _pin(path, first.line, together, common)
 
 
-def _is_usable(path: Path, requirement: Requirement, report: PinReport) -> bool:
+def _is_usable(path: Path, requirement: Requirement, one: Admitted, report: PinReport) -> bool:
     """Return whether a requirement names known releases, and report what is wrong with it."""
     problem = ""
-    if requirement.origin and not requirement.admitted:
+    if requirement.origin and not requirement.ranges:
         report.opaque.append(OpaquePin(path, requirement.line, requirement.origin))
     elif requirement.origin:
         origin = requirement.origin
         problem = f"{requirement.text} is the number of {origin}, which can have the settings of another release"
-    elif requirement.newer:
+    elif one.newer:
         problem = f"{requirement.text} {_NEWER}"
-    elif requirement.older:
+    elif one.older:
         problem = f"{requirement.text} {_OLDER}"
-    elif requirement.admitted is None:
+    elif requirement.ranges is None:
         problem = f"{requirement.text!r} cannot be read; it is ignored"
-    elif not requirement.admitted:
+    elif not one.releases:
         problem = f"{requirement.text} admits no known release ({KNOWN_RANGE}); it is ignored"
     if problem:
         report.problems.append(Problem(path, requirement.line, problem))
-    return bool(requirement.admitted)
+    return bool(one.releases)
 
 
 def _pin(path: Path, line: int, text: str, admitted: frozenset[Release]) -> Pin:

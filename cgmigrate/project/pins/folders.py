@@ -1,4 +1,4 @@
-"""The pin of one folder, and the files that can contain it."""
+"""The pin of megatron-core of one folder, and the files that can pin a package."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cgmigrate.megatron.source_trees import environments_in
-from cgmigrate.project.pins.conda import read_conda_environment
 from cgmigrate.project.pins.dockerfiles import read_dockerfile, read_install_script
 from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinReport, Problem, read_pin_file
 from cgmigrate.project.pins.lock_files import read_lock_file
 from cgmigrate.project.pins.package_info import FILE_NAME
-from cgmigrate.project.pins.package_metadata import FILE_NAMES, FOLDER, read_metadata
-from cgmigrate.project.pins.pipenv_and_pixi import read_pipfile, read_pixi
 from cgmigrate.project.pins.pyproject import read_pyproject
-from cgmigrate.project.pins.requirement_files import read_requirement_file
-from cgmigrate.project.pins.setup_cfg import read_setup_cfg
-from cgmigrate.project.pins.setup_py import read_setup_py
+from cgmigrate.project.pins.requirement_files import (
+    read_conda_environment,
+    read_requirement_file,
+    read_setup_cfg,
+    read_setup_py,
+)
 from cgmigrate.project.pins.submodules import read_gitmodules
 
 _LOCK_FILES = ("uv.lock", "poetry.lock")
-_LOCK = PinFormat(read_lock_file)
+_LOCK = PinFormat(read_lock_file, is_lock=True)
 _VENDORED = ("", "3rdparty/Megatron-LM/", "Megatron-LM/", "src/")
 """Where a project keeps a copy of ``megatron/core``."""
 _PROJECT_FILES = {
@@ -32,13 +32,10 @@ _PROJECT_FILES = {
     "pyproject.toml": PinFormat(read_pyproject),
     "setup.cfg": PinFormat(read_setup_cfg),
     "setup.py": PinFormat(read_setup_py),
-    "Pipfile": PinFormat(read_pipfile),
-    "pixi.toml": PinFormat(read_pixi),
 }
-_METADATA = PinFormat(read_metadata)
 _REQUIREMENTS = PinFormat(read_requirement_file)
 _CONDA = PinFormat(read_conda_environment)
-_DOCKERFILE = PinFormat(read_dockerfile, words=(b"megatron", b"nemo"))
+_DOCKERFILE = PinFormat(read_dockerfile)
 _INSTALLS = PinFormat(read_install_script)
 _SCRIPT = re.compile(r"(?:install|setup|bootstrap|build)[\w.-]*\.(?:sh|bash)", re.IGNORECASE)
 _FOLDERS_OF_SCRIPTS = ("docker", "script", "scripts")
@@ -62,13 +59,13 @@ def read_folder(folder: Path) -> FolderPins:
     except OSError:
         return FolderPins(None, (), False)
     report = PinReport()
-    pins = (read_pin_file(path, kind, report) for path, kind in _pin_files(folder, names))
+    pins = (read_pin_file(path, kind, report) for path, kind in pin_files(folder, names))
     pin = next((pin for pin in pins if pin is not None), None) or _installed(folder, names, report)
     return FolderPins(pin, tuple(report.problems), ".git" in names, next(iter(report.opaque), None))
 
 
-def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]]:
-    """Yield the files that can pin megatron-core, those that say most exactly what is installed first."""
+def pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]]:
+    """Yield the files that can pin a package, those that say most exactly what is installed first."""
     for name in _LOCK_FILES:
         if name in names:
             yield folder / name, _LOCK
@@ -86,11 +83,16 @@ def _pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]
 
 def _installed(folder: Path, names: set[str], report: PinReport) -> Pin | None:
     """Return the pin in the scripts that install a project; of several, the oldest, which lacks the most settings."""
+    pins = [read_pin_file(path, kind, report) for path, kind in scripts_that_install(folder, names)]
+    return min((pin for pin in pins if pin is not None), key=lambda pin: pin.newest, default=None)
+
+
+def scripts_that_install(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]]:
+    """Yield the scripts that install a project."""
     scripts = [folder / name for name in names if _SCRIPT.fullmatch(name)]
     for inner in names.intersection(_FOLDERS_OF_SCRIPTS):
         scripts += (path for path in (folder / inner).glob("*sh") if _SCRIPT.fullmatch(path.name))
-    pins = [pin for path in sorted(scripts) if (pin := read_pin_file(path, _INSTALLS, report)) is not None]
-    return min(pins, key=lambda pin: pin.newest, default=None)
+    yield from ((path, _INSTALLS) for path in sorted(scripts))
 
 
 def _requirement_files(folder: Path, names: set[str]) -> Iterator[Path]:
@@ -117,9 +119,6 @@ def _environment_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, Pi
     for path in sorted(containers):
         if re.fullmatch(r"Dockerfile.*|.*\.[Dd]ockerfile", path.name):
             yield path, _DOCKERFILE
-    # They may be older than the tree: what is written counts before.
-    for name in sorted(filter(FOLDER.fullmatch, names), reverse=True):
-        yield from ((folder / name / file, _METADATA) for file in FILE_NAMES)
     if not {".venv", "venv"}.isdisjoint(names):
         for core in environments_in(folder):
             yield core / FILE_NAME, PACKAGE_INFO

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from cgmigrate.megatron.packages import Package
 from cgmigrate.project.pins.lines import lines_at
 from cgmigrate.project.pins.references import names_release
-from cgmigrate.project.pins.requirement import NAME, Requirement, specified
+from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement
 from cgmigrate.project.pins.toml_tables import load_toml, table
 
 
-def read_lock_file(text: str) -> Iterator[Requirement]:
-    """Yield the locked versions of megatron-core. Raises ValueError."""
-    for line, package in locked_packages(text, NAME):
-        yield from _read_package(package, line)
+def read_lock_file(text: str, package: Package) -> Iterator[Requirement]:
+    """Yield the locked versions of a package. Raises ValueError."""
+    for line, locked in _locked_packages(text, package.pattern):
+        yield from _read_package(locked, line, package)
 
 
-def locked_packages(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _locked_packages(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the packages with a name, a regular expression, each with the line of its version. Raises ValueError."""
     # Lock files have megabytes, and tomllib parses about one of them a second: only the needed blocks are parsed.
     starts = [match.start() for match in re.finditer(r"^\[\[package\]\]", text, re.MULTILINE)]
@@ -43,25 +44,26 @@ def _load_block(block: str, line: int) -> dict[str, Any]:
     return package if isinstance(package, dict) else {}
 
 
-def _read_package(package: dict[str, Any], line: int) -> Iterator[Requirement]:
+def _read_package(locked: dict[str, Any], line: int, package: Package) -> Iterator[Requirement]:
     from packaging.specifiers import SpecifierSet
+    from packaging.utils import canonicalize_name
 
-    version, (origin, folder) = package.get("version"), _origin_of(table(package, "source"))
+    name, version = canonicalize_name(str(locked.get("name"))), locked.get("version")
+    origin, folder = _origin_of(table(locked, "source"), package)
     if isinstance(version, str):
-        requirement = specified(line, f"megatron-core=={version}", SpecifierSet(f"=={version}"))
-        yield requirement._replace(origin=origin, folder=folder)
+        yield Requirement(line, f"{name}=={version}", (SpecifierSet(f"=={version}"),), origin, folder)
     elif origin:
-        yield Requirement(line, "megatron-core", None, origin=origin, folder=folder)
+        yield Requirement(line, name, None, origin, folder)
 
 
-def _origin_of(source: dict[str, Any]) -> tuple[str, str]:
+def _origin_of(source: dict[str, Any], package: Package) -> tuple[str, str]:
     """Return the origin of a package and the folder of its source tree; both empty for a published release."""
     for kind in ("editable", "directory", "virtual"):
         if isinstance(folder := source.get(kind), str):
-            return "a local path", folder
+            return LOCAL_PATH, folder
     url = source.get("url") if source.get("type") in ("git", "directory") else source.get("git")
     if not isinstance(url, str):
         return "", ""
     if source.get("type") == "directory":
-        return "a local path", url
-    return ("", "") if names_release(url.replace("tag=", "@")) else ("a git revision", "")
+        return LOCAL_PATH, url
+    return ("", "") if names_release(url.replace("tag=", "@"), package) else ("a git revision", "")

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
 
+from cgmigrate.megatron.packages import Package
 from cgmigrate.project.pins.references import read_url
-from cgmigrate.project.pins.requirement import NAME, Requirement, is_core, specified
+from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement
+
+if TYPE_CHECKING:
+    from packaging.markers import Marker
 
 
-def read_requirement(line: int, text: str) -> Iterator[Requirement]:
+def read_requirement(line: int, text: str, package: Package) -> Iterator[Requirement]:
     """Yield the requirement in one item of a list; nothing if it has no version or is on another package."""
-    if "megatron" not in text.lower():
+    if not package.may_be_in(text):
         return
     from packaging import requirements
     from packaging.utils import canonicalize_name
@@ -19,22 +25,36 @@ def read_requirement(line: int, text: str) -> Iterator[Requirement]:
     try:
         requirement = requirements.Requirement(text)
     except requirements.InvalidRequirement:
-        yield from _read_other(line, text)
+        yield from _read_other(line, text, package)
         return
-    core = canonicalize_name(requirement.name) == "megatron-core"
+    is_named = canonicalize_name(requirement.name) in package.names
+    pins: Iterator[Requirement] = iter(())
     if requirement.url:
-        yield from read_url(line, text, requirement.url, is_core=core)
-    elif core and requirement.specifier:
-        yield specified(line, text, requirement.specifier)
+        pins = read_url(line, text, requirement.url, package, is_named=is_named)
+    elif is_named and (requirement.specifier or requirement.marker):
+        pins = iter([Requirement(line, text, (requirement.specifier,) if requirement.specifier else None)])
+    holds = _holds(requirement.marker) if requirement.marker else {True}
+    for one in pins:
+        yield one._replace(is_always=holds == {True}, is_never="'never'" in text)
 
 
-def _read_other(line: int, text: str) -> Iterator[Requirement]:
+def _holds(marker: Marker) -> set[bool]:
+    """Return whether a marker holds on Linux, with any Python on any machine."""
+    linux = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": ""}
+    machines = product(("3.10", "3.14"), ("x86_64", "aarch64"))
+    return {
+        marker.evaluate({**linux, "python_version": version, "platform_machine": machine})
+        for version, machine in machines
+    }
+
+
+def _read_other(line: int, text: str, package: Package) -> Iterator[Requirement]:
     """Yield the requirement in an item that PEP 508 does not allow but pip or a build script does."""
+    folder = rf"(?:^|/)(?:{re.escape(package.repository)}|{package.pattern})/?(?:\[[^][]*\])?$"
     if "://" in text:
-        yield from read_url(line, text, text, is_core=re.search(f"egg={NAME}", text, re.IGNORECASE) is not None)
-    elif re.search(r"(?:^|/)megatron-(?:lm|core)/?(?:\[[^][]*\])?$", text, re.IGNORECASE):
-        yield Requirement(line, text, None, origin="a local path", folder=text.split("[")[0])
-    elif "$" in text:
-        yield Requirement(line, text, None, origin="a variable")
-    elif is_core(text):
-        yield Requirement(line, text, None)
+        egg = re.search(f"egg={package.pattern}", text, re.IGNORECASE)
+        yield from read_url(line, text, text, package, is_named=egg is not None)
+    elif re.search(folder, text, re.IGNORECASE):
+        yield Requirement(line, text, origin=LOCAL_PATH, folder=text.split("[")[0])
+    elif package.is_named(text):
+        yield Requirement(line, text, origin="a variable" if "$" in text else "")

@@ -5,21 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cgmigrate.megatron.releases import Release
-from cgmigrate.project.pins.requirement import Requirement, specified
-
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
-
-
-def read_constraint(line: int, text: str, constraint: str) -> list[Requirement]:
-    """Return the requirement in a Poetry constraint, none for ``*``. Raises ValueError if it is not a constraint."""
-    alternatives = [specified(line, text, specifier) for specifier in specifiers(constraint)]
-    if not alternatives:
-        return []
-    known = [one for one in alternatives if not (one.newer or one.older)] or alternatives
-    admitted = frozenset[Release]().union(*(requirement.admitted or () for requirement in known))
-    return [Requirement(line, text, admitted, newer=known[0].newer, older=known[0].older)]
 
 
 def specifiers(constraint: str) -> list[SpecifierSet]:

@@ -5,30 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from cgmigrate.megatron.packages import Package
 from cgmigrate.project.pins.lines import quoted_lines
 from cgmigrate.project.pins.pep508 import read_requirement
-from cgmigrate.project.pins.requirement import Requirement, is_core
+from cgmigrate.project.pins.requirement import Requirement
 from cgmigrate.project.pins.table_entries import read_tables
 from cgmigrate.project.pins.toml_tables import load_toml, strings, table
 
 
-def read_pyproject(text: str) -> Iterator[Requirement]:
-    """Yield the requirements on megatron-core, those that take precedence first. Raises ValueError."""
+def read_pyproject(text: str, package: Package) -> Iterator[Requirement]:
+    """Yield the requirements on a package, those that take precedence first. Raises ValueError."""
     document = load_toml(text)
     lines = quoted_lines(text)
-    for requirement in _requirement_lists(document):
+    for requirement in _requirement_lists(document, package):
         line = lines.get(requirement) or lines.get(requirement.replace('"', '\\"'), 1)
-        yield from read_requirement(line, requirement.strip())
-    yield from read_tables(text, _dependency_tables(document))
+        yield from read_requirement(line, requirement.strip(), package)
+    yield from read_tables(text, _dependency_tables(document, package), package)
 
 
-def _requirement_lists(document: dict[str, Any]) -> Iterator[str]:
+def _requirement_lists(document: dict[str, Any], package: Package) -> Iterator[str]:
     project, uv = table(document, "project"), table(table(document, "tool"), "uv")
     # An override takes precedence over the requirements that it contradicts.
     yield from strings(uv.get("override-dependencies"))
     dependencies = strings(project.get("dependencies"))
     yield from dependencies
-    if not any(map(is_core, dependencies)):
+    if not any(map(package.is_named, dependencies)):
         for group in (
             *table(project, "optional-dependencies").values(),
             *table(document, "dependency-groups").values(),
@@ -38,12 +39,12 @@ def _requirement_lists(document: dict[str, Any]) -> Iterator[str]:
     yield from strings(uv.get("constraint-dependencies"))
 
 
-def _dependency_tables(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _dependency_tables(document: dict[str, Any], package: Package) -> Iterator[dict[str, Any]]:
     uv, poetry = (table(table(document, "tool"), name) for name in ("uv", "poetry"))
     yield table(uv, "sources")
     dependencies = table(poetry, "dependencies")
     yield dependencies
-    if not any(map(is_core, dependencies)):
+    if not any(map(package.is_named, dependencies)):
         yield table(poetry, "dev-dependencies")
         for group in table(poetry, "group").values():
             yield table(group, "dependencies")

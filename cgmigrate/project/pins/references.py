@@ -5,36 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cgmigrate.megatron.releases import Release
-from cgmigrate.project.pins.requirement import NAME, Requirement, exact
-
-# Megatron-LM's own tags (v2.5, v3.0) are not releases of megatron-core: a major version above 0 needs `core_`.
-_REFERENCE = r"(?:[@/]core_[rv]([0-9]+)\.([0-9]+)|@v?(0)\.([0-9]+))(?![0-9])"
-_WHEEL = rf"{NAME}-([0-9]+)\.([0-9]+)"
+from cgmigrate.megatron.packages import Package
+from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement, exact
 
 
-def names_release(url: str) -> bool:
+def names_release(url: str, package: Package) -> bool:
     """Return whether the git reference of a URL names a release."""
-    return re.search(_REFERENCE, url) is not None
+    return re.search(package.references, url) is not None
 
 
-def read_url(line: int, text: str, url: str, *, is_core: bool) -> Iterator[Requirement]:
-    """Yield the requirement of a URL, if it is that of megatron-core or Megatron-LM.
+def read_url(line: int, text: str, url: str, package: Package, *, is_named: bool) -> Iterator[Requirement]:
+    """Yield the requirement of a URL, if it is that of a package or its repository.
 
-    ``is_core`` says that the URL belongs to a requirement on megatron-core.
+    ``is_named`` says that the URL belongs to a requirement on the package.
     """
-    match = re.search(_WHEEL, url, re.IGNORECASE)
-    megatron = is_core or "/megatron-lm" in url.lower()
-    if match is None and megatron:
-        match = re.search(_REFERENCE, url)
+    match = re.search(rf"(?:^|/){package.pattern}-([0-9]+)\.([0-9]+)", url, re.IGNORECASE)
+    repository = rf"[/:]{re.escape(package.repository)}(?:\.git)?(?=[@#?]|/?$|/(?:archive|releases|tree)/)"
+    is_of = is_named or (package.repository and re.search(repository, url, re.IGNORECASE))
+    if match is None and is_of:
+        match = re.search(package.references, url)
     if match is not None:
-        major, minor = (int(part) for part in match.groups() if part is not None)
-        yield exact(line, text, Release(major, minor))
-    elif megatron and url.startswith("file://"):
-        yield Requirement(line, text, None, origin="a local path")
-    elif megatron:
+        yield exact(line, text, *(part for part in match.groups() if part is not None))
+    elif is_of and url.startswith("file://"):
+        yield Requirement(line, text, origin=LOCAL_PATH)
+    elif is_of:
         git = url.startswith(("git+", "git:", "git@", "@")) or re.search(r"\.git(?:$|[@#])", url)
-        yield Requirement(line, text, None, origin=_git_origin(url) if git else "a URL")
+        yield Requirement(line, text, origin=_git_origin(url) if git else "a URL")
 
 
 def _git_origin(url: str) -> str:

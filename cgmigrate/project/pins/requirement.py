@@ -1,8 +1,8 @@
-"""A requirement on megatron-core, and the releases that it admits."""
+"""What a pin file requires of a package, and the releases of megatron-core that such a requirement admits."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,49 +15,51 @@ if TYPE_CHECKING:
 # packaging and tomllib are imported where a pin is read, since most runs read none. `re` costs nothing: dataclasses
 # and pathlib import it anyway.
 
-NAME = r"megatron[-_.]+core"
-"""A regular expression for the name of the package, in any spelling that pip accepts."""
+IMAGE, LOCAL_PATH = "a container image", "a local path"
 
 
 class Requirement(NamedTuple):
-    """A requirement on megatron-core.
+    """A requirement on a package.
 
-    ``line`` is 1-based. ``admitted`` is None if the requirement cannot be read or names no release. ``newer`` and
-    ``older`` say that it admits only releases newer, or older, than all known ones. ``origin`` says what pins
-    megatron-core if that is not a published release (``a git revision``); then ``admitted`` can be wrong. ``folder`` is
-    the folder of a source tree.
+    ``line`` is 1-based. ``ranges`` are versions of which one range counts, None if the requirement cannot be read or
+    names no version. ``origin`` says what pins the package if that is not a published release (``a git revision``);
+    then ``ranges`` can be wrong. ``folder`` is the folder of a source tree. ``is_always`` says that it holds on Linux
+    with any Python.
     """
 
     line: int
     text: str
-    admitted: frozenset[Release] | None
-    newer: bool = False
+    ranges: tuple[SpecifierSet, ...] | None = None
     origin: str = ""
     folder: str = ""
+    is_always: bool = True
+    is_never: bool = False
+
+
+class Admitted(NamedTuple):
+    """The known releases of megatron-core that a requirement admits: only newer or older ones count as the nearest."""
+
+    releases: frozenset[Release]
+    newer: bool = False
     older: bool = False
 
 
-def is_core(requirement: str) -> bool:
-    """Return whether a requirement, or the name of a package, is that of megatron-core."""
-    return re.match(rf"\s*{NAME}(?![\w.-])", requirement, re.IGNORECASE) is not None
+def exact(line: int, text: str, major: int | str, minor: int | str) -> Requirement:
+    """Return the requirement of one minor release."""
+    from packaging.specifiers import SpecifierSet
+
+    return Requirement(line, text, (SpecifierSet(f"=={int(major)}.{int(minor)}.*"),))
 
 
-def exact(line: int, text: str, release: Release) -> Requirement:
-    """Return the requirement of one release."""
-    newer, older = release > UPSTREAM, release < OLDEST
-    nearest = max(OLDEST, min(release, UPSTREAM))
-    return Requirement(line, text, frozenset({nearest}).intersection(ACCEPTED), newer, older=older)
-
-
-def specified(line: int, text: str, specifier: SpecifierSet) -> Requirement:
-    """Return the requirement of the releases that satisfy ``specifier``."""
-    admitted = _admitted(specifier)
-    if admitted:
-        return Requirement(line, text, admitted)
-    if _admits_newer(specifier):
-        return Requirement(line, text, frozenset({UPSTREAM}), newer=True)
-    older = _admits_older(specifier)
-    return Requirement(line, text, frozenset({OLDEST} if older else ()), older=older)
+def admitted(ranges: Iterable[SpecifierSet]) -> Admitted:
+    """Return the releases of megatron-core that some of the ranges admits."""
+    ranges = tuple(ranges)
+    if releases := frozenset[Release]().union(*map(_admitted, ranges)):
+        return Admitted(releases)
+    if any(map(_admits_newer, ranges)):
+        return Admitted(frozenset({UPSTREAM}), newer=True)
+    older = any(map(_admits_older, ranges))
+    return Admitted(frozenset({OLDEST} if older else ()), older=older)
 
 
 @lru_cache(maxsize=256)

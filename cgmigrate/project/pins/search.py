@@ -24,9 +24,8 @@ def find_pin(directory: Path) -> ProjectPin:
 
     Looks in ``directory`` and its parents, up to the first that contains ``.git``; the nearest folder with a pin
     takes precedence. Within a folder, the order is: lock file, source tree of megatron-core (vendored, submodule),
-    pyproject.toml, setup.cfg, setup.py, Pipfile, pixi.toml, requirement files, conda's environment, Dockerfile,
-    metadata of a tree that was built, the environment in ``.venv``, scripts that install. Files that cannot be used
-    become notes.
+    pyproject.toml, setup.cfg, setup.py, requirement files, conda's environment, Dockerfile, the environment in
+    ``.venv``, scripts that install. Files that cannot be used become notes.
     """
     directory = directory.resolve()
     notes: list[str] = []

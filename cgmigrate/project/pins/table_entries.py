@@ -1,4 +1,4 @@
-"""Tables of TOML that map packages to what is required of them, as Poetry, uv, Pipenv and Pixi have them."""
+"""Tables of TOML that map packages to what is required of them, as Poetry and uv have them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from cgmigrate.megatron.packages import Package
 from cgmigrate.project.pins.lines import line_at, line_containing
-from cgmigrate.project.pins.poetry import read_constraint
+from cgmigrate.project.pins.poetry import specifiers
 from cgmigrate.project.pins.references import read_url
-from cgmigrate.project.pins.requirement import NAME, Requirement
+from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement
 
 _GIT_ORIGINS = {"tag": "a git tag", "ref": "a git reference", "rev": "a git revision", "branch": "a git branch"}
 
 
-def read_tables(text: str, tables: Iterable[Mapping[str, Any]]) -> Iterator[Requirement]:
-    """Yield the requirements on megatron-core in some tables of a text."""
+def read_tables(text: str, tables: Iterable[Mapping[str, Any]], package: Package) -> Iterator[Requirement]:
+    """Yield the requirements on a package in some tables of a text."""
     for dependencies in tables:
         for name, value in dependencies.items():
-            if re.fullmatch(NAME, name, re.IGNORECASE):
+            if re.fullmatch(package.pattern, name, re.IGNORECASE):
                 for entry in value if isinstance(value, list) else [value]:
-                    yield from _read_entry(text, name, entry)
+                    yield from _read_entry(text, name, entry, package)
 
 
-def _read_entry(text: str, name: str, entry: object) -> Iterator[Requirement]:
+def _read_entry(text: str, name: str, entry: object, package: Package) -> Iterator[Requirement]:
     """Yield the requirement in one value of a table: a string, or a table of its own."""
     if isinstance(entry, str):
         entry = {"version": entry}
@@ -33,31 +34,33 @@ def _read_entry(text: str, name: str, entry: object) -> Iterator[Requirement]:
     if isinstance(version, str):
         line, written = _line_of_value(text, name, version), f'{name} = "{version}"'
         try:
-            yield from read_constraint(line, written, version)
+            if ranges := tuple(specifiers(version)):
+                yield Requirement(line, written, ranges)
         except ValueError:
-            yield Requirement(line, written, None)
+            yield Requirement(line, written)
     elif isinstance(url, str):
-        yield from read_url(_line_of_value(text, name, url), f'{name} = {{url = "{url}"}}', url, is_core=True)
+        line, written = _line_of_value(text, name, url), f'{name} = {{url = "{url}"}}'
+        yield from read_url(line, written, url, package, is_named=True)
     else:
-        yield from _read_source(text, name, entry)
+        yield from _read_source(text, name, entry, package)
 
 
-def _read_source(text: str, name: str, entry: dict[str, Any]) -> Iterator[Requirement]:
+def _read_source(text: str, name: str, entry: dict[str, Any], package: Package) -> Iterator[Requirement]:
     """Yield the requirement in a table that names a git repository, a folder or a member of the workspace."""
     for key, git_origin in _GIT_ORIGINS.items():
         if isinstance(reference := entry.get(key), str):
             written = f'{name} = {{{key} = "{reference}"}}'
             line = _line_of_value(text, name, reference)
-            for requirement in read_url(line, written, f"@{reference}", is_core=True):
+            for requirement in read_url(line, written, f"@{reference}", package, is_named=True):
                 yield requirement._replace(origin=git_origin if requirement.origin else "")
             return
-    for key, origin in (("git", "a git repository"), ("path", "a local path")):
+    for key, origin in (("git", "a git repository"), ("path", LOCAL_PATH)):
         if isinstance(value := entry.get(key), str):
             line, folder = _line_of_value(text, name, value), value if key == "path" else ""
-            yield Requirement(line, f"{name} = {value}", None, origin=origin, folder=folder)
+            yield Requirement(line, f"{name} = {value}", origin=origin, folder=folder)
             return
     if entry.get("workspace") is True:
-        yield Requirement(line_containing(text, name), name, None, origin="a member of the workspace")
+        yield Requirement(line_containing(text, name), name, origin="a member of the workspace")
 
 
 def _line_of_value(text: str, name: str, value: str) -> int:
