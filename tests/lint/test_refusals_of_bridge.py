@@ -114,6 +114,17 @@ def test_modules_under_any_implementation_count_for_delayed_gradients(judge: Any
     check(judge, "CG412", container(model, comm_overlap=overlap), fused)
 
 
+@pytest.mark.parametrize("overlap", [None, {"overlap_moe_expert_parallel_comm": True}])
+def test_the_overlap_of_experts_counts_in_the_model_where_no_section_overrides_it(judge: Any, overlap: Any) -> None:
+    model = TE | rows.OVERLAP | {"cuda_graph_modules": ["attn", "mlp"], "moe_layer_freq": 2}
+    sections = {"comm_overlap": {"tp_comm_overlap": False} | overlap} if overlap else {}
+
+    # The section turns the field of the model off.
+    overridden = container(model, comm_overlap={"tp_comm_overlap": False})
+
+    check(judge, "CG407", container(model, **sections), overridden)
+
+
 def test_the_defaults_of_providers_are_those_of_the_catalogue(judge: Any) -> None:
     """A subclass has others; the rules read those of GPTModelProvider itself."""
     names = ("attention_dropout", "hidden_dropout", "num_moe_experts", "moe_layer_freq", "add_bias_linear")
