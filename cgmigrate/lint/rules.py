@@ -179,15 +179,16 @@ def matching_case(rule: Rule, state: State) -> Case | None:
     if not rule.concerns(state.target):
         return None
     number = state.number
+    possible: list[tuple[Fix | None, str]] = []
     for case in rule.cases:
         if not case.may_match(state, number):
             continue
         truth = case.condition(state)
         if truth:
-            return case
+            # Whichever of the cases it is, what to write counts if it is the same.
+            return case if all(other == (case.fix, case.decide) for other in possible) else None
         if truth is None and rule.migrates:
-            # A later case is another fix, and counts only if this one does not match.
-            return None
+            possible.append((case.fix, case.decide))
     return None
 
 

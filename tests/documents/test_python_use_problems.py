@@ -32,7 +32,7 @@ def test_examples_of_the_rules(rule: str, example: dict[str, Any]) -> None:
     expected = example.get("after", example.get("unsafe-after"))
     after = result.after.lstrip("\n") if expected else result.after
     assert after == (expected or example["before"])
-    assert run(result.after).after == result.after
+    assert run(result.after, **releases).after == result.after
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,9 @@ class ToyDocument:
         match = self.lines.get(".".join(keys)) if not section else None
         return plain(match["value"]) if match else Missing.ABSENT
 
+    def variable_at(self, _offset: int, _name: str, /) -> object:
+        return Missing.ABSENT
+
     def comments(self) -> Sequence[Comment]:
         return comments_at(self.text, [Span(*match.span()) for match in re.finditer(r";[^\n]*", self.text)])
 

@@ -188,6 +188,7 @@ from megatron.bridge.models import GPTModelProvider
         YamlDocument("MODEL_ARGS:\n  --num-layers: 2\n  --cuda-graph-impl: local\n"),
         PythonDocument('run(["torchrun", "pretrain_gpt.py", "--cuda-graph-impl", "local", "--num-layers", "2"])\n'),
         PythonDocument(CALL + 'TransformerConfig(num_layers=2, cuda_graph_impl="local")\n'),
+        PythonDocument(CALL + 'GPTModelProvider(num_layers=2, cuda_graph_impl="local")\n'),
     ],
 )
 def test_a_setting_that_is_not_written_has_its_default(document: Document) -> None:
@@ -211,7 +212,6 @@ def test_a_setting_that_is_not_written_has_its_default(document: Document) -> No
         # A part of a command line.
         ShellDocument("torchrun pretrain_gpt.py --cuda-graph-impl local --te-rng-tracker\\n"),
         PythonDocument(CALL + 'partial(TransformerConfig, num_layers=2, cuda_graph_impl="local")\n'),
-        PythonDocument(CALL + 'GPTModelProvider(num_layers=2, cuda_graph_impl="local")\n'),
         PythonDocument(CALL + 'class A(TransformerConfig):\n    pass\nA(cuda_graph_impl="local")\n'),
         PythonDocument(CALL + 'def f(config: TransformerConfig):\n    config.cuda_graph_impl = "local"\n'),
     ],

@@ -106,7 +106,7 @@ def test_identities_stay_when_lines_move(project: Path, cgmigrate, name: str, te
 
 def test_a_file_that_cannot_be_read_is_its_own_place(project: Path, cgmigrate) -> None:
     write(project / "a.yaml", "enable_cuda_graph: [true\n")
-    write(project / "b.py", "enable_cuda_graph = (\n")
+    write(project / "b.py", "from megatron.core import x\nenable_cuda_graph = (\n")
     write(project / "c.yaml", b"enable_cuda_graph: \xff\n")
     expected = [("a.yaml", "CG001", ""), ("b.py", "CG009", ""), ("c.yaml", "CG007", "")]
     assert places(cgmigrate, ".") == expected

@@ -169,7 +169,7 @@ def test_a_rule_without_an_example_that_it_does_not_report_fails(team: Path, cgm
 )
 def test_an_example_of_a_file_passes_for_what_it_says_of_the_file(rule: str, key: str) -> None:
     rules = load()
-    (example,) = [example for example in rules[rule].examples if key in example]
+    example = next(example for example in rules[rule].examples if key in example)
     assert failures_of(rules[rule], example, rules) == []
     without = {name: value for name, value in example.items() if name != key}
     assert failures_of(rules[rule], without, rules) != []
@@ -216,7 +216,7 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
     reference = PAGE.split("## Everything that a rule can say")[1]
     keys, tests = (re.findall(r"^\| (`.*?) \|", table, re.M) for table in reference.split("| test |"))
     assert [key.strip("`") for key in keys] == [
-        *("id", "name", "kind", "reports", "summary", "severity", "preview"),
+        *("id", "name", "kind", "reports", "summary", "severity", "stage", "preview"),
         *("since", "until", "replacement-available-in"),
         *("fields", "when", "unless", "message", "fix", "decide", "help", "cases"),
         *("explanation", "sources", "examples"),

@@ -107,7 +107,7 @@ def test_nemo_rl_is_read_as_megatron_bridge_reads_it() -> None:
 def test_nemo_rl_drops_an_inference_scope_without_an_implementation() -> None:
     dropped = "policy:\n  megatron_cfg:\n    inference_cuda_graph_scope: block\n"
     (diagnostic,) = examined(dropped).diagnostics
-    assert diagnostic.rule == "CG307" and "has no effect" in diagnostic.message
+    assert diagnostic.rule == "CG307" and "NeMo-RL ignores" in diagnostic.message
     # TransformerConfig itself refuses it.
     (diagnostic,) = examined(dropped.replace("megatron_cfg", "transformer_config")).diagnostics
     assert diagnostic.rule == "CG209"

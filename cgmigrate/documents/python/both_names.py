@@ -25,7 +25,7 @@ def asks_for_both(node: ast.AST, source: Source) -> bool:
     if setting is None or not setting.replaced_by:
         return False
     others = list(_names_read(around, ast.dump(owner)))
-    is_checked = any(how == "hasattr" and other in (name, *setting.replaced_by) for how, other in others)
+    is_checked = any(how == "hasattr" and other == name for how, other in others)
     return (is_checked or _has_default(source.parent(node))) and any(
         other == setting.replaced_by[0] for _, other in others
     )
