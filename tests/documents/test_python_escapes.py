@@ -74,7 +74,8 @@ EXPOSED = {
     "a parameter": (f"def f(cfg):\n{PAIR}", "`cfg` is a parameter of `f`"),
     "a keyword parameter": (f"def f(*, cfg=None):\n{PAIR}", "`cfg` is a parameter of `f`"),
     "self": ("class T:\n    def f(self):\n        self.config.cuda_graph_scope = ['attn']\n", "`self` is a parameter"),
-    "helper in the file": (f"{COMMON}def f():\n{MADE}    common(cfg)\n{PAIR}", "that is not followed"),
+    "helper in the file": (f"{COMMON}def f():\n{MADE}    common(cfg)\n{PAIR}", "`common` on line"),
+    "helper after the setting": (f"{COMMON}def f():\n{MADE}{PAIR}    common(cfg.model)\n", "`common` on line"),
     "made by an unknown function": (f"def f():\n    cfg = base()\n{PAIR}", "`base`, whose body was not read"),
     "made by a recipe of Megatron": (
         f"from megatron.bridge.recipes.llama import llama3_8b\ndef f():\n    cfg = llama3_8b()\n{PAIR}",
@@ -82,7 +83,7 @@ EXPOSED = {
     ),
     "made elsewhere, and returned by a function of the file": (
         f"def base():\n    made = shared.recipe\n    return made\n\n\ndef f():\n    cfg = base()\n{PAIR}",
-        "`base`, which is not followed",
+        "`base`, where `made` is another name of `shared.recipe`",
     ),
     "made by a recipe of the file": (
         f"def base():\n{MADE}    cfg.model.cuda_graph_scope = ['mlp']\n    return cfg\n"
@@ -91,9 +92,11 @@ EXPOSED = {
     ),
     "returned": (f"def f():\n{MADE}{PAIR}    return cfg\n", "`f` returns `cfg`"),
     "a part returned": (f"def f():\n{MADE}{PAIR}    return cfg.model\n", "`f` returns `cfg`"),
-    "yielded": (f"def f():\n{MADE}{PAIR}    yield cfg\n", "that is not followed"),
-    "passed to an unknown function": (f"def f():\n{MADE}{PAIR}    launch(cfg)\n", "that is not followed"),
-    "kept in a list": (f"def f():\n{MADE}{PAIR}    all_of_them = [cfg]\n", "that is not followed"),
+    "yielded": (f"def f():\n{MADE}{PAIR}    yield cfg\n", "`f` returns `cfg`"),
+    "passed to an unknown function": (f"def f():\n{MADE}{PAIR}    launch(cfg)\n", "`launch` on line"),
+    "passed as keyword": (f"def f():\n{MADE}{PAIR}    launch(config=cfg)\n", "`launch` on line"),
+    "kept in a list": (f"def f():\n{MADE}{PAIR}    all_of_them = [cfg]\n", "another name or holder"),
+    "kept in an attribute": (f"def f():\n{MADE}{PAIR}    state.config = cfg\n", "another name or holder"),
     "an alias": (
         "def f():\n" + MADE + "    model = cfg.model\n    model.cuda_graph_scope = ['attn']\n",
         "`model` is another name of `cfg.model`",
@@ -112,18 +115,25 @@ EXPOSED = {
     ),
     "set by computed names": (
         f"def f(names):\n{MADE}{PAIR}    for n in names:\n        setattr(cfg.model, n, None)\n",
-        "that is not followed",
+        "by its name",
     ),
     "read by name": (f"def f():\n{MADE}{PAIR}    cfg.model.__dict__.update({{}})\n", "by its name"),
     "rebound part": (f"def f():\n    cfg = ConfigContainer()\n    cfg.model = make()\n{PAIR}", "`make`, whose body"),
     "a provider that is returned": (
         'def f():\n    return GPTModelProvider(cuda_graph_impl="transformer_engine", cuda_graph_scope=["attn"])\n',
-        "its constructor does not validate",
+        "`f` returns the object",
     ),
-    "deferred": (
-        'make = partial(TransformerConfig, cuda_graph_impl="local", cuda_graph_scope=["attn"])\n',
-        "its constructor does not validate",
+    "a provider that is set again": (
+        'def f():\n    p = GPTModelProvider(cuda_graph_impl="transformer_engine", cuda_graph_scope=["attn"])\n'
+        "    p.cuda_graph_scope = ['mlp']\n    pretrain(p)\n",
+        "`p.cuda_graph_scope` is set again",
     ),
+    "a provider inside what is returned": (
+        "def f():\n    return ConfigContainer(\n"
+        "        model=GPTModelProvider(cuda_graph_scope=['attn'], external_cuda_graph=True))\n",
+        "`f` returns the object",
+    ),
+    "deferred": ('make = partial(TransformerConfig, cuda_graph_impl="local", cuda_graph_scope=["attn"])\n', "import"),
     "with unknown keywords": (
         'def f(kw):\n    return TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=["attn"], **kw)\n',
         "`**kw` may hold settings",
@@ -141,7 +151,7 @@ EXPOSED = {
     "a class that validates by itself": (
         "class Mine(TransformerConfig):\n    def __post_init__(self):\n        pass\n"
         "def f():\n    return Mine(cuda_graph_impl='local', cuda_graph_scope=['attn'])\n",
-        "its constructor does not validate",
+        "`f` returns the object",
     ),
     "a guard function": (
         f"def f():\n{MADE}    if supports(cfg.train):\n        cfg.train.x = 1\n    else:\n"
@@ -236,6 +246,14 @@ FOLLOWED = {
     ),
     "made and used here": f"def f():\n{MADE}{PAIR}    pretrain(cfg)\n",
     "a script": 'if __name__ == "__main__":\n' + MADE + PAIR + "    pretrain(config=cfg)\n",
+    "a helper that names no setting": (
+        "def sizes(cfg, n):\n    cfg.train.steps = n\n    print(cfg)\n\n\n"
+        f"def f():\n{MADE}    sizes(cfg, 3)\n{PAIR}    pretrain(cfg)\n"
+    ),
+    "made by a function that names no setting": (
+        f"def base():\n{MADE}    cfg.train.steps = 3\n    return cfg\n\n\n"
+        f"def f():\n    cfg = base()\n{PAIR}    pretrain(cfg)\n"
+    ),
     "a condition of two scopes": (
         "def f(deep):\n    if deep:\n        print('deep')\n        c = TransformerConfig(cuda_graph_impl='local')\n"
         "    else:\n        c = TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=['attn'])\n"
@@ -284,7 +302,10 @@ def test_a_reader_of_an_object_that_others_set_is_rewritten_on_request_only() ->
 # --- other files of the checkout ------------------------------------------------------------------
 
 ELSEWHERE = {
-    "a base recipe": ("from .common import base\n", f"def f():\n    cfg = base()\n{PAIR}", "common.py:3"),
+    "a helper": ("from .common import helper\n", f"def f():\n{MADE}    helper(cfg)\n{PAIR}", "common.py:2"),
+    "a helper of a helper": ("from .common import outer\n", f"def f():\n{MADE}    outer(cfg)\n{PAIR}", "common.py:2"),
+    "a re-exported helper": ("from .api import helper\n", f"def f():\n{MADE}    helper(cfg)\n{PAIR}", "common.py:2"),
+    "a base recipe": ("from .common import base\n", f"def f():\n    cfg = base()\n{PAIR}", "common.py:10"),
     "a class with a default": (
         "from .common import Mine\n",
         "def f():\n    cfg = Mine()\n    cfg.cuda_graph_scope = ['attn']\n    pretrain(cfg)\n",
@@ -292,6 +313,13 @@ ELSEWHERE = {
     ),
 }
 COMMON_FILE = """\
+def helper(cfg):
+    cfg.model.cuda_graph_scope = []
+
+def outer(cfg):
+    cfg.train.steps = 1
+    helper(cfg)
+
 def base():
     cfg = unknown()
     cfg.model.cuda_graph_scope = ["mlp"]
@@ -300,6 +328,9 @@ def base():
 from megatron.bridge.models import GPTModelProvider
 class Mine(GPTModelProvider):
     cuda_graph_impl: str = "transformer_engine"
+
+def sizes(cfg):
+    cfg.train.steps = 1
 """
 
 
@@ -307,9 +338,16 @@ class Mine(GPTModelProvider):
 def test_functions_and_classes_of_other_files_are_read(project: Path, name: str) -> None:
     imports, text, reason = ELSEWHERE[name]
     (project / "common.py").write_text(COMMON_FILE)
+    (project / "api.py").write_text("from .common import helper\n")
     result = plain(imports + text, str(project / "train.py"))
     assert result.after == result.text
     assert reason in because(result)
+
+
+def test_a_helper_of_another_file_that_names_no_setting_prevents_nothing(project: Path) -> None:
+    (project / "common.py").write_text(COMMON_FILE)
+    text = f"from .common import sizes\ndef f():\n{MADE}    sizes(cfg)\n{PAIR}    pretrain(cfg)\n"
+    assert plain(text, str(project / "train.py")).after == HEADER + text.replace("_scope", "_modules")
 
 
 # --- objects of others ------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from cgmigrate.text.spans import Span
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
 PROGRAM_UNKNOWN = "the program that gets these arguments is not known as Megatron's"
-_NOT_VALIDATED = "its constructor does not validate the settings, and the code that gets the object is not followed"
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
 
 
@@ -90,7 +89,7 @@ class FixRisks:
         wrapped = dotted(call.args[0]) if full in WRAPPERS and call.args else ""
         if why := self.definitions.why_not_megatrons(wrapped or name):
             return why
-        return self._spreads(call) or ("" if self._validates(name) and not wrapped else _NOT_VALIDATED)
+        return self._spreads(call) or ("" if self._validates(name) and not wrapped else self._result(call))
 
     def _spreads(self, call: ast.Call) -> str:
         """Check for ``T(**kwargs, cuda_graph_scope=...)``: what is unpacked may contain the other settings."""
@@ -111,6 +110,12 @@ class FixRisks:
                     return False
                 classes += [base for base in map(dotted, definition.bases) if base]
         return True
+
+    def _result(self, call: ast.Call) -> str:
+        function = function_around(self._source.ancestors(call))
+        if function is None:
+            return "the object is made in a class body or a lambda, and its users are not known"
+        return self._escapes.of_result(call, (), self._escapes.scope(function))
 
     # --- dicts and lists ------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ class Scope:
     """By the first name of the path."""
     returned: list[ast.expr] = field(default_factory=list)
     _expressions: _Expressions | None = None
+    _settings: dict[str, Binding] | None = None
 
     @classmethod
     def of(cls, node: ast.Module | Function, catalogue: Catalogue) -> Scope:
@@ -77,6 +78,15 @@ class Scope:
         lines = [(block.lineno, block.end_lineno or block.lineno) for block in blocks]
         bound = self.bindings.get(name, [])
         return bool(bound) and all(any(first <= b.line <= last for first, last in lines) for b in bound)
+
+    def settings_bound(self) -> dict[str, Binding]:
+        """Return the last statement that sets a setting, by the object."""
+        if self._settings is None:
+            every = (binding for bindings in self.bindings.values() for binding in bindings)
+            known = self.catalogue.name_set
+            settings = [binding for binding in every if binding.path.rpartition(".")[2] in known]
+            self._settings = {binding.path.rpartition(".")[0]: binding for binding in settings}
+        return self._settings
 
     def _inside(self) -> _Expressions:
         if self._expressions is None:
