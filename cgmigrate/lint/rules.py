@@ -179,16 +179,16 @@ def matching_case(rule: Rule, state: State) -> Case | None:
     if not rule.concerns(state.target):
         return None
     number = state.number
-    possible: list[tuple[Fix | None, str]] = []
+    possible: list[Fix | None] = []
     for case in rule.cases:
         if not case.may_match(state, number):
             continue
         truth = case.condition(state)
         if truth:
-            # Whichever of the cases it is, what to write counts if it is the same.
-            return case if all(other == (case.fix, case.decide) for other in possible) else None
+            # Whichever of the cases it is, the fix counts if it is the same.
+            return case if all(fix is not None and fix == case.fix for fix in possible) else None
         if truth is None and rule.migrates:
-            possible.append((case.fix, case.decide))
+            possible.append(case.fix)
     return None
 
 

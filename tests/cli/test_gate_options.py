@@ -323,7 +323,7 @@ def completed(line: str) -> list[str]:
     [
         ("cgmigrate ch", ["check"]),
         ("cgmigrate check --output-format g", ["github", "gitlab"]),
-        ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 9)]),
+        ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 10)]),
         ("cgmigrate check --to 0.19", ["0.19"]),
         (f"cgmigrate check --to {UPSTREAM}", [str(UPSTREAM)]),
         ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 9)]),
@@ -526,7 +526,7 @@ def test_a_file_that_cannot_be_read_fails_whatever_is_selected(project: Path, cg
 # --- --strict: what a pull request brings along suppresses nothing -------------------------------------
 
 IGNORED = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true  # cgmigrate: ignore[CG101]\n"
-BASELINE = '{"version": 1, "findings": {"sub/a.yaml": {"CG101": 1}}}'
+BASELINE = '{"version": 2, "diagnostics": {"sub/a.yaml": {"CG101": ["MODEL_ARGS.--enable-cuda-graph"]}}}'
 
 
 @pytest.mark.parametrize(

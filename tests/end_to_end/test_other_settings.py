@@ -529,7 +529,11 @@ def test_the_old_name_in_a_parent_and_the_new_one_in_its_child_are_a_choice(proj
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), [("a.py", "cuda_graph_scope = (\n"), ("a.py", "enable_cuda_graph = " + "(" * 300 + ")" * 300)]
+    ("path", "text"),
+    [
+        ("a.py", "cuda_graph_scope = (\n"),
+        ("a.py", "from megatron import core\nenable_cuda_graph = " + "(" * 300 + ")" * 300),
+    ],
 )
 def test_code_that_cannot_be_parsed_is_a_diagnostic(project: Path, cgmigrate: Run, path: str, text: str) -> None:
     (project / path).write_text(text)
