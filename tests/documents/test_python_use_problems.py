@@ -9,18 +9,22 @@ import pytest
 
 from cgmigrate.lint import rules
 from cgmigrate.lint.file_examples import KEYS
+from cgmigrate.megatron import catalogue
 from tests.support.python_tools import HEADER, check_fixed, check_noop, run
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 BOTH = HEADER + ENUMS
 MODULE = HEADER + ENUMS.replace("Scope", "Module")
 
+SETTINGS = catalogue.load()
 EXAMPLES = [
     (rule.id, example)
     for rule in rules.load().values()
     for example in rule.examples
-    # Examples of files as such are tested with the rules.
-    if example["syntax"] == "python" and example.keys().isdisjoint(KEYS)
+    # Examples of files as such are tested with the rules, and so are settings that the capture model does not have.
+    if example["syntax"] == "python"
+    and example.keys().isdisjoint(KEYS)
+    and not SETTINGS.captures.isdisjoint(rule.fields)
 ]
 
 

@@ -6,7 +6,7 @@ With either release it does what it is meant to do, so there is nothing to write
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source
@@ -26,9 +26,23 @@ def asks_for_both(node: ast.AST, source: Source) -> bool:
         return False
     others = list(_names_read(around, ast.dump(owner)))
     is_checked = any(how == "hasattr" and other == name for how, other in others)
+    is_checked = is_checked or _is_without(setting.replaced_by, ast.dump(owner), node, source)
     return (is_checked or _has_default(source.parent(node))) and any(
         other == setting.replaced_by[0] for _, other in others
     )
+
+
+def _is_without(newer: Sequence[str], owner: str, node: ast.AST, source: Source) -> bool:
+    """Return whether code runs only where `hasattr` has shown that the object has no newer name."""
+    below = node
+    for above in source.ancestors(node):
+        if isinstance(above, (ast.If, ast.IfExp)) and not isinstance(above.test, ast.UnaryOp):
+            branch = above.orelse if isinstance(above.orelse, list) else [above.orelse]
+            names = (name for how, name in _names_read(above.test, owner) if how == "hasattr")
+            if below in branch and any(name in newer for name in names):
+                return True
+        below = above
+    return False
 
 
 def _name_and_object(node: ast.AST, above: ast.AST | None) -> tuple[str, ast.expr] | None:
