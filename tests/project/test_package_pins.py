@@ -151,3 +151,13 @@ def test_a_package_fits_its_schema(name: str) -> None:
     path = rules_folder() / f"packages/{name}.yaml"
     jsonschema.validate(load_yaml(path.read_text(), str(path)), schema)
     assert packages.package(name).names[0] == name
+
+
+def test_a_lock_file_decides_before_the_range_of_the_project(project: Path, cgmigrate) -> None:
+    write("pyproject.toml", '[project]\nname = "x"\nversion = "1"\ndependencies = ["transformer-engine>=2.9"]\n')
+    write("uv.lock", LOCK.format("transformer-engine", "2.11.0+abc", f'{{ git = "{TE}?rev=abc#abc" }}'))
+    model = "--num-experts 8 --overlap-moe-expert-parallel-comm --disable-bias-linear"
+    graphs = "--cuda-graph-impl transformer_engine --cuda-graph-modules attn"
+    write("a.sh", f"torchrun pretrain_gpt.py {model} --overlap-grad-reduce --delay-wgrad-compute \\\n    {graphs}\n")
+    findings = json.loads(cgmigrate("check", "--from", "0.19", "--format", "json", "a.sh").stdout)["findings"]
+    assert [(one["rule"], one["severity"]) for one in findings] == [("CG440", "error")]
