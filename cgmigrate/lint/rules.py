@@ -61,6 +61,8 @@ class Case:
     severity: Severity
     stage: str = ""
     """When the target stops the job: ``config`` or ``capture``, as in ``Rejected``; empty if it does not."""
+    certain: bool = False
+    """Whether the next case decides where it is not known if this one applies."""
     fix: Fix | None = None
     decide: str = ""
     help: str = ""
@@ -187,7 +189,7 @@ def matching_case(rule: Rule, state: State) -> Case | None:
         if truth:
             # Whichever of the cases it is, the fix counts if it is the same.
             return case if all(fix is not None and fix == case.fix for fix in possible) else None
-        if truth is None and rule.migrates:
+        if truth is None and rule.migrates and not case.certain:
             possible.append(case.fix)
     return None
 
@@ -346,6 +348,7 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
         message=case.get("message", rule["summary"]).strip(),
         severity=Severity(case.get("severity", rule.get("severity", Severity.WARNING))),
         stage=case.get("stage", rule.get("stage", "")),
+        certain=case.get("certain", False),
         fix=Fix.of(case["fix"]) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
         help=case.get("help", "").strip(),
