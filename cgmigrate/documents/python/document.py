@@ -334,12 +334,6 @@ class PythonDocument(TextDocument):
         lists = [KeyCopier((), "", "", lists=[one]) for one in reader.constants]
         return [*reader.collected(), *lists, *(KeyCopier((), "", "", types=[one]) for one in filled)]
 
-    def copies_keys(self) -> bool:
-        """Return whether code of the file may copy keys of a mapping by their names, for itself or for other files."""
-        from cgmigrate.documents.python.key_types import key_types_in
-
-        return self._is_read and bool(self.every_copier() or key_types_in(self._source))
-
     @cached_property
     def key_types(self) -> Sequence[KeyType]:
         """The TypedDicts whose keys are settings."""
